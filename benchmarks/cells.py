@@ -36,9 +36,9 @@ from pcevolve.private.terms import load_terms
 from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.wordings import filled
-from pcevolve.run.run_data import SPLIT_SEED
-from pcevolve.run.secrecy import equal_epsilon, least_share
 from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
+from pcevolve.session.private_data import SPLIT_SEED
+from pcevolve.session.secrecy import equal_epsilon, least_share
 from pcevolve_benchmarks.tables.text_studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS
 from pcevolve_benchmarks.tables.texts import CANDIDATES
 from pcevolve_server.phrases.loading import load as load_phrases

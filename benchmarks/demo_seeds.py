@@ -32,10 +32,9 @@ from pcevolve.evaluation.heads import Training, train_linear
 from pcevolve.evaluation.judge import Judge
 from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.run.images.demo import DEMONSTRATION
-from pcevolve.run.judges import quick_judges
-from pcevolve.run.probing import CANDIDATES
-from pcevolve.run.run_data import SPLIT_SEED
+from pcevolve.session.finished.judging import quick_judges
+from pcevolve.session.first.demo import CANDIDATES, OF_IMAGES
+from pcevolve.session.private_data import SPLIT_SEED
 
 WORLD = "marks:3=type A,8=type B"
 SHOTS, POOL, NOISE, NOBODY = "shots", "pool", "noise", "no noise"
@@ -70,7 +69,7 @@ WAYS = {
     "selection, other shots": Way("dp-means", (SHOTS,)),
     "shots": Way("shots", (SHOTS,)),
 }
-OPTIONS = DEMONSTRATION.options
+OPTIONS = OF_IMAGES.options
 JUDGES = {
     "cnn": "CNN",
     "mobilenet": "MobileNet",

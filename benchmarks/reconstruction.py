@@ -37,9 +37,9 @@ from pcevolve.private.records import Records
 from pcevolve.private.secrets import Sources
 from pcevolve.private.terms import FILE
 from pcevolve.public.secrecy import Secrecy
-from pcevolve.run.secrecy import caps
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.cells import Cells
+from pcevolve.session.secrecy import caps
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.draws import Misscaled

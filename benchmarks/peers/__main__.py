@@ -29,7 +29,7 @@ from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, said, shown
 from benchmarks.private_sets import drawn
 from benchmarks.rows import Row, resumed
 from pcevolve.evaluation.closeness import closeness
-from pcevolve.run.local_server import local_server
+from pcevolve.session.first.local_server import local_server
 
 SETTINGS = (
     Setting("digits:3,5,8", 10, 10.0),

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pcevolve.public.options import options_of
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.cli.baseline import ASKED
 from pcevolve_benchmarks.cli.main import app, main

@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve.pages.preview import write_preview
 from pcevolve.pages.report import AccuracyPoint, write_report
-from pcevolve.run.comparison import compared, write_page
+from pcevolve.session.finished.comparison import compared, write_page
 from pcevolve.transcript import RunReader
 from support.browser import Browser, Tab
 from support.paid import paid_run

@@ -21,7 +21,7 @@ from rich.console import Console
 from hostile.attempt import TALLY, Attempt
 from hostile.launcher import environment
 from hostile.verdict import broken
-from pcevolve.run.dashboard import dashboard
+from pcevolve.session.dashboard import dashboard
 from support.forkserver import Started
 
 DESCRIPTORS = 256

@@ -21,7 +21,7 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
-from pcevolve.run import execution
+from pcevolve.session import execution
 from pcevolve.transcript.bodies import Bodies
 from support.in_turn import InTurn
 

@@ -28,11 +28,11 @@ from scipy import stats
 from pcevolve.egress.gate import Gate
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.run import components
-from pcevolve.run.checks import checked
-from pcevolve.run.components import Components
-from pcevolve.run.execution import execute
-from pcevolve.run.settings import RunSettings
+from pcevolve.session import components
+from pcevolve.session.components import Components
+from pcevolve.session.execution import execute
+from pcevolve.session.preflight import checked
+from pcevolve.session.settings import RunSettings
 
 TESTS = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")

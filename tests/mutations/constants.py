@@ -223,8 +223,14 @@ TABLE = (
         USE,
         ("abs(steps) < 0.75", "abs(steps) < 2.25", "abs(steps) < 150"),
     ),
-    Row("run.progress", "longest <= tick", "whether the owner is warned", "run/test_progress.py", WARNING),
-    Row("run.progress", "SLOW_DAY", "how long a tick is", "run/test_progress.py"),
+    Row(
+        "session.progress",
+        "longest <= tick",
+        "whether the owner is warned",
+        "session/test_progress.py",
+        WARNING,
+    ),
+    Row("session.progress", "SLOW_DAY", "how long a tick is", "session/test_progress.py"),
     Row("public.figures", "ROUNDING_SHARE", "what is printed as ε", REVIEWED, TOLERANCE),
     # whether there is anything to see, and anything to choose
     Row(
@@ -270,9 +276,9 @@ TABLE = (
     Row("pcevolve_shared.limits", "MAX_SIDE", "side of an image that is decoded", REVIEWED),
     Row("pcevolve_shared.limits", "MAX_IMAGE_BYTES", "bytes of an image", REVIEWED),
     Row("pcevolve_shared.limits", "MAX_RESPONSE_BYTES", "bytes of an answer", REVIEWED),
-    Row("run.dashboard", "CONNECTIONS", "connections of the page", "run/test_dashboard.py"),
-    Row("run.dashboard", "HEAD_BYTES", "bytes of a head", "run/test_dashboard.py"),
-    Row("run.dashboard", "HEAD_SECONDS", "seconds of a head", "run/test_dashboard.py"),
+    Row("session.dashboard", "CONNECTIONS", "connections of the page", "session/test_dashboard.py"),
+    Row("session.dashboard", "HEAD_BYTES", "bytes of a head", "session/test_dashboard.py"),
+    Row("session.dashboard", "HEAD_SECONDS", "seconds of a head", "session/test_dashboard.py"),
 )
 
 

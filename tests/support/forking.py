@@ -54,8 +54,8 @@ CLIENT = Command(
         "pcevolve.encoders.loading",
         "pcevolve.pages.report",
         "pcevolve.pages.wire",
-        "pcevolve.run.execution",
-        "pcevolve.run.scoring",
+        "pcevolve.session.execution",
+        "pcevolve.session.finished.judging",
         # what httpx and Pillow import on their first use
         "PIL.BmpImagePlugin",
         "PIL.GifImagePlugin",
@@ -83,7 +83,7 @@ API_SERVER = Command(
 BENCHMARKS = Command(
     "pcevolve-bench",
     "pcevolve_benchmarks.cli.main",
-    ("pcevolve.run.execution", "pcevolve.encoders.loading"),
+    ("pcevolve.session.execution", "pcevolve.encoders.loading"),
 )
 COMMANDS = {each.name: each for each in (CLIENT, API_SERVER, BENCHMARKS)}
 

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from pcevolve import audit
-from pcevolve.run import demo, probing
-from pcevolve.run.folder import RunFolder
-from pcevolve.run.images import demo as of_images
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.first import demo
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader
 
 SMALLEST = 10
-USUAL = of_images.DEMONSTRATION
+USUAL = demo.OF_IMAGES
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +25,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("demo") / "demo"
     with pytest.MonkeyPatch.context() as patch:
         small = {"options": {**USUAL.options, "steps": 2}, "probe": {**USUAL.probe, "candidates": 10}}
-        patch.setattr(of_images, "DEMONSTRATION", replace(USUAL, **small))
-        patch.setattr(probing, "CANDIDATES", (SMALLEST,))
+        patch.setitem(demo.DEMONSTRATIONS, "image", replace(USUAL, **small))
+        patch.setattr(demo, "CANDIDATES", (SMALLEST,))
         demo.demonstrate(out)
     return out
 
@@ -47,7 +46,7 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
 def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):
     runs = (shown, shown.with_name("demo-random"))
     asked = sum(call.count for each in runs for call in RunReader.strict(each).require_plan().calls.values())
-    assert asked == probing.IMAGES * SMALLEST
+    assert asked == demo.IMAGES * SMALLEST
 
 
 def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: pytest.MonkeyPatch):
@@ -73,17 +72,17 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
     [(0.01, 100), (0.011, 60), (0.018, 45), (0.024, 30), (0.036, 20), (1, 20)],
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
-    assert probing.affordable(per_image) == candidates
+    assert demo.affordable(per_image) == candidates
 
 
 def test_what_is_affordable_takes_ninety_seconds_at_most():
-    assert probing.expected_seconds(0.018, probing.affordable(0.018)) <= 90
+    assert demo.expected_seconds(0.018, demo.affordable(0.018)) <= 90
 
 
 def test_a_slow_machine_does_all_else_slowly_too():
-    assert probing.expected_seconds(0.02, 20) == pytest.approx(75 + 0.02 * 280)
-    assert probing.expected_seconds(0.2, 20) == pytest.approx(0.2 * (1900 + 280))
+    assert demo.expected_seconds(0.02, 20) == pytest.approx(75 + 0.02 * 280)
+    assert demo.expected_seconds(0.2, 20) == pytest.approx(0.2 * (1900 + 280))
 
 
 def test_a_probe_that_was_on_record_tells_no_pace_and_the_demonstration_is_small():
-    assert probing.affordable(math.inf) == 20
+    assert demo.affordable(math.inf) == 20

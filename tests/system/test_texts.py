@@ -17,8 +17,8 @@ from safetensors.numpy import load
 
 from pcevolve.auditing import Audit
 from pcevolve.cli.main import main
-from pcevolve.run.folder import RunFolder
-from pcevolve.run.texts import demo
+from pcevolve.session.first import demo
+from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import RunReader
 from support.folders import events, receipts, released_files
 from support.forkserver import ForkServer
@@ -339,8 +339,9 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     small = {"candidates": 10, "initial": 40, "iterations": 1}
-    usual = demo.DEMONSTRATION
-    monkeypatch.setattr(demo, "DEMONSTRATION", replace(usual, options={**usual.options, **small}))
+    usual = demo.OF_TEXTS
+    changed = replace(usual, options={**usual.options, **small})
+    monkeypatch.setitem(demo.DEMONSTRATIONS, "text", changed)
     with pytest.raises(SystemExit) as ended:
         main(["demo", "--text", "--out", str(tmp_path / "demo"), "--json"])
     assert ended.value.code == 0

@@ -20,6 +20,7 @@ import numpy as np
 from pcevolve.egress.retry import Busy, Patience, require_final
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
 from pcevolve.errors import ProviderRefusedError, UsageError
+from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evolution import Ask
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import UnreadableError
@@ -27,11 +28,10 @@ from pcevolve.providers.dialect import ModelSize, WireRequest
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho
-from pcevolve.run.checks import checked
-from pcevolve.run.components import Components, Generator
-from pcevolve.run.labelled import Labelled
-from pcevolve.run.planning import resolved_plan
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.components import Components, Generator
+from pcevolve.session.planning import resolved_plan
+from pcevolve.session.preflight import checked
+from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import baseline
 from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
 from pcevolve_shared import images

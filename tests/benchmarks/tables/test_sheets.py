@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve.run.labelled import Labelled
+from pcevolve.evaluation.labelled import Labelled
 from pcevolve_benchmarks.tables.catalogue import table
 from pcevolve_benchmarks.tables.cells import columns_of, places
 from pcevolve_benchmarks.tables.data import BenchData

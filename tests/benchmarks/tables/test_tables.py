@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.errors import UsageError
 from pcevolve.public.options import options_of
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import columns_of, places

@@ -23,7 +23,7 @@ from pcevolve.errors import DataError
 from pcevolve.modality.images import files
 from pcevolve.private import inspection
 from pcevolve.private.listing import listed
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 
 
 def save(path: Path, seed: int, side: int = 48) -> Path:

@@ -13,7 +13,7 @@ from pcevolve.cli import main as cli
 from pcevolve.cli.main import main
 from pcevolve.cli.options import given
 from pcevolve.public.options import Panel, options_of
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 
 OPTIONS = options_of(RunSettings)
 

@@ -20,8 +20,8 @@ from pcevolve.encoders import ENCODERS
 from pcevolve.methods import METHODS
 from pcevolve.providers import DIALECTS
 from pcevolve.public.options import Panel, options_of
-from pcevolve.run.pricing import PlannedRun
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.first.pricing import PlannedRun
+from pcevolve.session.settings import RunSettings
 
 ROOT = Path(__file__).parents[3]
 OWN = {"--dashboard", "--resume", "--config", "--json"}

@@ -10,8 +10,8 @@ import pytest
 from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
 from pcevolve.encoders.choice import resolved
 from pcevolve.errors import ModelError, UsageError
-from pcevolve.run.checks import checked, resumed
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.preflight import checked, resumed
+from pcevolve.session.settings import RunSettings
 
 RESNET18 = Path("hub") / "checkpoints" / RESNET18_FILE
 CLIP = Path("models--laion--CLIP-ViT-B-32-laion2B-s34B-b79K")

@@ -11,7 +11,7 @@ import pytest
 import pcevolve
 from pcevolve.cli.main import app
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 from support.folders import events
 from support.native import native_server
 

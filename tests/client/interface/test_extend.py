@@ -13,7 +13,7 @@ import pcevolve
 from client.interface.test_in_process import Noise
 from pcevolve.cli.main import app, main
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.run import extension
+from pcevolve.session.finished import extension
 from pcevolve_shared import images
 from support.folders import events, released_files
 from support.killing import killed_at_call, until_it_survives

@@ -11,7 +11,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public.modalities import Images
 from pcevolve.public.options import Panel, Setting, checked, flag, options_of
 from pcevolve.public.plan import PublicPlan
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 
 SHOWN = Setting(Panel.DATA)
 Count = Annotated[int, Field(ge=0, le=9, description="How many."), SHOWN]

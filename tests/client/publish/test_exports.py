@@ -14,7 +14,7 @@ from pcevolve.auditing import audit, exports
 from pcevolve.cli.main import main
 from pcevolve.errors import UsageError
 from pcevolve.publish import exports as writing
-from pcevolve.run.exporting import export_run
+from pcevolve.publish.exports import export_run
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import EXPORTS
 from support.runs import SmallRun, small_plan

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from pcevolve.auditing import audit
-from pcevolve.run.progress import summary_table
+from pcevolve.session.progress import summary_table
 from pcevolve.transcript import RunReader
 from support.paid import encoder, paid_run
 from support.provider import FakeProvider

@@ -20,8 +20,8 @@ from pcevolve.evolution import Pool, evolve
 from pcevolve.modality.media import medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish, write_summary
-from pcevolve.run.settings import RunSettings
 from pcevolve.selectors.usability import ClassUsability, Usability
+from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok, png

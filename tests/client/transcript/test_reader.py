@@ -11,7 +11,7 @@ from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
 from pcevolve.pages.report import rewritten_report
 from pcevolve.public.fields import Extension
-from pcevolve.run.folder import RunFolder
+from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
 from pcevolve.transcript.layout import KINDS
 from support.extended import extended_run

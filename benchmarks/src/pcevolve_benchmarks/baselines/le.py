@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import MOST
-from pcevolve.run.prompting import prompts_for
+from pcevolve.session.planning import prompts_for
 from pcevolve_benchmarks.baselines.session import Baseline, replanned
 
 

@@ -21,13 +21,13 @@ from pcevolve.methods import METHODS, Scope
 from pcevolve.privacy import Budget
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.settings import MOST_CELLS
-from pcevolve.run.secrecy import declared
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
 from pcevolve.selectors.coarse import without_idle_digits
 from pcevolve.selectors.distances import nearest_of_some
 from pcevolve.selectors.grouping import centres
 from pcevolve.selectors.scene import GRID, IntArray
 from pcevolve.selectors.votes import cast_votes
+from pcevolve.session.secrecy import declared
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, fair_weights, rates, smallest_sigma
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Options, Session
 

@@ -17,10 +17,10 @@ from pcevolve.privacy import Budget, Event
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Query, Receipt
-from pcevolve.run.components import Components
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.choosing import Chooser, choice
 from pcevolve.selectors.scene import IntArray, joined_scenes
+from pcevolve.session.components import Components
 
 Options: TypeAlias = Mapping[str, Any]
 

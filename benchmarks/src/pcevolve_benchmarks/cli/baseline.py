@@ -11,7 +11,7 @@ from rich.table import Table
 
 from pcevolve.cli.options import given, takes
 from pcevolve.errors import UsageError
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 
 ASKED = frozenset(
     {

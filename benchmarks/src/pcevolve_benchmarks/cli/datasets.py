@@ -54,9 +54,8 @@ def datasets(
         return
     if source is None or out is None:
         raise UsageError("--from says where the dataset lies and --out where its folders go: give both")
-    from pcevolve.run.images.reading import most_to_draw
-    from pcevolve.run.long_work import told_of
-    from pcevolve.run.progress import error_console
+    from pcevolve.session.images import most_to_draw
+    from pcevolve.session.progress import error_console, told_of
     from pcevolve_benchmarks.datasets.writing import Wanted, write
 
     wanted = Wanted(tuple(each.strip() for each in labels.split(",") if each.strip()), held_out, most, seed)

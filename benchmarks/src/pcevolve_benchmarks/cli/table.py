@@ -143,8 +143,7 @@ def table(
         _require_of_texts(name, context)
         _texts(name, out.absolute(), smoke, seeds, tuple(dict.fromkeys(model or ())))
         return
-    from pcevolve.run.long_work import told_of
-    from pcevolve.run.progress import error_console
+    from pcevolve.session.progress import error_console, told_of
     from pcevolve_benchmarks.tables.making import Wanted, made  # torch takes seconds to load
 
     wanted = Wanted(
@@ -219,8 +218,7 @@ def _require_of_texts(name: str, context: typer.Context) -> None:
 
 def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[str, ...]) -> None:
     """A table of texts, which has a provider and data of its own."""
-    from pcevolve.run.long_work import told_of
-    from pcevolve.run.progress import error_console
+    from pcevolve.session.progress import error_console, told_of
     from pcevolve_benchmarks.tables.text_page import as_json, tables
     from pcevolve_benchmarks.tables.text_studies import STUDIES
     from pcevolve_benchmarks.tables.texts import BUNDLED, TextBench

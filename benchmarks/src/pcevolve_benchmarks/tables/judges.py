@@ -12,8 +12,8 @@ from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
 from pcevolve.evaluation.judge import Judge
 from pcevolve.evaluation.protocol import train_papers_head
-from pcevolve.run.images.judging import CNN
-from pcevolve.run.judges import judges_of
+from pcevolve.session.finished.judging import judges_of
+from pcevolve.session.images import CNN
 from pcevolve_benchmarks.tables.wide import WIDE, wide_judge
 
 AS_PUBLISHED: Final = "pcevolve:"

@@ -12,13 +12,13 @@ from safetensors.numpy import load
 from scipy.spatial.distance import cdist
 
 from pcevolve.encoders import load_encoder
+from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.appearance import appearance_in, developed
-from pcevolve.run.checks import checked
-from pcevolve.run.execution import Outcome, execute
-from pcevolve.run.folder import RunFolder
-from pcevolve.run.labelled import Labelled
-from pcevolve.run.progress import Audience
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.execution import Outcome, execute
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.preflight import checked
+from pcevolve.session.progress import Audience
+from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import Bodies
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
-from pcevolve.run.prompting import prompts_for
+from pcevolve.session.planning import prompts_for
 from pcevolve_benchmarks.tables.data import BenchData, classes
 from pcevolve_benchmarks.tables.table import LE, Table, Variant
 

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from pcevolve.durable import write_durably
 from pcevolve.encoders import load_encoder
+from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.sheet import sheet_png
 from pcevolve.private.dataset import load_folder
-from pcevolve.run.folder import RunFolder
-from pcevolve.run.images import reading
-from pcevolve.run.images.judging import stranger
-from pcevolve.run.labelled import Labelled
-from pcevolve.run.settings import RunSettings
+from pcevolve.session import images
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.tables.cells import Place
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.outcomes import gaps_within_classes, populations, released_votes, reopened
@@ -71,11 +70,11 @@ def nearest_rows(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Synthetic images of a data set's runs beside their nearest private ones: by the encoder, then in pixels."""
     for place in _finished(asked, data):
         root = asked.root(place.cell)
-        shots = reading.of_run(RunSettings.load(RunFolder(root).config)).data
-        looks = (load_encoder(asked.encoder(place.cell)).embed, stranger().look)
+        shots = images.read_run(RunSettings.load(RunFolder(root).config)).data
+        looks = (load_encoder(asked.encoder(place.cell)).embed, images.stranger().look)
         dataset = Labelled.released(root, shots.labels)
-        for label, images in beside_nearest(dataset, Labelled.of(shots), shots.labels, looks):
-            yield f"{label}: {place.row}", images
+        for label, shown in beside_nearest(dataset, Labelled.of(shots), shots.labels, looks):
+            yield f"{label}: {place.row}", shown
 
 
 def beside_nearest(
@@ -113,8 +112,8 @@ def voted_rows(asked: Asked, data: BenchData) -> Iterator[Row]:
         for (iteration, votes), pool in zip(
             released_votes(outcome), populations(outcome, labels), strict=False
         ):
-            for label, images in by_votes(pool, votes, labels):
-                yield f"{label}, round {iteration}", images
+            for label, shown in by_votes(pool, votes, labels):
+                yield f"{label}, round {iteration}", shown
 
 
 def by_votes(pool: Labelled, votes: NDArray[np.float64], labels: Sequence[str]) -> Iterator[Row]:

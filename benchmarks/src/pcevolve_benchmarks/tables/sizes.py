@@ -11,7 +11,7 @@ from pcevolve.methods import METHODS, Scope
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.options import Panel, Setting
-from pcevolve.run.settings import Epsilon, MaxCost, Price
+from pcevolve.session.settings import Epsilon, MaxCost, Price
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.tables.table import Original
 

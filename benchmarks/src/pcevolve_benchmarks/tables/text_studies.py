@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.terms import load_terms
-from pcevolve.run.run_data import SPLIT_SEED
-from pcevolve.run.secrecy import equal_epsilon
+from pcevolve.session.private_data import SPLIT_SEED
+from pcevolve.session.secrecy import equal_epsilon
 from pcevolve_benchmarks.tables.sizes import Facts
 
 Options = Mapping[str, object]

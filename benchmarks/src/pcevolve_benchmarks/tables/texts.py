@@ -15,19 +15,19 @@ from typing import Any, Final, cast
 from rich.console import Console
 
 from pcevolve.errors import UsageError
+from pcevolve.evaluation.labelled import Labelled
 from pcevolve.public.plan import PublicPlan
-from pcevolve.run.attack import attacked
-from pcevolve.run.checks import checked
-from pcevolve.run.evaluating import Evaluation, Question, evaluated
-from pcevolve.run.execution import execute
-from pcevolve.run.judges import judges_of
-from pcevolve.run.labelled import Labelled
-from pcevolve.run.local_server import local_server
-from pcevolve.run.progress import Audience
-from pcevolve.run.settings import RunSettings
-from pcevolve.run.texts import reading
+from pcevolve.session import texts
+from pcevolve.session.execution import execute
+from pcevolve.session.finished.evaluating import Evaluation, Question, evaluated
+from pcevolve.session.finished.judging import judges_of
+from pcevolve.session.first.local_server import local_server
+from pcevolve.session.preflight import checked
+from pcevolve.session.progress import Audience
+from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
+from pcevolve_benchmarks.tables.secret_attack import attacked
 from pcevolve_benchmarks.tables.text_page import BUNDLED_ID, Row, tables, writer_of
 from pcevolve_benchmarks.tables.text_studies import Study
 
@@ -166,7 +166,7 @@ def _evaluated(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict
     made = Result.load(out)
     if made is None:
         return evaluated(out, Question(data["test"], data["private"], mix=True))
-    read = reading.of_run(settings_of(options, out))
+    read = texts.read_run(settings_of(options, out))
     if read.test is None:
         raise UsageError("a table of texts needs held-out ones")
     labels, judges = read.data.labels, judges_of((), made.voter, "auto", "text")

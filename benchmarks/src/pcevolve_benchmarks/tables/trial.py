@@ -18,15 +18,15 @@ from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.dimension import intrinsic_dimension
 from pcevolve.evaluation.heads import Predict, Training
 from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evaluation.protocol import PapersHead
-from pcevolve.run.checks import checked
-from pcevolve.run.classification import NearestMean
-from pcevolve.run.execution import Outcome, execute
-from pcevolve.run.folder import RunFolder
-from pcevolve.run.images import reading
-from pcevolve.run.labelled import Labelled
-from pcevolve.run.progress import Audience
-from pcevolve.run.settings import RunSettings
+from pcevolve.session import images
+from pcevolve.session.execution import Outcome, execute
+from pcevolve.session.finished.classification import NearestMean
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.preflight import checked
+from pcevolve.session.progress import Audience
+from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.cells import Cell
@@ -130,7 +130,7 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator
     if cell.yardstick == "untrained":
         yield from _of_untrained(job, cell, test)
         return
-    shots = Labelled.of(reading.of_run(job.settings).data)
+    shots = Labelled.of(images.read_run(job.settings).data)
     labels = test.labels
     dataset, voter = _dataset(outcome, shots, labels)
     for judge in table_judges(job.judges, voter):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import ClientError
-from pcevolve.run.local_server import local_server
+from pcevolve.session.first.local_server import local_server
 from pcevolve_benchmarks.tables.cells import Cell, Place
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges

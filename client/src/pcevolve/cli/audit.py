@@ -68,7 +68,7 @@ def audit(
     """
     require_run(folder)
     from pcevolve.auditing import Audit, encoder_of
-    from pcevolve.run.progress import error_console
+    from pcevolve.session.progress import error_console
 
     with error_console().status("making everything again from the record ..."):
         audited = Audit.of(folder, lambda plan: encoder_of(plan, encoder_weights), capture)

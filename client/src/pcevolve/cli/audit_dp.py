@@ -91,7 +91,7 @@ def _show(verdict: Verdict, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(verdict.as_dict(), indent=1))
     else:
-        from pcevolve.run.progress import facts
+        from pcevolve.session.progress import facts
 
         Console().print(facts("Privacy audit", verdict.as_dict()))
     typer.echo(verdict.sentence, err=True)

@@ -21,8 +21,8 @@ from pcevolve.errors import UsageError
 from pcevolve.public.figures import loss
 from pcevolve.public.options import checked
 from pcevolve.public.secrecy import guessed
-from pcevolve.run.pricing import PlannedRun, priced
-from pcevolve.run.settings import default_ledger
+from pcevolve.session.first.pricing import PlannedRun, priced
+from pcevolve.session.settings import default_ledger
 
 if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow

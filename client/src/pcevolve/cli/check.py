@@ -16,9 +16,8 @@ from pcevolve.cli.options import Json, given, takes
 from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import DataError, printable
 from pcevolve.public.options import checked
-from pcevolve.run.inspection import Checkup, InspectedFolder, checkup, said
-from pcevolve.run.progress import error_console
-from pcevolve.run.texts.inspection import text_checkup
+from pcevolve.session.first.check import Checkup, InspectedFolder, checkup, said, text_checkup
+from pcevolve.session.progress import error_console
 
 MOST_LINES = 20
 """Faults and warnings that are told one by one."""

@@ -26,7 +26,7 @@ def classify(
     """Say which class images or texts are nearest to, by what a run released about its classes."""
     require_run(folder)
     from pcevolve.auditing.selection import encoder_of  # torch takes seconds to load
-    from pcevolve.run.classification import NearestMean
+    from pcevolve.session.finished.classification import NearestMean
 
     nearest = NearestMean.of(folder, partial(encoder_of, weights=weights))
     for path in images:

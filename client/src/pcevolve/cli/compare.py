@@ -31,7 +31,7 @@ def compare(
 
     Accuracies are those that `pcevolve evaluate` left in RUN/private: they are functions of your images, for you alone.
     """
-    from pcevolve.run.comparison import compared, facts, write_page, write_sheet
+    from pcevolve.session.finished.comparison import compared, facts, write_page, write_sheet
 
     found = compared(folders)
     if sheet is not None:

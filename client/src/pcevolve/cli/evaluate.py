@@ -56,9 +56,8 @@ def evaluate(
     require_run(folder)
     if mix and private is None:
         raise UsageError("--mix trains on the private images: say where they are with --private")
-    from pcevolve.run.evaluating import Question, evaluated  # torch takes seconds to load
-    from pcevolve.run.long_work import told_of
-    from pcevolve.run.progress import error_console
+    from pcevolve.session.finished.evaluating import Question, evaluated  # torch takes seconds to load
+    from pcevolve.session.progress import error_console, told_of
 
     question = Question(test, private, mix, tuple(judge or ()), control, device)
     with told_of(error_console(), "training classifiers") as told:
@@ -90,9 +89,9 @@ def _show(found: dict[str, Any]) -> None:
         said = ", ".join(f"{name} {share:.1%}" for name, share in found["next_word"].items())
         console.print(f"next word of held-out texts guessed by a small language model of: {said}")
     if all(row["voted"] for row in found["judges"]):
-        from pcevolve.run.kinds import of_kind
+        from pcevolve.session.kind import of_kind
 
-        other = of_kind(kind).judging.STRANGER
+        other = of_kind(kind).STRANGER
         console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
     for row in found["judges"]:
         for line in _said(row):

@@ -9,7 +9,7 @@ import typer
 from pcevolve.cli.options import Json, RunFolder, given, require_run, takes
 from pcevolve.cli.run import show
 from pcevolve.public.options import Option, Panel
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 
 
 def _reaches(option: Option) -> bool:
@@ -31,6 +31,6 @@ def extend(
 ) -> None:
     """Ask for more variations of what a finished run released; no privacy budget is spent."""
     require_run(folder)
-    from pcevolve.run import extension
+    from pcevolve.session.finished import extension
 
     show(extension.extend(extension.Asked.of(folder, more, strength, given(options))), as_json)

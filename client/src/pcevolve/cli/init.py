@@ -13,7 +13,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file that is there.")] = False,
 ) -> None:
     """Write pcevolve.toml, with every option of a run and what it is for, the ten most used ones first."""
-    from pcevolve.run.template import write_template
+    from pcevolve.session.first.init import write_template
 
     path = write_template(folder, force)
     typer.echo(f"written: {path}; set private, domain and out in it, then: pcevolve run --config {path}")

@@ -24,7 +24,7 @@ def require_run(folder: Path) -> None:
     Raises:
         UsageError: There is no transcript in it, or which version reads it.
     """
-    from pcevolve.run.folder import RunFolder
+    from pcevolve.session.folder import RunFolder
 
     RunFolder(folder).require_transcript()
 

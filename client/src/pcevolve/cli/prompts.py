@@ -12,7 +12,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public.wordings import USUAL
 
 if TYPE_CHECKING:
-    from pcevolve.run.prompt_writing import Writer
+    from pcevolve.session.first.prompts import Writer
 
 
 def prompts(
@@ -53,9 +53,8 @@ def prompts(
     """Write several prompts for each class, for pcevolve run --prompts: by a grammar, or by a language model."""
     from rich.console import Console
 
-    from pcevolve.run import prompt_writing
-    from pcevolve.run.long_work import told_of
-    from pcevolve.run.progress import error_console
+    from pcevolve.session.first import prompts as prompt_writing
+    from pcevolve.session.progress import error_console, told_of
 
     names = _names(labels, private)
     prompt_writing.require_words(domain, names)
@@ -86,8 +85,8 @@ def _writer(
     api: str | None, model: str | None, api_key_file: Path | None, local: str | None
 ) -> Writer | None:
     """The language model that options name, if they name one."""
-    from pcevolve.run import prompt_writing
-    from pcevolve.run.settings import key_in
+    from pcevolve.session.first import prompts as prompt_writing
+    from pcevolve.session.settings import key_in
 
     if api is None and (model or api_key_file):
         raise UsageError("--model and --api-key-file are a language model's: say with --api where it is")

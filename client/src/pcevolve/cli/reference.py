@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from pcevolve.public.options import Option, options_of
-from pcevolve.run.settings import RunSettings
+from pcevolve.session.settings import RunSettings
 
 INTRODUCTION = """# Options of `pcevolve run`
 

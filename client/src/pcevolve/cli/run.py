@@ -12,7 +12,7 @@ from rich.console import Console
 from pcevolve.cli.options import Json, given, takes
 from pcevolve.errors import UsageError
 from pcevolve.public.options import options_of, typed_as
-from pcevolve.run.settings import RunSettings, read_toml
+from pcevolve.session.settings import RunSettings, read_toml
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
@@ -72,13 +72,13 @@ def run(
     **options: object,
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
-    from pcevolve.run.checks import checked, continued
+    from pcevolve.session.preflight import checked, continued
 
     wanted = given(options)
     settings = RunSettings.of(wanted) if resume is None else continued(resume, wanted)
     request = checked(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
-    from pcevolve.run.whole import carried_out, carried_out_in_sight
+    from pcevolve.session.finished.whole import carried_out, carried_out_in_sight
 
     show((carried_out_in_sight if dashboard else carried_out)(request).summary, as_json)
 
@@ -89,10 +89,10 @@ def preview(*, config: Config = None, **options: object) -> None:
 
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
-    from pcevolve.run.checks import checked
+    from pcevolve.session.preflight import checked
 
     request = checked(RunSettings.of(given(options)), resume=True)
-    from pcevolve.run.execution import preview as previewed
+    from pcevolve.session.execution import preview as previewed
 
     typer.echo(previewed(request))
     typer.echo(f"if that looks like your domain: pcevolve run --resume {request.folder.root}", err=True)
@@ -106,7 +106,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
-    from pcevolve.run.demo import demonstrate
+    from pcevolve.session.first.demo import demonstrate
 
     show(demonstrate(out, "text" if text else "image"), as_json)
 
@@ -116,7 +116,7 @@ def show(summary: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return
-    from pcevolve.run.progress import summary_table
+    from pcevolve.session.progress import summary_table
 
     Console().print(summary_table(summary))
     run = Path(summary["dataset"]).parent

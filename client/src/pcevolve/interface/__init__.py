@@ -19,8 +19,8 @@ from pcevolve.interface.provider import Provider
 from pcevolve.interface.questions import AuditResult, audit, plan
 from pcevolve.interface.result import DatasetImage, Result, load
 from pcevolve.methods.planner import BudgetPlan
-from pcevolve.run.components import Generator
-from pcevolve.run.progress import Progress
+from pcevolve.session.components import Generator
+from pcevolve.session.progress import Progress
 
 __all__ = [
     "AuditResult",

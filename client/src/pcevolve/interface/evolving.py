@@ -15,11 +15,11 @@ from pcevolve.interface.provider import LOCAL, Provider
 from pcevolve.interface.result import Result
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.options import typed_as
-from pcevolve.run.checks import checked
-from pcevolve.run.components import Generator
-from pcevolve.run.progress import Audience, Tell, error_console, nobody
-from pcevolve.run.settings import RunSettings
-from pcevolve.run.whole import carried_out
+from pcevolve.session.components import Generator
+from pcevolve.session.finished.whole import carried_out
+from pcevolve.session.preflight import checked
+from pcevolve.session.progress import Audience, Tell, error_console, nobody
+from pcevolve.session.settings import RunSettings
 
 RUNS = Path("runs")
 

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from pcevolve.interface.result import Result
 from pcevolve.public.options import typed_as
-from pcevolve.run.components import Generator
-from pcevolve.run.extension import Asked
-from pcevolve.run.extension import extend as extended
-from pcevolve.run.progress import Audience, Tell, error_console, nobody
+from pcevolve.session.components import Generator
+from pcevolve.session.finished.extension import Asked
+from pcevolve.session.finished.extension import extend as extended
+from pcevolve.session.progress import Audience, Tell, error_console, nobody
 
 
 def extend(

@@ -12,7 +12,7 @@ from pcevolve.auditing import Audit, encoder_of
 from pcevolve.methods.planner import BudgetPlan
 from pcevolve.public.finding import Finding
 from pcevolve.public.options import checked, typed_as
-from pcevolve.run.pricing import PlannedRun, priced
+from pcevolve.session.first.pricing import PlannedRun, priced
 
 
 def plan(method: str = "auto", **options: Any) -> BudgetPlan:  # noqa: ANN401 - what PlannedRun declares

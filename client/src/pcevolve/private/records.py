@@ -19,7 +19,7 @@ from pcevolve.modality.texts.reading import MOST_BYTES, Text
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import refuse
 from pcevolve.private.sources import require_folder
-from pcevolve.private.subsample import chosen, drawn_places
+from pcevolve.private.subsample import chosen, drawable, drawn_places
 from pcevolve.private.tables import MOST_TEXTS, OF_TEXTS, Columns, folder_rows, require_reader, table_rows
 from pcevolve.public.labels import label_faults
 
@@ -56,6 +56,11 @@ class Records:
             units=chosen(self.units, places),
             marks=chosen(self.marks, places),
         )
+
+    def units_to_draw(self) -> dict[str, int]:
+        """How many privacy units of each class a draw could take, by label; private."""
+        counts = drawable(self.unit_keys, self.targets)
+        return {label: counts[target] for target, label in enumerate(sorted(set(self.labels)))}
 
     @property
     def unit_keys(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.texts.reading import MOST_BYTES, Text, plain, read
@@ -50,6 +50,11 @@ class Columns:
     label: str = "label"
     unit: str | None = None
     secrets: tuple[str, ...] = ()
+
+    @classmethod
+    def named(cls, text: str | None, label: str | None, unit: str | None) -> Self:
+        """The columns that options name; the usual ones where they name none."""
+        return cls(text or cls.text, label or cls.label, unit)
 
     def wanted(self, labelled: bool) -> list[str]:
         """All of them that a table must have."""

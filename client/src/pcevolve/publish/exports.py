@@ -11,7 +11,7 @@ import io
 import json
 import math
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,8 @@ from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.card import card
 from pcevolve.publish.release import Release
-from pcevolve.transcript.layout import CARD, Form
+from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript.layout import CARD, EXPORTS, Form
 from pcevolve.transcript.manifest import ReleasedImage
 
 PER_FILE: Final = 2000
@@ -130,3 +131,48 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
         write_statistics=False,
     )
     return buffer.getvalue()
+
+
+def export_run(root: Path, names: Iterable[str]) -> list[Path]:
+    """Write the dataset of a finished run in other forms; those that are there are replaced.
+
+    Args:
+        root: The run's folder.
+        names: Of the forms.
+
+    Returns:
+        The folders, in the same order.
+
+    Raises:
+        UsageError: It is no finished run, there is no such form, or its library is not installed.
+        TranscriptError: Its record or manifest is damaged.
+    """
+    forms = [_form(name) for name in dict.fromkeys(names)]
+    if not forms:
+        return []
+    folder = RunLayout(root)
+    folder.require_transcript()
+    run = RunReader.strict(root)
+    run.require_finished()
+    release, files = Release.of(run, {}), run.manifest().files
+    for form in forms:
+        export(
+            folder.export(form),
+            form,
+            release,
+            files,
+            lambda path: (folder.release / path).read_bytes(),
+        )
+    return [folder.export(form) for form in forms]
+
+
+def forms_beside(root: Path) -> list[Form]:
+    """The forms in which a run's dataset lies beside its release."""
+    return [form for form, name in EXPORTS.items() if (root / name).is_dir()]
+
+
+def _form(name: str) -> Form:
+    for form in EXPORTS:
+        if form == name:
+            return form
+    raise UsageError(f"--format {name}: there is {' and '.join(EXPORTS)}")

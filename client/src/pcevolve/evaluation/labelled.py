@@ -1,0 +1,91 @@
+"""Labelled images that an evaluation compares: a run's dataset, its control's, and the owner's own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.modality.media import medium
+from pcevolve.modality.medium import Item
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.transcript import RunLayout, RunReader
+
+RANDOM = "random"
+"""What the dataset of a control run is called where it is measured."""
+SHUFFLED = "shuffled"
+"""What a run's own dataset is called when its labels were shuffled: it stands in where there is no control."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelled:
+    """Images with their classes.
+
+    Attributes:
+        images: In any order.
+        targets: int64 ``(images,)``, places of the labels.
+        names: What each image is called, for the owner.
+        digest: SHA-256 of the owner's own, by which two sets of them are told apart; empty for what a run released.
+    """
+
+    images: Sequence[Item | None]
+    targets: NDArray[np.int64]
+    names: tuple[str, ...] = ()
+    digest: bytes = b""
+
+    @classmethod
+    def released(cls, root: Path, labels: Sequence[str]) -> Labelled:
+        """The dataset of a finished run.
+
+        Raises:
+            UsageError: The run has not ended.
+            DataError: A class has no image.
+        """
+        folder = RunLayout(root)
+        if not folder.release.is_dir():
+            raise UsageError(f"{root} has no dataset yet: continue it with pcevolve run --resume {root}")
+        kind = medium(RunReader.strict(root).require_plan().modality.kind)
+        files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
+        if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
+            raise DataError(f"the dataset of {root} has no {kind.kind} of class {empty[0]!r}")
+        paths = [path for each in files for path in each]
+        targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
+        names = tuple(str(path.relative_to(root)) for path in paths)
+        return cls([kind.reopened(path.read_bytes()) for path in paths], targets, names)
+
+    @classmethod
+    def of(cls, data: PrivateDataset) -> Labelled:
+        """Private or held-out images."""
+        digest = hashlib.sha256(b"".join(data.digests) + data.targets.tobytes()).digest()
+        return cls(data.items, data.targets, digest=digest)
+
+    def first(self, most: int) -> list[Item | None]:
+        """The first few images of each class, class after class; for people to look at."""
+        places = (np.flatnonzero(self.targets == target)[:most] for target in np.unique(self.targets))
+        return [self.images[place] for each in places for place in each]
+
+    def shuffled(self, seed: int) -> Labelled:
+        """The same images under labels that say nothing."""
+        return Labelled(self.images, np.random.default_rng(seed).permutation(self.targets), self.names)
+
+
+def control_of(root: Path, given: Path | None) -> Path | None:
+    """The control that is measured beside a run: the one that was given, or ``RUN-random`` if that lies beside it.
+
+    Raises:
+        UsageError: The one that was given is of other classes, or no control.
+    """
+    found = given or root.with_name(f"{root.name}-random")
+    if given is None and not RunLayout(found).release.is_dir():
+        return None
+    plan, control = (RunReader.strict(each).require_plan() for each in (root, found))
+    if control.method == "random" and control.labels == plan.labels:
+        return found
+    if given is None:
+        return None
+    raise UsageError(f"--control {given} is no run of method random with the same classes")

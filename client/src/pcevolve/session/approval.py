@@ -1,0 +1,324 @@
+"""The owner is told what a run costs, promises and assumes, and asked where it may not be what was meant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Self
+
+import typer
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budget
+from pcevolve.egress.allowance import Forecast, Meter
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.transport import Address
+from pcevolve.errors import UsageError
+from pcevolve.ledger.ledger import Account
+from pcevolve.ledger.listed import told
+from pcevolve.methods.lift import uniform_lift
+from pcevolve.methods.method import first_selection, scope_of
+from pcevolve.methods.planner import CHANCE, verdict
+from pcevolve.privacy import Event
+from pcevolve.providers.dialect import Advice
+from pcevolve.public.calls import Call
+from pcevolve.public.figures import loss
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.secrecy import guessed
+from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, folder_promise, in_all, marks, real_images
+from pcevolve.session.components import Components
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.settings import RunSettings
+
+NAMED = 5
+"""Files that one note names."""
+
+
+@dataclass(frozen=True)
+class PrivateNotes:
+    """What follows from the ledger and the private data, for the owner alone.
+
+    It is worked out before the API is greeted, which could otherwise tell from the time it takes.
+
+    Attributes:
+        known: Which ledger keeps count, and what it knows of these data and of this provider, by title.
+        odd: What does not look as the options say, by title.
+    """
+
+    known: dict[str, str]
+    odd: dict[str, str]
+
+    @classmethod
+    def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
+        """Look at ledger and data."""
+        odd = {**_odd_shots(components, plan), **_passed_over(components.skipped)}
+        return cls(_known(account, plan, _paid(components, plan)), odd)
+
+
+def disclosure(
+    components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None = None
+) -> dict[str, str]:
+    """What the owner should know before a run, by title: price, guarantee, and what the selection is worth."""
+    paid, method, kind = _paid(components, plan), components.method, plan.modality.kind
+    first = first_selection(method.planned(plan))
+    lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
+    return {
+        "method": method.summary + (f" (auto: {components.reason})" if components.reason else ""),
+        "encoder": plan.encoder
+        + (f" (auto: {components.encoder_reason})" if components.encoder_reason else ""),
+        "guarantee": _guarantee(plan, paid),
+        **({"the whole folder": folder} if (folder := folder_promise(plan, paid)) else {}),
+        **notes.known,
+        "accesses": f"{sum(event.count for event in paid)} to the private data, "
+        f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
+        + (f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""),
+        **_selection(plan, lift),
+        **_secrets(plan),
+        "assumed public": "; ".join(assumptions(plan)),
+        "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
+        f"{sum(call.count for call in plan.calls.values())} {kind}s",
+        "asked with": _asked_with(plan, advice),
+        **({"images": real_images(plan.library)} if plan.library else {}),
+        **_worked_on(components),
+        **notes.odd,
+        **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
+    }
+
+
+def _worked_on(components: Components) -> dict[str, str]:
+    """Who else than this process sees private images, if somebody does."""
+    settings = components.settings
+    if settings.engine == "local" or not components.method.compares:
+        return {}
+    cluster = settings.ray_address
+    where = (
+        f"at {cluster}: whoever may use that cluster may see them"
+        if cluster
+        else "in processes of this machine alone"
+    )
+    return {f"private {components.dialect.makes}s": f"embedded and compared on Ray, {where}"}
+
+
+def _secrets(plan: PublicPlan) -> dict[str, str]:
+    """How often the secrets on the owner's list can be guessed, for whoever guesses more or less beforehand."""
+    if plan.secrecy is None:
+        return {}
+    mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
+    return {"listed secrets": f"{guessed(protection(mu))}; by this release alone"}
+
+
+def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
+    """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
+    degrees = f"{plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
+    idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
+    return plan.modality.asked_with(degrees, str(advice) if advice else "") + idle
+
+
+def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
+    """What the whole plan does to the private data."""
+    return tuple(
+        event for each in components.method.planned(plan).values() for event in each if not event.free
+    )
+
+
+def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
+    if not plan.secure:
+        return NO_GUARANTEE
+    spent = loss(epsilon(paid, plan.delta))
+    promised = f"epsilon {spent}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
+    return f"{promised}; {ON_TRUST}" if plan.in_process else promised
+
+
+def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
+    """A note for the owner's screen alone where classes do not hold what the plan says they do."""
+    counts = sorted(components.data.units_in(label) for label in plan.labels)
+    if not components.method.compares or plan.class_counts or counts[0] == counts[-1] == plan.shots:
+        return {}
+    held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return {
+        "NOTE": f"your classes hold {held} privacy units each, and --shots says {plan.shots}: released means are "
+        "divided by --shots, so they come out too large or too small. It is public: say about how many there are, if "
+        "that may be known, or leave some out"
+    }
+
+
+def _passed_over(skipped: Sequence[str]) -> dict[str, str]:
+    """A note about files among the private images that are none."""
+    if not skipped:
+        return {}
+    more = f" and {len(skipped) - NAMED} more" if len(skipped) > NAMED else ""
+    return {"passed over": f"no images: {', '.join(skipped[:NAMED])}{more}"}
+
+
+def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:
+    """Which ledger keeps count, what it knows of these data, and what it knows of this provider."""
+    new = (
+        "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
+        "sudo each have a ledger of their own"
+    )
+    together = in_all(plan, events)
+    return {
+        "ledger": f"{account.ledger}{new if account.is_first else ''}",
+        "spent before on these data": _before(account) if events else "no matter: this run spends nothing",
+        **({"all releases": together} if together else {}),
+        **_over_runs(account),
+    }
+
+
+def _over_runs(account: Account) -> dict[str, str]:
+    """How often listed secrets can be guessed after this release and all others on the same data."""
+    listed, borne = account.run.terms.secrets, account.borne_by_secrets()
+    if listed is None or borne == ():
+        return {}
+    if borne is None:
+        return {
+            "secrets, all runs": "a run that states no epsilon used these data: nothing bounds what all runs together "
+            "say of a secret"
+        }
+    curve = guessed({prior: most_success_of([*borne, told(listed)], prior) for prior in PRIORS})
+    return {"secrets, all runs": f"{curve}; runs with other secrets declared count in full"}
+
+
+def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
+    """How surely the best are chosen, by noise alone."""
+    kind, luck = plan.modality.kind, uniform_lift((), scope_of(plan))
+    return {
+        "selection lift": f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} "
+        f"(luck: {luck:.1%}); that is against noise alone, and whether the provider can "
+        f"{plan.modality.verb} your {kind}s is for you to see"
+    }
+
+
+def _before(account: Account) -> str:
+    """What other runs spent on the worst-off unit, as far as this run's δ can say."""
+    spent = account.spent_before()
+    return (
+        f"epsilon {loss(spent)}, counted for whoever is worst off"
+        if isfinite(spent)
+        else "more than any epsilon can say at this delta: see budget show"
+    )
+
+
+LARGE_EPSILON = 20.0
+"""Above it the promise is worth little: e^20 is a factor of half a thousand million."""
+UNTOUCHED = "not started, as you wish: no prompt and no image was sent, and nothing was spent"
+
+
+def costs_ahead(plan: PublicPlan, meter: Meter) -> dict[str, str]:
+    """What a run has cost and will cost at the provider, by title: its first images, and all that is to come."""
+    look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
+    unknown = "" if rest.cost is not None or meter.nearby else " (--price says it beforehand)"
+    whole = "cost of the rest" if meter.images else "cost of the whole"
+    return {
+        **({"cost so far": meter.bill()} if meter.images else {}),
+        **({"cost of a look": f"{meter.priced(look.images, look.cost)}{unknown}"} if look.images else {}),
+        **({whole: f"{meter.priced(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
+    }
+
+
+def approve(
+    components: Components, plan: PublicPlan, calls: Iterable[Call], gate: Gate, meter: Meter, begun: bool
+) -> None:
+    """Make sure that requests and cost are within limits, and that a person wants this run.
+
+    Args:
+        components: What the run is made of.
+        plan: What it would do.
+        calls: Those that are to be made now: all of them, or the first, to be looked at.
+        gate: Asks what is left on the account.
+        meter: Adds up requests and cost.
+        begun: Whether the plan is on record already, and was wanted when it was put there.
+
+    Raises:
+        UsageError: A limit is too low, or nobody wants it; nothing has been sent but questions about the API itself.
+    """
+    forecast = _within_limits(components.address, calls, gate, meter)
+    if components.settings.yes:
+        return
+    if not begun:
+        for doubt in doubts(components, plan):
+            _ask(
+                f"{doubt}: go on?", f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
+            )
+    _ask_for_requests(components.address, plan, meter, forecast)
+
+
+def approve_requests(
+    address: Address, settings: RunSettings, plan: PublicPlan, gate: Gate, meter: Meter
+) -> None:
+    """Make sure that requests and cost are within limits, and that a person wants them where they may cost something.
+
+    Raises:
+        UsageError: A limit is too low, or nobody wants them; nothing has been sent but questions about the API itself.
+    """
+    forecast = _within_limits(address, plan.calls.values(), gate, meter)
+    if not settings.yes:
+        _ask_for_requests(address, plan, meter, forecast)
+
+
+def _within_limits(address: Address, calls: Iterable[Call], gate: Gate, meter: Meter) -> Forecast:
+    """What is still to come of some calls, if no limit forbids it."""
+    forecast = meter.forecast(calls)
+    asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
+    meter.check(forecast, gate.balance() if asks else None)
+    return forecast
+
+
+def _ask_for_requests(address: Address, plan: PublicPlan, meter: Meter, forecast: Forecast) -> None:
+    """Ask at a terminal whether an API elsewhere shall be used so much."""
+    if not address.is_nearby and sys.stdin.isatty():
+        _ask(
+            f"{forecast.requests} requests to {plan.api} for {meter.priced(forecast.images, forecast.cost)}: go on?"
+        )
+
+
+def require_liking(components: Components, folder: RunFolder) -> None:
+    """Have a person who can be asked look at the first images before the budget is spent on choosing.
+
+    Raises:
+        UsageError: They are not what is wanted; no privacy budget was spent.
+    """
+    if not components.method.compares or components.settings.yes or not sys.stdin.isatty():
+        return
+    _ask(
+        "Do these look like your domain? Go on?",
+        refused="not continued, as you wish: no privacy budget was spent. Try other words, another model or a library "
+        f"of public images with another --out, or go on after all with pcevolve run --resume {folder.root}",
+    )
+
+
+def doubts(components: Components, plan: PublicPlan) -> list[str]:
+    """Why a run may not be what its owner wants, from public facts; nothing of one that spends nothing."""
+    planned = components.method.planned(plan)
+    paid = [event for events in planned.values() for event in events if not event.free]
+    if not paid:
+        return []
+    found = []
+    total = epsilon(paid, plan.delta)
+    if total > LARGE_EPSILON:
+        found.append(
+            f"--epsilon {float(plan.budget.epsilon):g} allows epsilon {loss(total)}, which hides almost nothing (above "
+            f"{LARGE_EPSILON:g})"
+        )
+    selecting = first_selection(planned)
+    scope = scope_of(plan)
+    if selecting and verdict(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
+        found.append(
+            f"with --epsilon {float(plan.budget.epsilon):g} and --method {components.method.name}, the selection "
+            f"{CHANCE}, and the budget would be spent all the same"
+        )
+    return found
+
+
+def _ask(question: str, elsewhere: str = "", refused: str = UNTOUCHED) -> None:
+    """Ask at a terminal; elsewhere nobody can answer.
+
+    Raises:
+        UsageError: The answer is no, or there is nobody to ask.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(elsewhere)
+    if not typer.confirm(question, err=True):
+        raise UsageError(refused)

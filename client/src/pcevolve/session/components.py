@@ -1,0 +1,243 @@
+"""What a run is made of: method, mechanisms, private data, encoder, and how its API is spoken to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from pcevolve import methods
+from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
+from pcevolve.egress.in_process import (
+    Generator as Generator,  # also for the package, which must not know egress
+)
+from pcevolve.egress.in_process import InProcess
+from pcevolve.egress.transport import Address, HttpTransport, Transport
+from pcevolve.encoders import Encoder, load_encoder, named_weights
+from pcevolve.encoders.choice import resolved
+from pcevolve.evolution import Judge
+from pcevolve.ledger.ledger import Account, Limits
+from pcevolve.methods import Method, Scope
+from pcevolve.methods.method import AppearanceMode, first_selection
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.engine import Engine, LocalEngine
+from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.telling import Told, nobody
+from pcevolve.private.views import PrivateViews
+from pcevolve.providers import dialect as find_dialect
+from pcevolve.providers.dialect import Dialect, require
+from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors import SELECTORS
+from pcevolve.selectors.choosing import Chooser
+from pcevolve.session.kind import of_kind
+from pcevolve.session.preflight import CheckedRun
+from pcevolve.session.secrecy import caps, declared
+from pcevolve.session.settings import RunSettings
+from pcevolve.transcript.log import Transcript
+
+
+@dataclass(frozen=True, repr=False)
+class Components:
+    """What a run is made of; nobody was asked for anything and nothing was spent.
+
+    Attributes:
+        settings: The options that all of it follows from, the encoder by the name of the one that is used.
+        method: How prototypes are chosen.
+        reason: Why ``auto`` chose it; empty when the user did.
+        encoder_reason: Why ``auto`` chose the encoder; empty when the user did.
+        iterations: T.
+        appearance: Whether the dataset is given the private images' appearance, unless the user says.
+        noise: Where the randomness of releases comes from.
+        dialect: How the API speaks.
+        address: Where it is.
+        data: The private images.
+        test: Held-out images, if there are any.
+        test_is_public: Whether figures about them may be shown.
+        skipped: Names of files that lie among the private images and are none.
+        limits: What may be spent.
+        generator: Makes the images inside this process, if no API does.
+        engine: Where private images are embedded and vote.
+    """
+
+    settings: RunSettings
+    method: Method
+    reason: str
+    encoder_reason: str
+    iterations: int
+    appearance: AppearanceMode
+    noise: Noise
+    dialect: Dialect
+    address: Address
+    data: PrivateDataset
+    test: PrivateDataset | None
+    test_is_public: bool
+    skipped: tuple[str, ...]
+    limits: Limits
+    generator: Generator | None = None
+    engine: Engine = field(default_factory=LocalEngine)
+    _capped: list[FloatArray] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, run: CheckedRun, told: Told = nobody) -> Components:
+        """Load the private data, and choose what their public sizes call for.
+
+        Args:
+            run: What nothing speaks against.
+            told: Is told how many private images are read.
+
+        Raises:
+            DataError: The private or the test data cannot be used.
+            UsageError: The API's dialect lacks what the run needs, or the options do not go together.
+        """
+        settings, limits = run.settings, Limits(run.budget, run.lifetime)
+        spoken = find_dialect(settings.dialect)
+        own = of_kind(spoken.makes)
+        read = own.read_run(settings, told)
+        data = read.data
+        scope = Scope(
+            relation=settings.relation,
+            iterations=settings.iterations or 1,
+            classes=len(data.labels),
+            shots=settings.shots,
+            candidates=settings.candidates,
+        )
+        method, reason = methods.resolved(settings.method, limits.run, scope)
+        iterations = method.iterations(settings.iterations, limits.run, scope)
+        require(
+            spoken,
+            method.needs_for(iterations, settings.vary_by) | _asked_for(settings),
+            run.generator is not None,
+        )
+        encoder, why = resolved(settings.encoder, spoken.makes)
+        return cls(
+            settings=(chosen := settings.model_copy(update={"encoder": encoder})),
+            method=method,
+            reason=reason,
+            encoder_reason=why,
+            iterations=iterations,
+            appearance=own.appearance(method, limits.run, scope, settings.calibration),
+            noise=_noise(settings.insecure_noise_seed),
+            dialect=spoken,
+            address=Address(settings.api, run.key, spoken.scheme),
+            data=data,
+            test=read.test,
+            test_is_public=read.test_is_public,
+            skipped=read.skipped,
+            limits=limits,
+            generator=run.generator,
+            engine=_engine(chosen),
+        )
+
+    @property
+    def scope(self) -> Scope:
+        """The public sizes on which prices depend."""
+        return Scope(
+            relation=self.settings.relation,
+            iterations=self.iterations,
+            classes=len(self.data.labels),
+            shots=self.settings.shots,
+            candidates=self.settings.candidates,
+        )
+
+    def transport(self) -> Transport:
+        """Where the gate hands requests over: the network, or the generator in this process."""
+        if self.generator is not None:
+            return InProcess(self.generator, self.settings.model)
+        return HttpTransport(self.settings.timeout)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """What embeds images; its library takes seconds to load, so it is loaded when first asked for.
+
+        Raises:
+            ModelError: Its weights cannot be had.
+        """
+        return load_encoder(self.settings.encoder, self.settings.encoder_weights, _device(self.settings))
+
+    @cached_property
+    def views(self) -> PrivateViews:
+        """The private images as selectors see them."""
+        return PrivateViews(self.data, self.encoder, self.engine)
+
+    def prepare(self, plan: PublicPlan, told: Told = nobody) -> None:
+        """Do all that a plan will need of encoder and private images and that does not wait for the API's answers.
+
+        Args:
+            plan: What is going to be done.
+            told: Is told how many private images are embedded.
+
+        Raises:
+            DataError: A private image has no embedding.
+            ModelError: The encoder cannot be loaded.
+        """
+        self._listed(plan)
+        views = self.views  # loads the encoder, even for a control that looks at nothing
+        if self.method.compares:
+            views.prepare(with_appearances=0 in plan.releases, told=told)
+
+    def chooser(self, plan: PublicPlan, transcript: Transcript) -> Chooser | None:
+        """The public half of every selection; None for methods that compare nothing."""
+        if not self.method.compares:
+            return None
+        selector = SELECTORS[str(self.method.selector)]()
+        return Chooser(plan, self.encoder, transcript.bodies.file, selector)
+
+    def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
+        """The side that looks at private images and chooses by them, or the control's, which draws."""
+        if chooser is None:
+            return UniformJudge(account, self.noise, plan)
+        listed = self._listed(plan)
+        return PrivateJudge(
+            views=replace(self.views, **listed) if listed else self.views,  # a copy would look at images anew
+            chooser=chooser,
+            account=account,
+            noise=self.noise,
+            events=self.method.planned(plan),
+        )
+
+    def _listed(self, plan: PublicPlan) -> dict[str, Any]:
+        """What the secrets on the owner's list leave each private text, as fields of the views.
+
+        Raises:
+            DataError: A secret stands in more texts than the plan says.
+        """
+        if plan.secrecy is None:
+            return {}
+        if not self._capped:
+            event = first_selection(self.method.planned(plan))[-1]
+            sources = declared(self.settings, plan.secrecy)
+            self._capped.append(caps(sources, self.data, plan.secrecy, event, plan.relation))
+        return {"caps": self._capped[0]}
+
+
+def _asked_for(settings: RunSettings) -> set[str]:
+    """Capabilities without which the user's own wishes would be passed over in silence."""
+    wishes = {
+        "negative_prompt": settings.negative_prompt,
+        "size": settings.size,
+        "steps": settings.steps,
+        "guidance": settings.guidance is not None,
+        "adapter": settings.adapter,
+        "tokens": settings.tokens is not None or settings.temperature is not None,
+    }
+    return {capability for capability, wish in wishes.items() if wish}
+
+
+def _engine(settings: RunSettings) -> Engine:
+    """Where private images are worked on; Ray is loaded if it is asked for."""
+    if settings.engine == "local":
+        return LocalEngine()
+    from pcevolve.private.cluster import RayEngine
+
+    digest = named_weights(settings.encoder, settings.encoder_weights)
+    return RayEngine(settings.encoder_weights, digest, _device(settings), settings.ray_address)
+
+
+def _device(settings: RunSettings) -> str:
+    """Where the encoder runs; on a cluster a GPU is used only by who asks for one, so that all machines round alike."""
+    return "cpu" if settings.engine == "ray" and settings.device == "auto" else settings.device
+
+
+def _noise(seed: int | None) -> Noise:
+    """The operating system's randomness, unless a seed makes the run INSECURE."""
+    return SecureNoise() if seed is None else SeededNoise(seed)

@@ -1,0 +1,252 @@
+"""Finished runs side by side: their figures, datasets and curves through runs that differ in one setting."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from pcevolve.durable import write_durably
+from pcevolve.errors import UsageError
+from pcevolve.evaluation.intervals import Value
+from pcevolve.evaluation.labelled import Labelled
+from pcevolve.modality.images.sheet import sheet_png
+from pcevolve.modality.media import medium
+from pcevolve.pages import picture
+from pcevolve.pages.comparison import Column, Curve, Figure, write_comparison
+from pcevolve.pages.drawing import svg
+from pcevolve.pages.report.charts import Chart, Series
+from pcevolve.public.figures import loss
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.secrecy import Secrecy
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.kind import of_kind
+from pcevolve.transcript import RunReader
+
+AXES = {"ε": "Accuracy over ε", "N": "Accuracy over N, images per class"}
+Settings: TypeAlias = dict[str, Any]
+"""Of a run, by the names under which they are shown."""
+Line: TypeAlias = Mapping[float, list[float]]
+"""Accuracies of runs of equal settings, by the value of the one that differs."""
+
+
+@dataclass(frozen=True, repr=False)
+class Point:
+    """What one judge found of one run; private.
+
+    Attributes:
+        settings: Of the run.
+        accuracy: In [0, 1].
+    """
+
+    settings: Settings
+    accuracy: float
+
+
+def settings_of(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
+    """What has to be equal in two runs for a line to go through both, but for the axis.
+
+    Args:
+        plan: Of a run.
+        epsilon_spent: Of the run; nothing or zero for one that has no place over ε.
+    """
+    return {
+        "method": plan.method,
+        "ε": float(plan.budget.epsilon) if epsilon_spent else None,
+        "N": plan.candidates,
+        "K": plan.shots,
+        "domain": plan.domain,
+        "classes": ", ".join(plan.labels),
+        "model": plan.model,
+        "encoder": plan.encoder,
+    }
+
+
+def drawn(points: Sequence[Point], judge: str) -> list[Curve]:
+    """A picture for each axis over which there is a line.
+
+    Runs of equal settings are one point: their mean, from three on with its interval.
+
+    Args:
+        points: Of all runs.
+        judge: Who found them.
+    """
+    found = ((title, _lines(points, axis)) for axis, title in AXES.items())
+    return [Curve(title, _picture(f"{title}, by {judge}", lines)) for title, lines in found if lines]
+
+
+def _lines(points: Sequence[Point], axis: str) -> dict[str, Line]:
+    """Lines of at least two places, by their names."""
+    lines: dict[tuple[tuple[str, Any], ...], dict[float, list[float]]] = {}
+    for point in points:
+        others = tuple((name, value) for name, value in point.settings.items() if name != axis)
+        if (at := point.settings[axis]) is not None:
+            lines.setdefault(others, {}).setdefault(at, []).append(point.accuracy)
+    long = {others: line for others, line in lines.items() if len(line) > 1}
+    return dict(zip(_names([dict(others) for others in long]), long.values(), strict=True))
+
+
+def _names(lines: Sequence[Settings]) -> Iterator[str]:
+    """Each line's method, and what else tells it from another."""
+    for own in lines:
+        telling = (
+            name for name in own if name != "method" and any(own[name] != each[name] for each in lines)
+        )
+        parts = (f"no {name}" if own[name] is None else f"{name} = {own[name]}" for name in telling)
+        yield ", ".join((own["method"], *parts))
+
+
+def _picture(title: str, lines: Mapping[str, Line]) -> bytes:
+    columns = sorted({at for line in lines.values() for at in line})
+    series = [_series(name, line, columns) for name, line in lines.items()]
+    return svg(Chart(title, title, series, 1.0, "{:.1%}".format), [f"{at:g}" for at in columns])
+
+
+def _series(name: str, line: Line, columns: Sequence[float]) -> Series:
+    values = {columns.index(at): Value.of(line[at]) for at in sorted(line)}
+    means = tuple((place, value.mean) for place, value in values.items())
+    return Series(name, means, tuple(value.half or 0.0 for value in values.values()))
+
+
+Each = TypeVar("Each")
+SHOWN = 6
+"""Images of each class in a picture."""
+PICTURES = 10
+"""Images of each class in a row of the page."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One run.
+
+    Attributes:
+        name: Of its folder.
+        summary: As the run wrote it; public.
+        labels: Of its classes.
+        judges: What ``pcevolve evaluate`` found, by judge; empty where it was not asked. Private.
+        settings: What a line of a curve has in common.
+    """
+
+    name: str
+    summary: dict[str, Any]
+    labels: tuple[str, ...]
+    judges: dict[str, dict[str, Any]]
+    settings: Settings
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs; private where there are judges."""
+        return {"run": self.name, "labels": list(self.labels), **self.summary, "judges": self.judges}
+
+
+def compared(roots: Sequence[Path]) -> list[Compared]:
+    """Read several runs.
+
+    Raises:
+        UsageError: One is no run, or has not ended.
+    """
+    return [_one(root) for root in roots]
+
+
+def write_sheet(roots: Sequence[Path], path: Path) -> None:
+    """Draw some images of each run's dataset, a row each.
+
+    Raises:
+        UsageError: A run has not ended, or is of texts.
+    """
+    plans = [RunReader.strict(each).require_plan() for each in roots]
+    for root, plan in zip(roots, plans, strict=True):
+        of_kind(plan.modality.kind).require_drawable(root.name)
+    write_durably(path, sheet_png([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
+
+
+def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> None:
+    """Write the runs beside each other for people to look at.
+
+    Args:
+        found: What ``compared`` read.
+        roots: The same runs.
+        path: The page.
+
+    Raises:
+        TranscriptError: A stored image is missing or was changed.
+    """
+    columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
+    judges = dict.fromkeys(judge for each in found for judge in each.judges)
+    write_comparison(columns, path, {judge: drawn(_points(found, judge), judge) for judge in judges})
+
+
+def facts(summary: dict[str, Any]) -> dict[str, str]:
+    """What is public of a run, by title."""
+    spent = summary["epsilon_spent"]
+    seeded = any(mark.startswith("INSECURE:") for mark in summary.get("marks", ()))
+    epsilon = (
+        f"no guarantee{', INSECURE' if seeded else ''}"
+        if spent is None
+        else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
+    )
+    if "listed_secrets" in summary:
+        epsilon += f"; listed secrets {Secrecy.model_validate(summary['listed_secrets']).words}"
+    return {
+        "method": summary["method"],
+        "ε": epsilon,
+        "images": str(summary["images_released"]),
+        "requests": str(summary["requests"]),
+        "useful?": (summary.get("usefulness") or {}).get("word", "–"),
+    }
+
+
+def _points(found: Sequence[Compared], judge: str) -> list[Point]:
+    """What a judge found of the runs that it was asked about."""
+    asked = (each for each in found if judge in each.judges)
+    return [Point(each.settings, each.judges[judge]["mean"]) for each in asked]
+
+
+def _column(each: Compared, root: Path) -> Column:
+    run = RunReader.strict(root)
+    plan = run.require_plan()
+    kind = plan.modality.kind
+    first = {label: [call for call in plan.round(0) if call.label == label] for label in plan.labels}
+    initial = {
+        label: _some([digest for call in calls for digest in run.outputs.get(call.slot, ())])
+        for label, calls in first.items()
+    }
+    released = {
+        label: _some(sorted((RunFolder(root).release / label).glob(f"*{medium(kind).suffix}")))
+        for label in plan.labels
+    }
+    return Column(
+        each.name,
+        facts(each.summary),
+        {name: Figure(one["mean"], one["sem"], one["voted"]) for name, one in each.judges.items()},
+        {
+            label: tuple(picture(kind, run.bodies.file(digest)) for digest in own)
+            for label, own in initial.items()
+        },
+        {label: tuple(picture(kind, path.read_bytes()) for path in own) for label, own in released.items()},
+    )
+
+
+def _some(all_of_them: Sequence[Each]) -> list[Each]:
+    """A row's worth, at equal steps."""
+    step = max(1, len(all_of_them) // PICTURES)
+    return list(all_of_them[::step][:PICTURES])
+
+
+def _one(root: Path) -> Compared:
+    folder = RunFolder(root)
+    folder.require_transcript()
+    if not folder.finished or not folder.summary.is_file():
+        raise UsageError(f"{root} has not ended: continue it with pcevolve run --resume {root}")
+    plan = RunReader.strict(root).require_plan()
+    told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {"judges": []}
+    rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
+    found = sorted(rows, key=lambda row: row["voted"])
+    judges = {row["judge"]: {"voted": row["voted"], **row["dataset"]["accuracy"]} for row in found}
+    summary = json.loads(folder.summary.read_bytes())
+    return Compared(root.name, summary, plan.labels, judges, settings_of(plan, summary["epsilon_spent"]))
+
+
+def _dataset(root: Path) -> Labelled:
+    return Labelled.released(root, RunReader.strict(root).require_plan().labels)

@@ -1,0 +1,274 @@
+"""Measures a finished run's dataset on the owner's data, with judges that the owner names (composition root).
+
+All of it is for the owner: figures go to ``private/`` and to the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.errors import DataError, UsageError
+from pcevolve.evaluation.accuracy import SEEDS
+from pcevolve.evaluation.closeness import closeness
+from pcevolve.evaluation.heads import Training
+from pcevolve.evaluation.judge import Features, Judge
+from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, control_of
+from pcevolve.evaluation.memorisation import memorisation
+from pcevolve.evaluation.private_file import write_private_bytes
+from pcevolve.evaluation.verdicts import Verdict
+from pcevolve.methods import method
+from pcevolve.modality.images.confusion import confusion_png
+from pcevolve.private.telling import Told, nobody
+from pcevolve.public.modalities import Kind
+from pcevolve.public.plan import PublicPlan
+from pcevolve.session.finished.classification import NearestMean
+from pcevolve.session.finished.judging import judges_of, keep, subject
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.kind import KindOfRun, of_kind
+from pcevolve.session.settings import RunSettings
+from pcevolve.transcript import RunLayout, RunReader
+
+CLASSIFIER = "dp-means-classifier"
+"""What the class means that a run released are called among judges."""
+
+
+@dataclass(frozen=True, repr=False)
+class Question:
+    """What the owner asks for.
+
+    Attributes:
+        test: Held-out images, as ``--test`` of a run names them.
+        private: The private images; None if nothing is to be compared with them.
+        mix: Whether to train on the private images too.
+        judges: See ``judges_of``.
+        control: A run of method ``random``; None for the one that lies beside the run, if any does.
+        device: Of encoders.
+    """
+
+    test: str
+    private: str | None = None
+    mix: bool = False
+    judges: tuple[str, ...] = ()
+    control: Path | None = None
+    device: str = "auto"
+
+
+def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, object]:
+    """Measure a finished run, keep the figures in ``private/``, and return them.
+
+    Args:
+        root: The run.
+        question: What is measured, and on which images.
+        told: Is told how many classifiers are trained.
+
+    Raises:
+        DataError: Images cannot be used.
+        ModelError: A judge's weights are not at hand.
+        UsageError: The run has not ended, or is of other classes.
+    """
+    plan = RunReader.strict(root).require_plan()
+    control = control_of(root, question.control)
+    kind, folder = plan.modality.kind, RunFolder(root)
+    test = _owners(question.test, plan, "--test", folder)
+    private = None if question.private is None else _owners(question.private, plan, "--private", folder)
+    looks = method(plan.method).compares
+    judges = judges_of(question.judges, plan.encoder if looks else None, question.device, kind)
+    dataset = Labelled.released(root, plan.labels)
+    return Evaluation(
+        root, plan.labels, dataset, judges, test, private, control, question.mix, told, kind
+    ).measured()
+
+
+def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Labelled:
+    """The owner's images or texts that an option names, under the run's labels.
+
+    Args:
+        given: What ``--private`` or ``--test`` of a run takes.
+        plan: The run's.
+        option: ``--private`` or ``--test``; of data that come with a library, it says whether the shots are meant or
+            the others.
+        folder: The run's.
+
+    Raises:
+        DataError: They cannot be used.
+        UsageError: They are of other classes, or of another kind.
+    """
+    data = of_kind(plan.modality.kind).read_owned(given, plan, option, folder)
+    if data.labels != plan.labels:
+        raise UsageError(
+            f"{option} {given} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
+        )
+    return Labelled.of(data)
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """All that is measured.
+
+    Attributes:
+        root: The run.
+        labels: Its classes.
+        dataset: What it released.
+        judges: One or more.
+        test: Held-out images.
+        private: Private images, for what compares with them.
+        control: A run of the control ``random``, if there is one.
+        mix: Whether to train on the private images too, alone and together with the dataset.
+        told: Is told how many classifiers are trained.
+        kind: What the run made.
+    """
+
+    root: Path
+    labels: tuple[str, ...]
+    dataset: Labelled
+    judges: Sequence[Judge]
+    test: Labelled
+    private: Labelled | None = None
+    control: Path | None = None
+    mix: bool = False
+    told: Told = nobody
+    kind: Kind = "image"
+
+    def measured(self) -> dict[str, object]:
+        """Measure, keep it in ``private/``, and return it.
+
+        Raises:
+            DataError: A class has no usable image.
+        """
+        found: dict[str, object] = {
+            "run": self.root.name,
+            "subject": subject(self.test.digest, filter(None, (self.root, self.control))),
+            "control": "labels shuffled" if self.control is None else self.control.name,
+            **self.judged(),
+        }
+        keep(self.root, found)
+        return found
+
+    def judged(self) -> dict[str, object]:
+        """Measure, and keep nothing but pictures of confusions.
+
+        Raises:
+            DataError: A class has no usable image.
+        """
+        sets = dict(self._sets())
+        done, all_of_them = 0, len(self.judges) * len(sets)
+        rows = []
+        for judge in self.judges:
+            seen = {name: judge.look(each.images) for name, each in sets.items() if name != "both"}
+            real = judge.look(self.test.images)
+            if "both" in sets:
+                seen["both"] = np.concatenate([seen["private"], seen["dataset"]])
+            verdicts = {}
+            for name, each in sets.items():
+                verdicts[name] = self._verdict(judge, seen[name], each.targets, real)
+                done += 1
+                self.told(done, all_of_them)
+            self._draw(judge, verdicts["dataset"])
+            told = {name: each.to_json() for name, each in verdicts.items()}
+            rows.append(
+                {"judge": judge.name, "voted": judge.voted, **told, **self._beside(judge, seen, real)}
+            )
+        return {
+            "classes": list(self.labels),
+            "chance": 1 / len(self.labels),
+            f"test_{self.kind}s": len(self.test.images),
+            **self._own.measure_sets(sets, self.test, self.private),
+            **self._classifier(),
+            "judges": rows,
+        }
+
+    @property
+    def _own(self) -> KindOfRun:
+        """What is particular to the run's kind."""
+        return of_kind(self.kind)
+
+    def _classifier(self) -> dict[str, object]:
+        """What the class means are worth that the run released: no image was made for it, and nothing is trained.
+
+        It is the yardstick of every dataset: a classifier of images is worth making images for if it is better.
+        """
+        if not RunLayout(self.root).classifier.is_file():
+            return {}
+        said = NearestMean.of(self.root, self._encoder).classes(self.test.images)
+        tested = said >= 0
+        verdict = Verdict.of([said[tested]] * len(SEEDS), self.test.targets[tested], self.labels)
+        return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
+
+    def _encoder(self, plan: PublicPlan) -> Encoder:
+        """The encoder of the released means, from the file that the run had, if it had one."""
+        config = RunFolder(self.root).config
+        weights = RunSettings.load(config).encoder_weights if config.exists() else None
+        return load_encoder(plan.encoder, weights)
+
+    def _sets(self) -> Iterable[tuple[str, Labelled]]:
+        """What classifiers are trained on, by name; ``shuffled`` stands in for ``random`` where there is no control."""
+        dataset = self.dataset
+        yield "dataset", dataset
+        if self.control is None:
+            yield SHUFFLED, dataset.shuffled(0)
+        else:
+            yield RANDOM, Labelled.released(self.control, self.labels)
+        if self.private is not None and self.mix:
+            yield "private", self.private
+            targets = np.concatenate([self.private.targets, dataset.targets])
+            yield "both", Labelled([*self.private.images, *dataset.images], targets)
+
+    def _verdict(
+        self, judge: Judge, features: Features, targets: NDArray[np.int64], real: Features
+    ) -> Verdict:
+        usable = _usable(features)
+        training = Training(features[usable], targets[usable], len(self.labels))
+        if missing := set(range(len(self.labels))) - set(training.targets.tolist()):
+            raise DataError(
+                f"judge {judge.name} can use no {self.kind} of class {self.labels[min(missing)]!r}"
+            )
+        tested = _usable(real)
+        said = [judge.train(training, seed)(real[tested]) for seed in SEEDS]
+        return Verdict.of(said, self.test.targets[tested], self.labels)
+
+    def _draw(self, judge: Judge, verdict: Verdict) -> None:
+        """Keep the picture of a judge's confusion."""
+        name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
+        path = RunFolder(self.root).private / f"confusion-{name}.png"
+        write_private_bytes(path, confusion_png(verdict.confusion, self.labels))
+
+    def _beside(self, judge: Judge, seen: Mapping[str, Features], real: Features) -> dict[str, object]:
+        """Distances, for judges whose features are embeddings."""
+        if judge.name == self._own.STRANGER:
+            return {}
+        made = seen["dataset"]
+        close = closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
+        found: dict[str, object] = {"distances": close.to_json()}
+        if RANDOM in seen:
+            found["control_distances"] = closeness(
+                _embeddings(seen[RANDOM]), _embeddings(real), clip=judge.name.startswith("clip")
+            ).to_json()
+        found |= self._own.measure_embeddings(_embeddings(made), _embeddings(real))
+        if self.private is not None:
+            found["memorisation"] = self._memorised(made, judge.look(self.private.images), real)
+        return found
+
+    def _memorised(self, made: Features, private: Features, real: Features) -> dict[str, object]:
+        usable = np.flatnonzero(_usable(made))
+        result = memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
+        names = self.dataset.names
+        return {
+            "closer_to_private": result.closer,
+            "median_ratio": result.ratio,
+            "copies": [names[usable[place]] for place in result.copies],
+        }
+
+
+def _usable(features: Features) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(features.reshape(len(features), -1)).all(axis=1))
+
+
+def _embeddings(features: Features) -> NDArray[np.float64]:
+    """Those that can be used."""
+    return np.asarray(features[_usable(features)], dtype=np.float64)

@@ -1,0 +1,322 @@
+"""More of a dataset that is finished: variations of what was released, which ask the private images nothing.
+
+No private image is read and nothing is paid: what is varied is of the last round, or was chosen by the last receipt,
+and the ledger is only asked whether the receipts on record were paid for. The loop runs again from the record, as when
+a run is resumed, and goes on where the record ends.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from pcevolve import methods
+from pcevolve.egress.allowance import Meter
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.in_process import Generator, InProcess
+from pcevolve.egress.pace import Pace
+from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.errors import StoppedError, TranscriptError, UsageError
+from pcevolve.evolution import Evolved, Pool, evolve
+from pcevolve.ledger.ledger import Ledger
+from pcevolve.methods.method import CREATES, VARIES
+from pcevolve.pages.report import write_report
+from pcevolve.providers import dialect
+from pcevolve.providers.dialect import require
+from pcevolve.public.fields import MOST_EXTENSIONS, Extension
+from pcevolve.public.options import checked
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Query, Receipt
+from pcevolve.publish import Release, marks, publish, write_summary
+from pcevolve.publish.exports import export_run, forms_beside
+from pcevolve.session.approval import approve_requests, costs_ahead
+from pcevolve.session.execution import allowance, patience, save_result
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.preflight import require_ledger
+from pcevolve.session.progress import Audience, RunProgress, facts
+from pcevolve.session.settings import RunSettings, read_toml
+from pcevolve.transcript import RunReader, Transcript
+from pcevolve.transcript.files import file_faults
+from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An extension that somebody asks for.
+
+    Attributes:
+        folder: The run's.
+        more: Variations of each image.
+        strength: Image-to-image strength; the last that the run used, or its method's last, if None.
+        settings: The run's options, with new ones for how to reach the API.
+        key: What opens the API; None where it wants none.
+        generator: Makes the images inside this process, if the run's were made so.
+    """
+
+    folder: RunFolder
+    more: int
+    strength: float | None
+    settings: RunSettings
+    key: str | None = field(repr=False)
+    generator: Generator | None = None
+
+    @classmethod
+    def of(
+        cls,
+        root: Path,
+        more: int,
+        strength: float | None,
+        options: Mapping[str, Any],
+        key: str | None = None,
+        generator: Generator | None = None,
+    ) -> Self:
+        """Take the options that the run began with, and new ones for how its API is reached.
+
+        Raises:
+            UsageError: It is no folder of a run, or an option is out of bounds.
+        """
+        folder = RunFolder(root)
+        folder.require_transcript()
+        settings = RunSettings.of({**read_toml(folder.config), **options})
+        return cls(folder, more, strength, settings, settings.key() if key is None else key, generator)
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """A judge without private images: it knows the receipts on record, and no others."""
+
+    receipts: Mapping[int, Receipt]
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """There is nothing to prepare."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """The receipt on record.
+
+        Raises:
+            TranscriptError: There is none.
+        """
+        if query.iteration not in self.receipts:
+            raise TranscriptError(f"the record has no receipt for iteration {query.iteration}")
+        return self.receipts[query.iteration]
+
+
+def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
+    """Extend a finished run, or go on with an extension that was cut off.
+
+    Args:
+        asked: By how much, and how to reach the API.
+        audience: Who is told; the terminal if None.
+
+    Returns:
+        The summary of the run, which counts what was added.
+
+    Raises:
+        UsageError: It is no finished run, or its release holds what is not the run's.
+        ClientError: Why it ended; it can be continued with the same command.
+    """
+    audience, folder = audience or Audience(), asked.folder
+    folder.require_transcript()
+    with folder.claimed(resume=True):
+        Transcript(folder.transcript).close()  # drops a line that a crash tore off
+        run = _required(folder)
+        due = _due(asked, run)
+        _require_own_release(run)
+        try:
+            return _published(asked, _evolved(asked, run, due, audience))
+        except KeyboardInterrupt:
+            raise _stopped(folder.root, due.extension) from None
+
+
+def _required(folder: RunFolder) -> RunReader:
+    """The record of a run that came to its end at least once.
+
+    Raises:
+        UsageError: It did not.
+    """
+    run = RunReader.strict(folder.root)
+    plan = run.plan
+    if plan is None or (not run.finished and not plan.extended):
+        raise UsageError(
+            f"{folder.root} holds an unfinished run: pcevolve run --resume {folder.root} goes on with it first"
+        )
+    return run
+
+
+@dataclass(frozen=True)
+class _Due:
+    """The extension that is to be carried out, or of which the rest is.
+
+    Attributes:
+        number: Which one of the run, from 1.
+        extension: By how much.
+    """
+
+    number: int
+    extension: Extension
+
+
+def _due(asked: Asked, run: RunReader) -> _Due:
+    """A new extension, or the one that was cut off, while it was asked for or while it was published.
+
+    Raises:
+        UsageError: Another one was cut off, or there are as many as a run may have.
+    """
+    plan = run.require_plan()
+    if plan.varies_prompts and asked.strength is not None:
+        raise UsageError(
+            "--strength is about images that are varied, and this run varies prompts: leave it out"
+        )
+    strength = _strength(plan) if asked.strength is None else asked.strength
+    wanted = checked(Extension, {"more": asked.more, "strength": strength})
+    if not plan.extended or (run.finished and _is_published(run)):
+        if len(plan.extended) == MOST_EXTENSIONS:
+            raise UsageError(
+                f"{asked.folder.root} has been extended {MOST_EXTENSIONS} times, which is all it can be"
+            )
+        return _Due(len(plan.extended) + 1, wanted)
+    last = plan.extended[-1]
+    if last != wanted:
+        raise UsageError(
+            f"an extension of {asked.folder.root} was cut off: go on with it first, with {last.options}"
+        )
+    return _Due(len(plan.extended), last)
+
+
+def _strength(plan: PublicPlan) -> float:
+    """How different variations are unless the owner says: as in the last round, or as its method's last would be."""
+    if plan.extended:
+        return plan.extended[-1].strength
+    return plan.strengths[-1] if plan.strengths else methods.method(plan.method).schedule.end
+
+
+def _is_published(run: RunReader) -> bool:
+    """Whether release, summary and report are those of the record as it stands; the report is written last."""
+    pages = run.layout.summary.is_file() and run.layout.report.is_file()
+    return run.released_head == run.head and pages
+
+
+def _require_own_release(run: RunReader) -> None:
+    """Refuse to replace a release folder that somebody has put something into.
+
+    Raises:
+        UsageError: What it is.
+    """
+    if not run.layout.manifest.is_file():
+        return
+    due = {each.path for each in run.manifest().files} | {MANIFEST, CARD}
+    due |= {CLASSIFIER} if run.layout.classifier.is_file() else set()
+    strange = (
+        each
+        for each in file_faults(run.layout.root, RELEASE, due, "is not the run's")
+        if not each.endswith(" is missing")
+    )
+    for fault in strange:
+        raise UsageError(f"{fault}: the release is made anew, so move it elsewhere first")
+
+
+def _stopped(root: Path, extension: Extension) -> StoppedError:
+    """What a person is told who stops an extension."""
+    again = f"pcevolve extend {root} {extension.options}"
+    return StoppedError(
+        "stopped: no privacy budget is spent by an extension", f"to go on where it was: {again}"
+    )
+
+
+@contextmanager
+def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Gate, Meter]]:
+    """The gate to the run's own API, on its own record."""
+    settings, plan = asked.settings, run.require_plan()
+    spoken = dialect(plan.dialect)
+    require(spoken, CREATES if plan.varies_prompts else VARIES)
+    address = Address(plan.api, asked.key, spoken.scheme)
+    with (
+        closing(Transcript(run.layout.transcript)) as transcript,
+        closing(_transport(asked, plan)) as transport,
+    ):
+        meter = Meter(allowance(settings), spoken, transcript, address.is_nearby)
+        pace = Pace(settings.pad_selection, settings.pace)
+        gate = Gate(transcript, spoken, address, transport, patience(settings, audience.console), pace, meter)
+        gate.hello(plan.run_id)
+        yield gate, meter
+
+
+def _transport(asked: Asked, plan: PublicPlan) -> HttpTransport | InProcess:
+    """Where the requests go, which has to be where the run's went.
+
+    Raises:
+        UsageError: The run's images were made by an object in its process and none is given, or the other way round.
+    """
+    if plan.in_process != (asked.generator is not None):
+        raise UsageError(
+            "the images of this run were made by an object in its process: give that object to pcevolve.extend"
+            if plan.in_process
+            else "the images of this run were made by an API, so no object can make more of them"
+        )
+    return (
+        HttpTransport(asked.settings.timeout)
+        if asked.generator is None
+        else InProcess(asked.generator, plan.model)
+    )
+
+
+def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evolved:
+    """Ask for what is missing, and close the record again."""
+    require_ledger(asked.settings.ledger)
+    before = run.require_plan()
+    known = before.extended_by((*before.extended[: due.number - 1], due.extension))
+    with (
+        closing(Ledger(asked.settings.ledger, create=False)) as ledger,
+        _gate(asked, run, audience) as (gate, meter),
+    ):
+        audience.console.print(facts("Before anything is asked for", _told(known, due.extension, meter)))
+        approve_requests(Address(known.api), asked.settings, known, gate, meter)
+        plan = gate.extend(due.number, due.extension, ledger.committed)
+        _remove_pages(asked.folder)
+        progress = RunProgress(plan, "extension", audience, meter.bill, meter.recorded(plan))
+        judge = _Recorded({each.iteration: each for each in run.receipts})
+        with progress.shown():
+            evolved = evolve(plan, gate, judge, progress)
+        gate.finish()
+        audience.console.print(f"cost of the run so far: {meter.bill()}")
+    return evolved
+
+
+def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str]:
+    """What the owner should know, by title."""
+    forecast = meter.forecast(plan.calls.values())
+    kind = plan.modality.kind
+    of = f"each selected {kind}" if plan.selects else f"each {kind} of the last round"
+    how = "by its prompt" if plan.varies_prompts else f"at strength {extension.strength}"
+    return {
+        "asked for": f"{extension.more} more variations of {of}, {how}",
+        "provider": f"{plan.model} at {plan.api}, {forecast.requests} requests for {forecast.images} {kind}s",
+        **costs_ahead(plan, meter),
+        "guarantee": f"as it was: no private {kind} is asked anything, so no privacy budget is spent",
+        "assumed public": "that you ask for more, and for how much",
+        **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
+    }
+
+
+def _remove_pages(folder: RunFolder) -> None:
+    """Remove pages that would tell of the run as it was; they are made anew in the end."""
+    for page in (folder.report, folder.summary):
+        page.unlink(missing_ok=True)
+    shutil.rmtree(folder.audit, ignore_errors=True)
+
+
+def _published(asked: Asked, evolved: Evolved) -> dict[str, Any]:
+    """Write the release anew, and then what is said about it."""
+    folder = asked.folder
+    record = RunReader.strict(folder.root)
+    publish(folder.release, Release.of(record, evolved.dataset), record.bodies.file, anew=True)
+    summary = write_summary(record)
+    export_run(folder.root, forms_beside(folder.root))
+    write_report(record)
+    result = {**summary, "dataset": str(folder.release), "report": str(folder.report)}
+    save_result(folder, result)
+    return result

@@ -1,0 +1,190 @@
+"""Judges of a finished run: who they are, what they say, and where it is kept.
+
+Its figures go to ``private/`` and to the owner's screen, never into what may be shared: that is a function of the
+transcript, and measured accuracy is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders.choice import resolved
+from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
+from pcevolve.evaluation.heads import train_linear
+from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.private_file import write_private
+from pcevolve.evaluation.protocol import train_papers_head
+from pcevolve.evolution import Population
+from pcevolve.modality.images.appearance import Appearance, appearance_in
+from pcevolve.modality.media import medium
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.public.modalities import Kind
+from pcevolve.session.execution import Outcome, save_result
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.kind import of_kind
+from pcevolve.transcript import Bodies, RunLayout
+
+
+def judges_of(names: Iterable[str], voter: str | None, device: str, kind: Kind = "image") -> list[Judge]:
+    """Load judges, each with the head of the PCEvolve paper; those that did not vote come first.
+
+    Args:
+        names: The kind's stranger, which is ``cnn`` of images and ``ngrams`` of texts, or encoders as ``NAME`` or
+            ``NAME=WEIGHTS``; none: the stranger and all encoders that are at hand.
+        voter: The encoder by which the run selected; None if it looked at nothing.
+        device: Of encoders.
+        kind: Of what is judged.
+
+    Raises:
+        UsageError: There is no such encoder, or it is for another kind.
+        ModelError: Weights are not at hand.
+    """
+    asked = list(names) or of_kind(kind).usual_judges()
+    found = [_judge(name, voter, device, kind) for name in dict.fromkeys(asked)]
+    return sorted(found, key=lambda each: each.voted)
+
+
+def quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Judge]:
+    """Who judges a run as soon as it has ended: those that did not vote first, the run's own encoder last.
+
+    Whatever the dataset's size, a head takes 400 steps and the network from scratch 100, so that a run's end is
+    not the longest part of it; ``judges_of`` takes as long as it takes.
+
+    Args:
+        encoder: The run's own.
+        voted: Whether the run selected by it.
+        device: Of another encoder, if one is at hand.
+        kind: Of what is judged.
+
+    Raises:
+        ModelError: Weights of another encoder that was fetched cannot be read.
+    """
+    own = of_kind(kind)
+    strangers = [name for name in own.judging_encoders() if not _same(name, encoder.name)][:1]
+    heads = [Judge(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers]
+    return [own.quick_stranger(), *heads, Judge(encoder.name, voted, encoder.embed, train_linear)]
+
+
+def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
+    own = of_kind(kind)
+    if name == own.STRANGER:
+        return own.stranger()
+    named, _, weights = name.partition("=")
+    encoder = load_encoder(resolved(named, kind)[0], weights or None, device)
+    voted = voter is not None and _same(named, voter)
+    return Judge(name, voted, encoder.embed, train_papers_head)
+
+
+def _same(first: str, second: str) -> bool:
+    """Whether two names are of one encoder, with or without its views."""
+    return first.partition("+")[0] == second.partition("+")[0]
+
+
+def subject(test: bytes, runs: Iterable[Path]) -> str:
+    """SHA-256 of what is judged: figures with another one are about something else and do not belong together.
+
+    Args:
+        test: Digest of the held-out data.
+        runs: The run and its control; a dataset that has grown is another one.
+    """
+    manifests = (RunLayout(root).manifest.read_bytes() for root in runs)
+    return hashlib.sha256(test + b"".join(hashlib.sha256(each).digest() for each in manifests)).hexdigest()
+
+
+def keep(root: Path, found: Mapping[str, Any]) -> None:
+    """Write what was found, and behind it the rows of judges that were asked earlier about the same subject.
+
+    Args:
+        root: The run.
+        found: As ``evaluated`` returns it; ``subject`` says what it is about.
+    """
+    path = RunFolder(root).judgement
+    before = json.loads(path.read_bytes()) if path.is_file() else {}
+    asked = {row["judge"] for row in found["judges"]}
+    rows = before.get("judges", []) if before.get("subject") == found["subject"] else []
+    kept = [row for row in rows if row["judge"] not in asked]
+    write_private(path, {**found, "judges": [*found["judges"], *kept]})
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """What one judge says of the populations of a run, the initial one first.
+
+    Attributes:
+        judge: Its name.
+        voted: Whether the run selected by it, which flatters what was selected.
+        by_iteration: Accuracy of each population.
+    """
+
+    judge: str
+    voted: bool
+    by_iteration: tuple[Accuracy, ...]
+
+    @classmethod
+    def of(cls, outcome: Outcome, test: AccuracyTest, every: bool) -> Scores:
+        """Score a run: its text-to-image images as they came, its dataset, and all populations between if asked."""
+        every_set = [*outcome.evolved.populations[:-1], outcome.evolved.dataset]
+        wanted = every_set if every else [outcome.evolved.populations[0], outcome.evolved.dataset]
+        first, *later = wanted
+        found = appearance_in(outcome.evolved.receipts)
+        scores = [_accuracy(outcome, first, test, None if later else found)]
+        return cls(
+            test.judge.name,
+            test.judge.voted,
+            (*scores, *(_accuracy(outcome, population, test, found) for population in later)),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The judge, and what it says of the initial (text-to-image only) and the final dataset."""
+        initial, final = self.by_iteration[0].to_json(), self.by_iteration[-1].to_json()
+        return {"judge": self.judge, "voted": self.voted, "initial": initial, "final": final}
+
+
+def tests_of(outcome: Outcome, held_out: PrivateDataset) -> Iterator[AccuracyTest]:
+    """Held-out data as each judge of a run sees them, one after the other: those that did not vote come first."""
+    parts, plan = outcome.components, outcome.plan
+    voted = parts.method.compares
+    for judge in quick_judges(parts.encoder, voted, parts.settings.device, plan.modality.kind):
+        yield AccuracyTest.on(held_out, judge)
+
+
+def scored(outcome: Outcome) -> dict[str, Any]:
+    """The run's summary, with each judge's accuracies where there are test data."""
+    held_out = outcome.components.test
+    if held_out is None:
+        return outcome.summary
+    found = [Scores.of(outcome, test, every=False).as_json() for test in tests_of(outcome, held_out)]
+    return keep_accuracy(outcome, found)
+
+
+def accuracy_of_dataset(outcome: Outcome, test: AccuracyTest) -> Accuracy:
+    """What a test's judge says of a run's dataset alone."""
+    look = appearance_in(outcome.evolved.receipts)
+    return _accuracy(outcome, outcome.evolved.dataset, test, look)
+
+
+def keep_accuracy(outcome: Outcome, accuracy: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Keep each judge's accuracies where they belong and return the summary with them."""
+    write_private(outcome.folder.evaluation, {"accuracy": accuracy})
+    result = {**outcome.summary, "accuracy": accuracy}
+    save_result(outcome.folder, result)
+    return result
+
+
+def _accuracy(
+    outcome: Outcome, population: Population, test: AccuracyTest, wanted: Appearance | None
+) -> Accuracy:
+    bodies = Bodies(outcome.folder.bodies)
+    decoded = medium(outcome.plan.modality.kind).decoded
+    images, targets = [], []
+    for target, label in enumerate(test.labels):
+        for candidate in population[label]:
+            images.append(decoded(bodies.file(candidate.digest), wanted))
+            targets.append(target)
+    return test.of(images, targets)

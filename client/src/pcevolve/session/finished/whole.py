@@ -1,0 +1,46 @@
+"""A whole run, as the command line and the package make it: carried out, and measured where there are test data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pcevolve.session.dashboard import dashboard
+from pcevolve.session.execution import Outcome, execute
+from pcevolve.session.preflight import CheckedRun
+from pcevolve.session.progress import Audience, error_console
+
+
+def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
+    """Carry out a run, or the rest of one, and measure its accuracy if there are test data.
+
+    Args:
+        run: What nothing speaks against.
+        audience: Who is told; the terminal if None.
+
+    Returns:
+        The finished run; its summary has the accuracies.
+
+    Raises:
+        ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
+    """
+    outcome = execute(run, audience)
+    return _measured(outcome)
+
+
+def carried_out_in_sight(run: CheckedRun) -> Outcome:
+    """The same, with a page about it for the owner's browser while it goes on.
+
+    Raises:
+        ClientError: As ``carried_out``.
+    """
+    console = error_console()
+    with dashboard(run.folder.root, console) as board:
+        return _measured(execute(run, Audience(console, board.told)))
+
+
+def _measured(outcome: Outcome) -> Outcome:
+    """With its accuracies, where there are test data."""
+    # Loads torch, which a run that is refused does without.
+    from pcevolve.session.finished.judging import scored
+
+    return replace(outcome, summary=scored(outcome))

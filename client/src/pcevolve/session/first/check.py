@@ -1,0 +1,306 @@
+"""A private folder or table looked at before any run: what would be refused, and what mends it; nothing is sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.errors import DataError
+from pcevolve.modality.images.kinds import format_of
+from pcevolve.modality.images.levels import REFUSED, Seen
+from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspected
+from pcevolve.private.listing import Listing, head_of, listed, short
+from pcevolve.private.records import Records, read_records
+from pcevolve.private.shots import Shots, unit_names, units_held, units_to_draw
+from pcevolve.private.tables import Columns
+from pcevolve.private.units import UnitMap, read_units, units_by_folder, write_units
+from pcevolve.public import settings as public
+from pcevolve.public.options import Panel, Setting
+from pcevolve.session.settings import LabelColumn, TextColumn, UnitColumn
+
+NAMED = 3
+"""Files or pairs that one row names."""
+LABEL = "images"
+"""Stands for the one class where the folder has none."""
+
+
+class InspectedFolder(BaseModel):
+    """How the folder is meant, in the options of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shots: public.Shots = 10
+    subsample: public.Subsample | None = None
+    unit_map: Annotated[
+        Path | None,
+        Field(description="CSV file that groups images into privacy units: columns file,patient."),
+        Setting(Panel.MOST_USED),
+    ] = None
+    write_unit_map: Annotated[
+        Path | None,
+        Field(description="Write such a file, by the folders within class folders; for --unit-map."),
+        Setting(Panel.MOST_USED),
+    ] = None
+    unlabelled: Annotated[
+        bool,
+        Field(description="Take all images as one class, whatever the folders."),
+        Setting(Panel.MOST_USED),
+    ] = False
+    window: public.Window | None = None
+    text_column: TextColumn | None = None
+    label_column: LabelColumn | None = None
+    unit_column: UnitColumn | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Checkup:
+    """What was found in a folder, in words; private, and for the owner's screen alone.
+
+    Attributes:
+        rows: What was looked at, and what was found.
+        faults: What a run would refuse, each with what mends it.
+        warnings: What a run would take, and its owner should know.
+    """
+
+    rows: tuple[tuple[str, str], ...]
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return "Checkup"
+
+    @property
+    def fit(self) -> bool:
+        """Whether a run would take the folder as it is."""
+        return not self.faults
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "fit": self.fit,
+            "found": dict(self.rows),
+            "faults": list(self.faults),
+            "warnings": list(self.warnings),
+        }
+
+
+def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callable[[], None]]) -> Checkup:
+    """Look at a private folder; each image is read once, and none is kept.
+
+    Args:
+        folder: Of class folders, or of images.
+        meant: How a run would be told to take it.
+        begin: Told how many images there are; what it returns is called after each.
+    """
+    try:
+        nested = meant.unit_map is not None
+        listing = listed(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
+    except DataError as error:  # nothing can be said of what is in it
+        return Checkup((), (str(error),), ())
+    if meant.write_unit_map:
+        write_units(meant.write_unit_map, listing.names)
+    try:
+        assumed = None if meant.unlabelled else units_by_folder(listing.names)
+        units = read_units(meant.unit_map, listing.names) if meant.unit_map else assumed
+        unit_faults = []
+    except DataError as error:
+        units, unit_faults = None, [str(error)]
+    window = public.window_ends(meant.window)
+    found = inspected(listing, unit_names(listing, units), begin(len(listing.files)), window)
+    counts = units_held(listing, units)
+    own = shot_faults(counts, units_to_draw(listing, units), meant)
+    faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *own]
+    rows = tuple(_rows(found, units, counts, meant, not own, len(faults)))
+    return Checkup(rows, tuple(faults), tuple(_warnings(found)))
+
+
+def _rows(
+    found: Inspection,
+    units: UnitMap | None,
+    counts: Mapping[str, int],
+    meant: InspectedFolder,
+    enough: bool,
+    faults: int,
+) -> Iterator[tuple[str, str]]:
+    listing = found.listing
+    unit = "image" if units is None else units.kind
+    yield "classes", f"{len(listing.labels)}: {', '.join(listing.labels)}"
+    yield f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in counts.items())
+    yield "images", _images(listing)
+    yield "sizes", _sizes(found)
+    yield "values, and how they are shown", _values(found)
+    yield "passed over", _named([short(file) for file in listing.skipped])
+    yield "same pixels twice", _named([_pair(found, pair) for pair in found.twins])
+    yield "look the same, other unit", _near(found)
+    yield f"fits {said(meant)}", "yes" if enough else "NO"
+    yield "would be refused", f"{faults}, see below" if faults else "nothing"
+
+
+def _images(listing: Listing) -> str:
+    kinds = Counter(_kind(file) for file in listing.files)
+    return f"{len(listing.files)}" + (
+        f": {', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))}" if kinds else ""
+    )
+
+
+def _kind(file: Path) -> str:
+    """The format of an image by its content, whatever it is called."""
+    return format_of(head_of(file)) or "damaged"
+
+
+def _sizes(found: Inspection) -> str:
+    if not found.sizes:
+        return "none could be read"
+    small = min(found.sizes, key=lambda size: size[0] * size[1])
+    large = max(found.sizes, key=lambda size: size[0] * size[1])
+    same = f"{small[0]}x{small[1]}"
+    return (
+        f"all {same}" if len(set(found.sizes)) == 1 else f"{same} to {large[0]}x{large[1]}, as they are kept"
+    )
+
+
+def _values(found: Inspection) -> str:
+    """Between which values images lie, by what they are shown by; each in its own units."""
+    by: dict[str, list[Seen]] = {}
+    for each in found.seen:
+        by.setdefault(each.how, []).append(each)
+    return (
+        "; ".join(
+            f"{len(some)} {how}: {min(each.low for each in some):g} to {max(each.high for each in some):g}"
+            for how, some in sorted(by.items())
+        )
+        or "none could be read"
+    )
+
+
+def _near(found: Inspection) -> str:
+    if not found.compared:
+        return f"not looked for in more than {MOST_COMPARED:,} images"
+    return _named([_pair(found, pair) for pair in found.alike])
+
+
+def _pair(found: Inspection, pair: Pair) -> str:
+    one, other = (short(found.listing.files[place]) for place in pair)
+    return f"{one} = {other}"
+
+
+def _named(names: list[str]) -> str:
+    """How many there are, and the first by name."""
+    if not names:
+        return "none"
+    more = ", ..." if len(names) > NAMED else ""
+    return f"{len(names)}: {', '.join(names[:NAMED])}{more}"
+
+
+def _twin_faults(found: Inspection) -> Iterator[str]:
+    """What is wrong with each pair that has the same pixels."""
+    for one, other in found.twins:
+        first, second = (short(found.listing.files[place]) for place in (one, other))
+        classes = "" if found.listing.targets[one] == found.listing.targets[other] else ", in another class"
+        yield f"{second} has the pixels of {first}{classes}: remove one"
+
+
+def said(meant: InspectedFolder) -> str:
+    """What was said of the numbers of units, as it is typed."""
+    return f"--shots {meant.shots}" if meant.subsample is None else f"--subsample {meant.subsample}"
+
+
+def shot_faults(counts: Mapping[str, int], drawable: Mapping[str, int], meant: InspectedFolder) -> list[str]:
+    """What a run would refuse of the numbers of units; of a class without any, that is said elsewhere.
+
+    Args:
+        counts: Units of each class, by label; private.
+        drawable: How many of them a draw could take, by label; private.
+        meant: Says how many there are, or how many are to be drawn.
+    """
+    there = {label: count for label, count in counts.items() if count}
+    if not there:
+        return []
+    shots = Shots(there, meant.shots, min(drawable[label] for label in there))
+    if meant.subsample is not None:
+        if meant.subsample <= shots.drawable:
+            return []
+        return [
+            f"the classes hold {shots.told} units each, and --subsample draws {meant.subsample} of each"
+            + (f": give '--subsample {shots.drawable}' or fewer" if shots.drawable else "")
+        ]
+    if shots.fit:
+        return []
+    offers = " or ".join(f"'{offer}'" for offer in shots.offers)
+    return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give one of {offers}"]
+
+
+def _warnings(found: Inspection) -> Iterator[str]:
+    """What a window is chosen by, images that show nothing, and what pairs that look the same mean."""
+    if any(each.how == REFUSED for each in found.seen):
+        yield (
+            "--window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "
+            "for soft tissue in CT (plus what the files add to their values), and not by these images"
+        )
+    if found.flat:
+        names = _named([short(found.listing.files[place]) for place in found.flat])
+        yield f"show next to nothing, black, white or one grey: {names}"
+    targets = found.listing.targets
+    across = [pair for pair in found.alike if targets[pair[0]] != targets[pair[1]]]
+    within = len(found.alike) - len(across)
+    if across:
+        yield (
+            f"{len(across)} pairs look the same and are in different classes ({_pair(found, across[0])}): is the label "
+            "right?"
+        )
+    if within:
+        yield (
+            f"{within} pairs of one class look the same and count as two units: if they show one patient or thing, the "
+            "guarantee holds for each image and not for him; --unit-map groups them"
+        )
+
+
+def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
+    """Look at a table of private texts.
+
+    Args:
+        table: CSV, TSV, JSON Lines or Parquet.
+        meant: How a run would be told to take it.
+    """
+    columns = Columns.named(meant.text_column, meant.label_column, meant.unit_column)
+    window = ["--window says what is black and white in images, and these are texts: leave it out"]
+    try:
+        records = read_records(table, columns, "texts" if meant.unlabelled else None, strict=False)
+    except DataError as error:  # nothing can be said of what is in it
+        return Checkup((), (str(error),), ())
+    if not records.names:
+        return Checkup((), records.faults, ())
+    try:
+        records.dataset(columns.unit)
+        twins = []
+    except DataError as error:
+        twins = [str(error)]
+    counts = _held(records)
+    own = shot_faults(counts, records.units_to_draw(), meant)
+    faults = [*(window if meant.window else []), *records.faults, *twins, *own]
+    rows = list(_text_rows(records, columns, counts))
+    rows.append((f"fits {said(meant)}", "NO" if own else "yes"))
+    rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))
+    return Checkup(tuple(rows), tuple(faults), ())
+
+
+def _held(records: Records) -> dict[str, int]:
+    """Privacy units of each class, by label."""
+    found: dict[str, set[str]] = {label: set() for label in sorted(set(records.labels))}
+    for label, unit in zip(records.labels, records.units or records.names, strict=True):
+        found[label].add(unit)
+    return {label: len(units) for label, units in found.items()}
+
+
+def _text_rows(records: Records, columns: Columns, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    lengths = sorted(len(text.split()) for text in records.texts)
+    held = ", ".join(f"{label} {count}" for label, count in counts.items())
+    yield "classes", f"{len(counts)}: {', '.join(counts)}"
+    yield f"units per class (one {columns.unit or 'text'} each)", held
+    yield "texts", f"{len(records.texts)}"
+    yield "words", f"{lengths[0]} to {lengths[-1]}, half of the texts have up to {lengths[len(lengths) // 2]}"

@@ -1,0 +1,113 @@
+"""A configuration file to begin with: every option of a run and what it is for, made from the declarations."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+
+import tomli_w
+
+from pcevolve.errors import UsageError
+from pcevolve.public.options import Option, Panel, options_of
+from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR
+from pcevolve.session.settings import RunSettings
+
+NAME = "pcevolve.toml"
+WIDTH = 100
+HEAD = """\
+# Options of `pcevolve run --config {name}`. What is given on the command line wins over this file.
+# Paths are taken from where the command is run. Options with [public] become part of the public plan,
+# which the provider sees; all others stay on this machine.
+#
+#   pcevolve check {private}                 looks at the private images first; sends and spends nothing
+#   pcevolve run --config {name}
+"""
+FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather texture"}
+"""What required options say until somebody says otherwise."""
+EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
+"""What an option without a default might be, by its kind."""
+
+
+BY_NAME: Mapping[str, float | str] = {
+    "delta": 1e-5,
+    "lifetime_delta": 1e-5,
+    "secret_prior": USUAL_PRIOR,
+    "secret_bound": USUAL_BOUND,
+    "window": "-160,240",
+}
+"""Examples of options for which those of their kind do not fit."""
+
+
+def write_template(folder: Path, force: bool) -> Path:
+    """Write an annotated configuration file and return where it is.
+
+    Args:
+        folder: Where to; it is made if it is not there.
+        force: Whether a file that is there may be overwritten.
+
+    Raises:
+        UsageError: There is one, or nothing can be written there.
+    """
+    path = folder / NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(template())
+    except FileExistsError:
+        if folder.is_dir():
+            raise UsageError(f"{path} is there already: --force overwrites it") from None
+        raise UsageError(f"{folder} is a file: name a folder") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def template() -> str:
+    """The text of the file: the most used options as they are, all others commented out."""
+    lines = [HEAD.format(name=NAME, private=FIRST["private"])]
+    for panel, options in groupby(options_of(RunSettings), key=lambda option: option.setting.panel):
+        lines += ["", f"# {'-' * 8} {panel.value} {'-' * 8}", ""]
+        for option in options:
+            lines += [*_told(option), *_said(option, panel is Panel.MOST_USED), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _told(option: Option) -> Iterator[str]:
+    """What an option is for, as comments."""
+    facts = [option.kind] if option.kind else []
+    facts += [option.bounds] if option.bounds else []
+    facts += ["public"] if option.setting.public else []
+    facts += [f"or the environment's {option.setting.variable}"] if option.setting.variable else []
+    text = option.help + (f" [{'; '.join(facts)}]" if facts else "")
+    yield from textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
+
+
+def _said(option: Option, plainly: bool) -> Iterator[str]:
+    """An option and its value; behind ``#`` where the default does, or where there is none."""
+    default = FIRST.get(option.name, option.default)
+    value = _example(option) if default == "" else _typed(option, default)
+    line = " ".join(tomli_w.dumps({option.flag.removeprefix("--"): value}).split("\n")).strip()
+    hidden = default == "" or not plainly
+    yield f"#{line}" if hidden else line
+
+
+def _typed(option: Option, default: str) -> object:
+    """A default as TOML writes its kind."""
+    kinds = {"int": int, "number": float}
+    return kinds.get(option.kind, str)(default)
+
+
+def _example(option: Option) -> object:
+    """Something that an option without a default might be; for one of some words, the first of them."""
+    if "|" in option.kind:
+        first = option.kind.partition("|")[0]
+        return [first] if option.is_repeated else first
+    if option.is_switch:
+        return True
+    if option.is_repeated:
+        return ["images.example"] if option.kind == "text" else [EXAMPLES[option.kind]]
+    if option.name in BY_NAME:
+        return BY_NAME[option.name]
+    return EXAMPLES[option.kind]

@@ -1,0 +1,139 @@
+"""What a run would cost and what it would be worth: what ``pcevolve budget plan`` and ``pcevolve.plan`` ask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.errors import UsageError
+from pcevolve.privacy import Budget
+from pcevolve.public import settings
+from pcevolve.public.figures import parse_epsilon, parse_noise_multiplier
+from pcevolve.public.options import EXACT, Panel, Setting, flag
+
+if TYPE_CHECKING:
+    from pcevolve.methods.planner import BudgetPlan, SecretPlan
+
+DEFAULT_EPSILON = "10"
+DECLARED = Setting(Panel.MOST_USED)
+
+
+class PlannedRun(BaseModel):
+    """What ``budget plan`` is asked about; the options of a run are declared where the run's are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: Annotated[str, Field(description="Method to plan for, or auto."), DECLARED]
+    epsilon: Annotated[
+        str | None,
+        EXACT,
+        Field(description="Total privacy budget, > 0; 10 if neither this nor noise is given."),
+        DECLARED,
+    ] = None
+    noise_multiplier: Annotated[
+        str | None,
+        EXACT,
+        Field(
+            description="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it "
+            "costs."
+        ),
+        DECLARED,
+    ] = None
+    delta: settings.Delta | None = None
+    iterations: settings.Iterations | None = None
+    classes: Annotated[int, Field(ge=1, le=1000, description="Number of classes, C."), DECLARED] = 2
+    shots: settings.Shots = 10
+    candidates: settings.Candidates = 100
+    relation: settings.Relation = "replace-one"
+    calibration: settings.Calibration = "tight"
+    appearance: settings.Appearance | None = None
+    initial: settings.Initial | None = None
+    cells: settings.Cells | None = None
+    secret_prior: settings.SecretPrior | None = None
+    secret_bound: settings.SecretBound | None = None
+    secret_size: settings.SecretSize | None = None
+
+    def require_one_question(self) -> None:
+        """Refuse options that answer each other.
+
+        Raises:
+            UsageError: ε and noise are both given, or the noise and what would choose it.
+        """
+        if self.noise_multiplier is None:
+            return
+        if self.epsilon is not None:
+            raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
+        if self.method == "auto" or self.calibration != "tight":
+            raise UsageError(
+                "--noise-multiplier leaves nothing to choose: name a method, and leave --calibration out"
+            )
+
+
+def priced(asked: PlannedRun) -> BudgetPlan:
+    """What a run would cost, and why ``auto`` chose its method; nothing is spent.
+
+    Args:
+        asked: About which run.
+
+    Raises:
+        UsageError: Options answer each other, or such a run cannot be.
+    """
+    # SciPy takes a second to load; --help should not
+    from pcevolve.methods import Scope, default_delta, resolved
+    from pcevolve.methods.planner import plan, plan_for_noise
+
+    asked.require_one_question()
+    sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
+    delta = default_delta(asked.method) if asked.delta is None else asked.delta
+    budget = Budget(parse_epsilon(DEFAULT_EPSILON if asked.epsilon is None else asked.epsilon), delta)
+    chosen, reason = resolved(asked.method, budget, sizes)
+    scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
+    if asked.appearance == "auto" and chosen.keep != "selected":
+        raise UsageError(
+            f"method '{chosen.name}' does not select its dataset, which is what settles --appearance auto: say matched "
+            "or as-is"
+        )
+    if asked.noise_multiplier is None:
+        planned = plan(budget, chosen, scope, asked.calibration, asked.appearance)
+    else:
+        noise = parse_noise_multiplier(asked.noise_multiplier)
+        planned = plan_for_noise(noise, budget.delta, chosen, scope, asked.appearance)
+    return replace(planned, reason=reason, secrets=_secrets(asked, planned))
+
+
+def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
+    """What would be promised of declared secrets, where the method takes any.
+
+    Raises:
+        UsageError: Something is asked of secrets, and it takes none.
+    """
+    from pcevolve.methods import method
+
+    chosen, scope = method(planned.method), planned.scope
+    if "secrets" not in chosen.own:
+        _require_no_secrets(asked, chosen.name)
+        return None
+    from pcevolve.dp.secrecy import protection, secret_budget
+    from pcevolve.methods.cells import usual_cells
+    from pcevolve.methods.planner import SecretPlan
+    from pcevolve.session.secrecy import least_share, promised
+
+    promise = promised(asked.secret_prior, asked.secret_bound, asked.secret_size)
+    event = planned.events[-1]
+    mu, share = secret_budget(promise.prior, promise.bound), least_share(promise, event, scope.relation)
+    initial = asked.initial or scope.candidates * chosen.initial
+    cells = asked.cells or usual_cells(event, scope, share, initial)
+    return SecretPlan(promise.prior, promise.bound, promise.most, mu, share, cells, protection(mu))
+
+
+def _require_no_secrets(asked: PlannedRun, name: str) -> None:
+    """Refuse options about secrets and the cells that they are counted in for a method that takes none.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
+        if getattr(asked, option) is not None:
+            raise UsageError(f"{flag(option, PlannedRun)} means nothing to method '{name}'")

@@ -1,0 +1,200 @@
+"""Several prompts for each class, written by a language model or by a grammar."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Protocol
+
+from pcevolve.durable import write_durably
+from pcevolve.egress.chat import Chat
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.public.fields import TEMPLATE
+from pcevolve.public.labels import label_faults
+from pcevolve.public.wordings import MOST, filled, in_one_line, usual_prompts
+from pcevolve.session.planning import written
+from pcevolve.session.progress import error_console
+
+SECONDS = 120.0
+"""For one answer of a language model."""
+_TRIES = 4
+_LONGEST = 300
+_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\(?\d{1,3}[.):])\s*")
+_QUESTION = (
+    "Write {count} different prompts for a text-to-image model. Each describes one {domain} image that shows: {label}. "
+    "Vary what a photographer would vary: view, distance, light, background, and how the thing itself looks. "
+    "Name what is shown in every prompt. One prompt a line, no numbers, no quotation marks, nothing else."
+)
+
+REFINE = "refine this description of images to introduce rich context: "
+"""What a language model is asked for each image (LE of the PCEvolve paper, appendix A.3), before its public prompt."""
+_LONGEST_REFINED = 1000
+"""Characters of a prompt in a plan."""
+
+Told = Callable[[int, int], None]
+
+
+class Writer(Protocol):
+    """A language model that is given public words."""
+
+    def asked(self, question: str, seed: int) -> str:
+        """Its answer.
+
+        Raises:
+            ClientError: It has none.
+        """
+        ...
+
+
+def by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tuple[str, ...]]:
+    """Prompts of each class without a language model.
+
+    Raises:
+        UsageError: More than the grammar has.
+    """
+    if count > MOST:
+        raise UsageError(
+            f"the grammar has {MOST} prompts for a class: ask for fewer, or a language model with --api"
+        )
+    return {label: usual_prompts(domain, label, count) for label in labels}
+
+
+def by_chat(
+    chat: Writer, domain: str, labels: Sequence[str], count: int, told: Told
+) -> dict[str, tuple[str, ...]]:
+    """Prompts of each class by a language model, which is asked a few times if it writes too few.
+
+    Args:
+        chat: The model.
+        domain: Public words for what the images show.
+        labels: The classes.
+        count: Prompts of each.
+        told: Classes that are done, and how many there are.
+
+    Raises:
+        ProviderError: It cannot be reached, refuses, or does not write prompts.
+    """
+    found = {}
+    for done, label in enumerate(labels, 1):
+        found[label] = _of_class(chat, domain, label, count)
+        told(done, len(labels))
+    return found
+
+
+def by_refining(
+    writer: Writer, domain: str, labels: Sequence[str], count: int, told: Told
+) -> dict[str, tuple[str, ...]]:
+    """Prompts of each class as LE has them: its public prompt, refined by a language model once for each image.
+
+    Args:
+        writer: The model.
+        domain: Public words for what the images show.
+        labels: The classes.
+        count: Prompts of each class, one for each image; a model that says the same twice is believed twice.
+        told: Prompts that are done, and how many there are.
+
+    Raises:
+        ProviderError: It cannot be reached, refuses, or says nothing.
+    """
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
+    for done, (label, seed) in enumerate(product(labels, range(count)), 1):
+        answer = writer.asked(REFINE + filled(TEMPLATE, domain, label), seed)
+        found[label] += (_refined(answer, label),)
+        told(done, count * len(labels))
+    return found
+
+
+def unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
+    """How many prompts do not say the name of their class: a generator then draws the same for all of them."""
+    return sum(label.casefold() not in prompt.casefold() for label, own in prompts.items() for prompt in own)
+
+
+def writer_from(source: str) -> Writer:
+    """A language model of the transformers library, from a directory or its library's cache.
+
+    Raises:
+        ModelError: It is not at hand.
+    """
+    from pcevolve.writers.local import load_writer  # waits for torch
+
+    return load_writer(source)
+
+
+def chat_at(url: str, model: str, key: str | None) -> Chat:
+    """A language model over the network.
+
+    Raises:
+        UsageError: Not an address, or a key that cannot be sent.
+    """
+    console = error_console()
+    patience = Patience(
+        report=lambda news: console.print(news.told), advice="when it is back, run the same command again"
+    )
+    return Chat(Address(url, key), model, HttpTransport(SECONDS), patience)
+
+
+def require_words(domain: str, labels: Sequence[str]) -> None:
+    """Refuse words that no run would take.
+
+    Raises:
+        UsageError: There are some.
+    """
+    if not labels:
+        raise UsageError(
+            "--labels names the classes, separated by commas; or --private has a folder for each"
+        )
+    if faults := label_faults(labels):
+        raise UsageError("; ".join(faults[:5]))
+    if not domain.strip() or not domain.isprintable():
+        raise UsageError("--domain says in public words what the images show")
+
+
+def write(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
+    """Write the file that ``pcevolve run --prompts`` reads.
+
+    Raises:
+        UsageError: There is one, and nobody said that it may go.
+    """
+    if out.exists() and not force:
+        raise UsageError(f"{out} is there already: give --force to write over it, or another --out")
+    write_durably(out, written(prompts).encode(), 0o644)
+
+
+def _refined(answer: str, label: str) -> str:
+    """An answer as one prompt: without what introduces it, in one line.
+
+    Raises:
+        ProviderReplyError: Nothing is left.
+    """
+    lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
+    prompt = in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
+    if not prompt:
+        raise ProviderReplyError(f"the language model wrote nothing for '{label}': take another model")
+    return prompt
+
+
+def _of_class(chat: Writer, domain: str, label: str, count: int) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for attempt in range(_TRIES):
+        question = _QUESTION.format(count=count - len(found), domain=domain, label=label)
+        found |= dict.fromkeys(_prompts_in(chat.asked(question, attempt)))
+        if len(found) >= count:
+            return tuple(found)[:count]
+    raise ProviderReplyError(
+        f"the language model wrote {len(found)} different prompts for '{label}' in {_TRIES} answers, not {count}: "
+        "ask for fewer, or take another model"
+    )
+
+
+def _prompts_in(text: str) -> Iterator[str]:
+    """The prompts of an answer: a line each, without what lists and quotations put around them."""
+    for line in text.splitlines():
+        bare = _LIST_MARK.sub("", line).strip().strip("\"'“”`*").strip()
+        plain = "".join(each for each in bare if not unicodedata.category(each).startswith("C"))
+        if plain and len(plain) <= _LONGEST and not plain.endswith(":"):
+            yield plain

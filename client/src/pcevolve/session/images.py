@@ -1,0 +1,253 @@
+"""A run with images: how they are asked for, read, judged, measured and shown; see ``kind.KindOfRun``.
+
+What judges and measures needs torch, which takes seconds to load, so those functions import it themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich_pixels import Pixels
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.encoders import BUNDLED
+from pcevolve.encoders.choice import PREFERRED, is_fetched
+from pcevolve.errors import DataError, UsageError
+from pcevolve.methods.method import AppearanceMode, Method, Schedule
+from pcevolve.methods.rounds import Scope
+from pcevolve.modality.images.thumbnails import strip
+from pcevolve.modality.medium import Item
+from pcevolve.pages.preview import opening_images
+from pcevolve.privacy import Budget
+from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load_folder, loaded
+from pcevolve.private.listing import Listing, listed, short
+from pcevolve.private.shots import unit_names, units_held, units_to_draw
+from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.private.subsample import subsampled
+from pcevolve.private.telling import Told, nobody
+from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
+from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.fields import TEMPLATE, UNLABELLED_TEMPLATE
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.settings import window_ends
+from pcevolve.public.wordings import shown
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
+from pcevolve.session.settings import REST, USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS, RunSettings
+from pcevolve.transcript import RunReader
+
+if TYPE_CHECKING:
+    from pcevolve.evaluation.judge import Features, Judge
+    from pcevolve.evaluation.labelled import Labelled
+
+
+def modality(
+    settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
+    """The settings of images in a plan; see ``KindOfRun``."""
+    return {
+        "kind": "image",
+        "negative_prompt": settings.negative_prompt,
+        "guidance": _guidance(settings, advice) if "guidance" in asked else None,
+        "steps": settings.steps or (advice.steps if advice else USUAL_STEPS) if "steps" in asked else None,
+        "adapter": settings.adapter,
+        "adapter_scale": _adapter_scale(settings),
+        "width": settings.size or size.width,
+        "height": settings.size or size.height,
+        "sized": "size" in asked,
+    }
+
+
+def template(unlabelled: bool) -> str:
+    """The usual prompt; what has no labels has nothing but the domain's words."""
+    return UNLABELLED_TEMPLATE if unlabelled else TEMPLATE
+
+
+def schedule(method: Method) -> Schedule:
+    """The strengths of a method's variations, unless the user says."""
+    return method.schedule
+
+
+def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
+    """What becomes of an image's look where nobody says: the method's own."""
+    return method.appearance_for(budget, scope, calibration)
+
+
+def _adapter_scale(settings: RunSettings) -> float | None:
+    if settings.adapter is None or settings.adapter_scale is not None:
+        return settings.adapter_scale
+    return USUAL_ADAPTER_SCALE
+
+
+def _guidance(settings: RunSettings, advice: Advice | None) -> float:
+    """The user's, where 0 is a wish too; else what the API recommends."""
+    if settings.guidance is not None:
+        return settings.guidance
+    return advice.guidance if advice else USUAL_GUIDANCE
+
+
+def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
+    """Read the images that a run is asked to use.
+
+    Args:
+        settings: What was asked for.
+        told: Is told how many private images are read.
+
+    Raises:
+        DataError: The images cannot be used, or the classes do not hold about --shots units each.
+        UsageError: The options do not go together.
+    """
+    source = parse_source(settings.private)
+    if isinstance(source, DigitsSource):
+        from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
+
+        data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
+        return RunData(data, rest, test_is_public=True)
+    if isinstance(source, TermsSource):
+        raise UsageError("--private terms are texts, and this API makes images")
+    listing, units = _listed(settings, source)
+    if settings.unit_size and units is not None:
+        require_unit_size(unit_names(listing, units), listing.names, units.kind, settings.unit_size)
+    used, rest_of_it = _drawn(settings, listing, units)
+    require_shots(settings, units_held(used, units), _counted(units), units_to_draw(used, units))
+    keep = 0 if settings.engine == "ray" else KEPT_PIXELS  # a cluster reads files
+    window = window_ends(settings.window)
+    data = _grouped(loaded(used, keep=keep, told=told, window=window), units)
+    skipped = tuple(short(file) for file in listing.skipped)
+    return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
+
+
+def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+    """The owner's images that an option of ``evaluate`` names; see ``KindOfRun``.
+
+    Raises:
+        DataError: They cannot be used.
+        UsageError: They are of another kind.
+    """
+    source = parse_source(given)
+    if isinstance(source, TermsSource):
+        raise UsageError(f"{option} {given}: these are texts, and the run is of images")
+    if isinstance(source, DigitsSource):
+        from pcevolve.private.digits import load_digits  # scikit-learn's data take seconds to load
+
+        shots, rest = load_digits(plan.shots, source.names, SPLIT_SEED)
+        return shots if option == "--private" else rest
+    return load_folder(source.path, unique=False, window=window_ends(plan.window))
+
+
+def most_to_draw(folder: Path, unit_map: Path | None) -> int:
+    """Units of each class that ``--subsample`` can draw of a folder of class folders, all classes alike; 0 for none."""
+    listing = listed(folder, None)
+    return min(units_to_draw(listing, read_units(unit_map, listing.names) if unit_map else None).values())
+
+
+def _counted(units: UnitMap | None) -> str:
+    """What is counted, in words."""
+    return "images" if units is None else f"units ({units.kind})"
+
+
+def _listed(settings: RunSettings, source: FolderSource) -> tuple[Listing, UnitMap | None]:
+    """The images by name, and their units where several images are one."""
+    nested = settings.unit_map is not None  # which says of every image in a folder of its own whose it is
+    listing = listed(source.path, settings.domain if settings.unlabelled else None, nested=nested)
+    return listing, read_units(settings.unit_map, listing.names) if settings.unit_map else None
+
+
+def _drawn(settings: RunSettings, listing: Listing, units: UnitMap | None) -> tuple[Listing, Listing | None]:
+    """The images that the run uses, and the others where it draws some."""
+    if settings.subsample is None:
+        return listing, None
+    tell_drawable(settings, units_to_draw(listing, units), _counted(units))
+    return subsampled(listing, unit_names(listing, units), settings.subsample, settings.subsample_seed)
+
+
+def _grouped(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
+    return data if units is None else with_units(data, units)
+
+
+def _test(settings: RunSettings, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:
+    """Held-out images of the same classes."""
+    if settings.test is None:
+        return None
+    if len(data.labels) == 1:
+        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
+    if settings.test == REST and rest is not None:
+        if len(set(rest.targets)) < len(rest.labels):
+            raise DataError(NOTHING_LEFT.format(kind="image"))
+        return loaded(rest, unique=False, window=window_ends(settings.window))
+    there = listed(Path(settings.test), None, nested=settings.unit_map is not None)
+    test = loaded(there, unique=False, window=window_ends(settings.window))
+    if test.labels != data.labels:
+        raise UsageError(f"--test {settings.test} must have the same class folders as --private")
+    return test
+
+
+STRANGER = CNN = "cnn"
+"""What a small network is called that is trained on the pixels from scratch; it never voted."""
+
+
+def judging_encoders() -> list[str]:
+    """Encoders that are at hand, better first."""
+    return [*filter(is_fetched, PREFERRED), BUNDLED]
+
+
+def usual_judges() -> list[str]:
+    """Judges of a dataset where nobody names any."""
+    return [*filter(is_fetched, PREFERRED), STRANGER, BUNDLED]
+
+
+def stranger() -> Judge:
+    """The network, trained as the PCEvolve paper does."""
+    from pcevolve.evaluation.heads import train_cnn, untrained_cnn
+    from pcevolve.evaluation.judge import Judge
+
+    return Judge(STRANGER, voted=False, look=_pixels, train=train_cnn, untrained=untrained_cnn)
+
+
+def quick_stranger() -> Judge:
+    """The network, trained for 100 steps whatever the dataset's size."""
+    from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn, untrained_cnn
+    from pcevolve.evaluation.judge import Judge
+
+    quick = partial(train_cnn, steps=QUICK_STEPS)
+    return Judge(STRANGER, voted=False, look=_pixels, train=quick, untrained=untrained_cnn)
+
+
+def _pixels(images: Iterable[Item | None]) -> Features:
+    from pcevolve.encoders.pixels import pixel_array
+    from pcevolve.evaluation.heads import CNN_SIDE
+
+    return pixel_array(list(images), CNN_SIDE)
+
+
+def measure_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None) -> dict[str, object]:
+    """Nothing; see ``KindOfRun``."""
+    return {}
+
+
+def measure_embeddings(made: FloatArray, real: FloatArray) -> dict[str, object]:
+    """Nothing; see ``KindOfRun``."""
+    return {}
+
+
+ACROSS = 4
+"""Images of a class in a terminal, where half a character is a pixel."""
+
+
+def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
+    """Print a row of small pictures for each class, where a terminal has the colours for them."""
+    if console.color_system not in ("256", "truecolor"):
+        return
+    for label, digests in opening_images(record, plan).items():
+        row = strip([record.bodies.file(each) for each in digests[:ACROSS]], ACROSS, console.width)
+        console.print(shown(plan.first_prompts(label)))
+        console.print(Pixels.from_image(row))
+
+
+def require_drawable(name: str) -> None:
+    """Refuse nothing: images can be drawn on a sheet."""

@@ -1,0 +1,159 @@
+"""Where a run with images and a run with texts part ways: ``of_kind`` knows both, and nobody else asks which it has.
+
+``images`` and ``texts`` are two modules with the same functions, those of ``KindOfRun``. They are loaded when they are
+first asked for, because they need libraries that take seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Protocol
+
+from pcevolve.public.modalities import Kind
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pcevolve.dp.mechanisms import FloatArray
+    from pcevolve.evaluation.judge import Judge
+    from pcevolve.evaluation.labelled import Labelled
+    from pcevolve.methods.method import AppearanceMode, Method, Schedule
+    from pcevolve.methods.rounds import Scope
+    from pcevolve.privacy import Budget
+    from pcevolve.private.dataset import PrivateDataset
+    from pcevolve.private.telling import Told
+    from pcevolve.providers.dialect import Advice, ModelSize
+    from pcevolve.public.plan import PublicPlan
+    from pcevolve.session.folder import RunFolder
+    from pcevolve.session.private_data import RunData
+    from pcevolve.session.settings import RunSettings
+    from pcevolve.transcript import RunReader
+
+
+def of_kind(kind: Kind) -> KindOfRun:
+    """What a run does with one kind of data."""
+    if kind == "text":
+        from pcevolve.session import texts
+
+        return texts
+    from pcevolve.session import images
+
+    return images
+
+
+class KindOfRun(Protocol):
+    """What a run does in one way with images and in another with texts.
+
+    Attributes:
+        STRANGER: Name of the judge that is no encoder, so it never voted and has no embeddings.
+    """
+
+    STRANGER: str
+
+    # Asking: from options and public facts to what a plan says.
+
+    def modality(
+        self, settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+    ) -> dict[str, object]:
+        """The plan's ``modality``.
+
+        Args:
+            settings: The options.
+            size: Pixels of the API's images.
+            advice: What the API recommends; an option of the user's comes before it.
+            asked: What its dialect can ask for: of nothing else the plan says that it is.
+        """
+        ...
+
+    def template(self, unlabelled: bool) -> str:
+        """The prompt, unless the user says; ``unlabelled`` data have no label to be named in it."""
+        ...
+
+    def schedule(self, method: Method) -> Schedule:
+        """Degrees of variation, unless the user says."""
+        ...
+
+    def appearance(self, method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
+        """What becomes of the look, unless the user says."""
+        ...
+
+    # Reading the owner's own data.
+
+    def read_run(self, settings: RunSettings, told: Told) -> RunData:
+        """Read what a run is asked to use.
+
+        Args:
+            settings: What was asked for.
+            told: Is told how much of it is read, where that takes time.
+
+        Raises:
+            DataError: It cannot be used, or the classes do not hold about --shots units each.
+            UsageError: The options do not go together.
+        """
+        ...
+
+    def read_owned(self, given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+        """Read what a finished run is measured on or compared with, under whatever labels it has.
+
+        Args:
+            given: What ``--private`` or ``--test`` of a run takes.
+            plan: The finished run's.
+            option: ``--private`` or ``--test``; of data that come with a library, it says whether the shots are meant
+                or the others.
+            folder: The finished run's.
+
+        Raises:
+            DataError: It cannot be used.
+            UsageError: It is of another kind.
+        """
+        ...
+
+    # Judging and measuring a dataset; what comes of it is private.
+
+    def judging_encoders(self) -> list[str]:
+        """Encoders that are at hand, better first."""
+        ...
+
+    def usual_judges(self) -> list[str]:
+        """Names of judges where nobody names any."""
+        ...
+
+    def stranger(self) -> Judge:
+        """The judge that is no encoder, trained as the PCEvolve paper trains."""
+        ...
+
+    def quick_stranger(self) -> Judge:
+        """The same, where somebody waits for it."""
+        ...
+
+    def measure_sets(
+        self, sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None
+    ) -> dict[str, object]:
+        """Figures of the data themselves, beside those of judges.
+
+        Args:
+            sets: ``dataset``; ``random``, a control's dataset, or else ``shuffled``, the run's own under shuffled
+                labels; and where private data are trained on ``private`` and ``both``.
+            test: Held-out data.
+            private: What may have been copied; None if nothing is to be compared with it.
+        """
+        ...
+
+    def measure_embeddings(self, made: FloatArray, real: FloatArray) -> dict[str, object]:
+        """Figures of an encoder's embeddings of a dataset and of held-out data, float64 ``(items, d)`` each."""
+        ...
+
+    # Showing.
+
+    def show_first(self, record: RunReader, plan: PublicPlan, console: Console) -> None:
+        """Show some of each class of the first that a provider made."""
+        ...
+
+    def require_drawable(self, name: str) -> None:
+        """Refuse a run, by name, whose dataset is not for a sheet of pictures.
+
+        Raises:
+            UsageError: It is not.
+        """
+        ...

@@ -1,0 +1,405 @@
+"""The public plan of a run, and that all of it can be paid for before the API is greeted.
+
+The API would learn from a later refusal that these data were used before, and from a delay how large they are.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from pcevolve.encoders import frame_digest, named_weights
+from pcevolve.errors import LedgerError, UsageError
+from pcevolve.ledger.creation import require_volume
+from pcevolve.ledger.entries import Listed
+from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
+from pcevolve.methods import METHODS
+from pcevolve.methods.cells import usual_cells
+from pcevolve.methods.method import AppearanceMode, Method, Schedule, first_selection
+from pcevolve.private.telling import Told, nobody
+from pcevolve.providers.dialect import Advice, ModelSize, asks_for
+from pcevolve.public.fields import TEMPLATE, Earlier
+from pcevolve.public.library import Library
+from pcevolve.public.options import checked, flag
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.settings import UNKNOWN_LICENCE, Prompt
+from pcevolve.public.wordings import USUAL, usual_prompts
+from pcevolve.session.approval import PrivateNotes
+from pcevolve.session.components import Components
+from pcevolve.session.kind import of_kind
+from pcevolve.session.preflight import require_ledger
+from pcevolve.session.secrecy import declared, has_secrets, least_share, promised
+from pcevolve.session.settings import FAR_AT_ONCE, NEAR_AT_ONCE, RunSettings, ledger_volume
+from pcevolve.transcript.log import Transcript
+from pcevolve.transcript.records import Opened
+from pcevolve_shared.reading import read_file
+
+NOTHING_EARLIER = Earlier()
+_SETTLED = ("prompts", "at_once", "licence")
+"""Options that a run settles when it begins, where nobody says them."""
+
+
+def resolved_plan(
+    components: Components,
+    run_id: str,
+    size: ModelSize,
+    earlier: Earlier = NOTHING_EARLIER,
+    library: Library | None = None,
+    advice: Advice | None = None,
+) -> PublicPlan:
+    """Resolve the options into the public plan, from public facts only.
+
+    Args:
+        components: What the run is made of, its options among it.
+        run_id: Public id of the run.
+        size: Pixels of the API's images.
+        earlier: What the provider had seen when the run began; no part of any price.
+        library: What the API says of its images, if they are real public ones; no part of any request.
+        advice: What the API says that its model is best asked with; an option of the user's comes before it.
+
+    Raises:
+        UsageError: An option is out of bounds.
+    """
+    _require_fitting(components)
+    settings, method = components.settings, components.method
+    asking = of_kind(components.dialect.makes)
+    variations = settings.variations or method.variations
+    initial = settings.initial or method.initial_for(settings.candidates, variations)
+    frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
+    shared = {*PublicPlan.model_fields} & {*RunSettings.model_fields}
+    values = settings.model_dump(include=shared, exclude_none=True) | {
+        "run_id": run_id,
+        "run_seed": settings.seed,
+        "method": method.name,
+        "labels": components.data.labels,
+        "unit": components.data.unit_name,
+        "iterations": components.iterations,
+        "secrecy": (promise := _secrecy(settings, method)),
+        "cells": None if promise is None else settings.cells or _cells(components, promise, initial),
+        "modality": asking.modality(
+            settings, size, advice, asks_for(components.dialect, components.generator is not None)
+        ),
+        "strengths": _strengths(components, asking.schedule(method), advice),
+        "initial": initial,
+        "variations": variations,
+        "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
+        "pool": settings.pool or method.pool,
+        "keep": settings.keep or method.keep,
+        "appearance": settings.appearance or _appearance(components),
+        "centre_first": bool(method.centre_first),
+        "prompt_template": _template(settings, asking.template(settings.unlabelled)),
+        "prompts": prompts_for(
+            Path(settings.prompts) if settings.prompts else None,
+            min(initial, USUAL) if settings.vary_by == "prompt" else 0,
+            settings.domain,
+            components.data.labels,
+        ),
+        "batch": min(settings.batch, components.dialect.most),
+        "at_once": _at_once(components),
+        "epsilon": str(components.limits.run.epsilon),
+        "delta": components.limits.run.delta,
+        "noise": components.noise.source,
+        "weights": named_weights(settings.encoder, settings.encoder_weights),
+        "frame": frame,
+        "forgets_insecure": settings.forget_insecure,
+        "earlier": earlier,
+        "library": library,
+        "licence": _licence(settings, library),
+    }
+    return checked(PublicPlan, values)
+
+
+def _licence(settings: RunSettings, library: Library | None) -> str:
+    """The user's word; without one, of images with licences of their own: another one, which the card lists."""
+    declared = library is not None and (library.licences or library.files)
+    return "other" if declared and settings.licence == UNKNOWN_LICENCE else settings.licence
+
+
+def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
+    """What a run that goes on had settled where its user said nothing: prompts, requests at once, licence.
+
+    Args:
+        begun: The plan on record; None for a run that begins.
+        plan: What the options give now.
+        settings: The options; what they say themselves stands.
+    """
+    if begun is None:
+        return plan
+    open_still = [name for name in _SETTLED if getattr(settings, name) in (None, UNKNOWN_LICENCE)]
+    return plan.model_copy(update={name: getattr(begun, name) for name in open_still})
+
+
+def _at_once(components: Components) -> int:
+    """How many images may be under way at once: one by one where a generator inside this process makes them.
+
+    Raises:
+        UsageError: Several are asked for there.
+    """
+    asked = components.settings.at_once
+    if components.generator is None:
+        return asked or (NEAR_AT_ONCE if components.address.is_nearby else FAR_AT_ONCE)
+    if asked not in (None, 1):
+        raise UsageError(
+            "--at-once: a generator inside this process makes one request's images after the other's"
+        )
+    return 1
+
+
+def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
+    """What is promised of the secrets on the owner's list.
+
+    Raises:
+        UsageError: The method is for such a list, and there is none; or the other way round.
+    """
+    if "secrets" not in method.own:
+        return None
+    if not has_secrets(settings):
+        raise UsageError(
+            f"--method {method.name} protects secrets: say which with --secrets FILE, --secret-column or "
+            "--detect-secrets"
+        )
+    return promised(settings.secret_prior, settings.secret_bound, settings.secret_size)
+
+
+def _cells(components: Components, promise: Secrecy, initial: int) -> int:
+    """Most cells of each class: what noise leaves something to see in."""
+    settings, scope = components.settings, components.scope
+    accesses = components.method.accesses(components.limits.run, scope, settings.calibration, "as-is")
+    event = first_selection(accesses)[-1]
+    return usual_cells(event, scope, least_share(promise, event, scope.relation), initial)
+
+
+def _require_fitting(components: Components) -> None:
+    """Refuse options that do not go together, or not with the method.
+
+    Raises:
+        UsageError: Some do not.
+    """
+    settings, method = components.settings, components.method
+    if not components.iterations and (settings.lookahead or settings.more):
+        raise UsageError(
+            "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
+        )
+    _require_own(settings, method)
+    if settings.vary_by == "prompt":
+        _require_prompts_vary(components)
+    if settings.adapter is None and settings.adapter_scale is not None:
+        raise UsageError("--adapter-scale weighs the image prompt of an --adapter: name one, or leave it out")
+    if settings.adapter is not None and not components.iterations:
+        raise UsageError(
+            "--adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
+        )
+
+
+def _require_own(settings: RunSettings, method: Method) -> None:
+    """Refuse an option that the method would not look at.
+
+    Raises:
+        UsageError: There is one; it says whose it is.
+    """
+    for name in sorted(frozenset.union(*(each.own for each in METHODS.values())) - method.own):
+        if getattr(settings, name) not in (None, False, ()):
+            owners = ", ".join(each.name for each in METHODS.values() if name in each.own)
+            raise UsageError(
+                f"{flag(name, RunSettings)} means nothing to method '{method.name}': it is an option of {owners}"
+            )
+    if settings.threshold_end is not None and settings.threshold is None:
+        raise UsageError("--threshold-end is where --threshold goes to: give both, or leave it out")
+
+
+def _require_prompts_vary(components: Components) -> None:
+    """Refuse options that mean nothing where variations are new images by a prototype's prompt.
+
+    Raises:
+        UsageError: There is one, or there is nothing to vary.
+    """
+    settings = components.settings
+    if not components.iterations:
+        raise UsageError(
+            "--vary-by prompt needs rounds of variation, which this run has not: give --iterations"
+        )
+    for name in ("strengths", "strength_start", "strength_end", "adapter"):
+        if getattr(settings, name) not in (None, ()):
+            raise UsageError(
+                f"{flag(name, RunSettings)} is about images that are varied, and --vary-by prompt sends none"
+            )
+
+
+def _strengths(components: Components, own: Schedule, advice: Advice | None) -> tuple[float, ...]:
+    settings = components.settings
+    if settings.vary_by == "prompt":
+        return ()
+    return settings.strengths or _schedule(settings, own, advice).over(components.iterations)
+
+
+def _appearance(components: Components) -> AppearanceMode:
+    """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
+    keep = components.settings.keep or components.method.keep
+    left_open = components.appearance == "auto" and keep != "selected"
+    return "matched" if left_open else components.appearance
+
+
+def _schedule(settings: RunSettings, schedule: Schedule, advice: Advice | None) -> Schedule:
+    """The user's strengths; else the method's, as far as the API's model bears them."""
+    low, high = (advice.low, advice.high) if advice else (0.0, 1.0)
+    own, start, end = schedule, settings.strength_start, settings.strength_end
+    return Schedule(
+        min(max(own.start, low), high) if start is None else start,
+        min(max(own.end, low), high) if end is None else end,
+        own.step,
+    )
+
+
+def _template(settings: RunSettings, usual: str) -> str:
+    """The prompt: the user's, or the usual one of the kind."""
+    return settings.prompt_template if settings.prompt_template != TEMPLATE else usual
+
+
+FALLBACK_SIZE = ModelSize(512, 512)
+"""Of images, where the API does not say which size its model makes."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that is settled before the API is greeted.
+
+    Attributes:
+        account: What pays; it has enough for the whole draft.
+        draft: The plan, but for the size of the API's images.
+        notes: What the owner is told of ledger and data.
+    """
+
+    account: Account
+    draft: PublicPlan
+    notes: PrivateNotes
+
+
+def opened_ledger(settings: RunSettings, begun: bool) -> Ledger:
+    """The run's ledger, which is new only if the run is.
+
+    Raises:
+        LedgerError: It is gone, and with it the memory of what the run has drawn; or it would not outlive a container.
+    """
+    require_volume(settings.ledger, ledger_volume())
+    if begun:
+        require_ledger(settings.ledger)
+    return Ledger(settings.ledger)
+
+
+def prepared(components: Components, ledger: Ledger, transcript: Transcript, told: Told = nobody) -> Prepared:
+    """Make sure that all of the plan can be paid for, and embed the private images.
+
+    The size of the API's images, which only the API knows, has no part in any of this.
+
+    Raises:
+        BudgetError: Not enough is left.
+        DataError: A private image has no embedding.
+        LedgerError: The run cannot be paid from this ledger.
+        ModelError: The encoder cannot be loaded.
+    """
+    run_id, recorded = _run_id(transcript), transcript.plan()
+    plan = resolved_plan(components, run_id, FALLBACK_SIZE)
+    account = _account(components, plan, ledger)
+    if recorded is not None and not account.enrolled:
+        raise LedgerError(
+            f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"
+        )
+    account.require([event for each in components.method.planned(plan).values() for event in each])
+    components.prepare(plan, told)
+    # What the provider had seen when the run began; a run that goes on does not count it anew.
+    earlier = account.earlier() if recorded is None else recorded.earlier
+    draft = plan.model_copy(update={"earlier": earlier})
+    return Prepared(account, draft, PrivateNotes.of(components, draft, account))
+
+
+def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Account:
+    """The run's view of the ledger; nothing is on record of it yet."""
+    terms = Terms(
+        plan.api,
+        plan.secure,
+        plan.unit_size,
+        plan.forgets_insecure,
+        _listed(components, plan, ledger),
+    )
+    units = components.data.privacy_units()
+    origin = Origin(str(components.settings.out.absolute()), plan.domain)
+    return ledger.account(plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin)
+
+
+def _listed(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
+    """What the owner declared secret, as the ledger knows it."""
+    if plan.secrecy is None:
+        return None
+    sources = declared(components.settings, plan.secrecy)
+    return Listed(ledger.fingerprint(sources.digest), plan.secrecy.most, sources.budget)
+
+
+def _run_id(transcript: Transcript) -> str:
+    """The id of the run that is on record, or a new one."""
+    first = transcript.entries[0].record if transcript.entries else None
+    return first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
+
+
+Prompts = tuple[tuple[str, ...], ...]
+"""Of each class, in the order of the labels."""
+_FILE = TypeAdapter(dict[str, list[Prompt]])
+MOST_BYTES = 2**24
+"""Of a file of prompts."""
+_MOST_NAMED = 5  # classes named in one error
+
+
+def prompts_for(
+    path: Path | None, count: int, domain: str, labels: Sequence[str], option: str = "--prompts"
+) -> Prompts:
+    """The prompts of each class; empty if the template makes its only one.
+
+    Args:
+        path: Of a file that ``written`` wrote or a person did; None: the grammar's.
+        count: How many of the grammar's for each class; 0 for none.
+        domain: Public words for what the images show.
+        labels: The classes.
+        option: That named the file.
+
+    Raises:
+        UsageError: The file is not one, or its classes are not those of the run.
+    """
+    if path is not None:
+        return _of_file(path, labels, option)
+    return tuple(usual_prompts(domain, label, count) for label in labels) if count else ()
+
+
+def written(prompts: Mapping[str, Sequence[str]]) -> str:
+    """The text of a file of prompts."""
+    return json.dumps(prompts, indent=1, ensure_ascii=False) + "\n"
+
+
+def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
+    try:
+        found = _FILE.validate_json(read_file(path, MOST_BYTES))
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror or error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "/".join(str(each) for each in first["loc"]) or "the file"
+        raise UsageError(
+            f"{option} {path}: {place}: {first['msg']}; it needs one list of prompts for each class: "
+            '{"CLASS": ["A ...", "Another ..."]}'
+        ) from None
+    if missing := [label for label in labels if not found.get(label)]:
+        raise UsageError(f"{option} {path}: no prompt for {_named(missing)}")
+    if foreign := found.keys() - set(labels):
+        raise UsageError(f"{option} {path}: {_named(sorted(foreign))}: no such class in --private")
+    if len({len(each) for each in found.values()}) > 1:
+        raise UsageError(f"{option} {path}: every class needs as many prompts as every other")
+    return tuple(tuple(found[label]) for label in labels)
+
+
+def _named(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
+    return ", ".join(repr(each) for each in labels[:_MOST_NAMED]) + more

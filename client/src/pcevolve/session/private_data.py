@@ -1,0 +1,93 @@
+"""The private and held-out data that a run reads, and whether there is about as much of it as was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pcevolve.errors import DataError
+from pcevolve.methods import AUTO
+from pcevolve.methods import method as found
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.shots import Shots
+from pcevolve.session.progress import error_console
+from pcevolve.session.settings import RunSettings
+
+SPLIT_SEED = 0
+"""Which of the public data that come with a library play the private ones; public."""
+
+
+NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewer, or leave --test out"
+"""Where every unit of a class is drawn; which class is private, as its number is then known."""
+
+
+@dataclass(frozen=True, repr=False)
+class RunData:
+    """What a run reads.
+
+    Attributes:
+        data: The private images.
+        test: Held-out images, if there are any.
+        test_is_public: Whether figures about them may be shown.
+        skipped: Names of files that lie among the private images and are none.
+    """
+
+    data: PrivateDataset
+    test: PrivateDataset | None
+    test_is_public: bool = False
+    skipped: tuple[str, ...] = ()
+
+
+def _looks(method: str) -> bool:
+    """Whether a method looks at private images; the controls do not."""
+    return method == AUTO or found(method).selector is not None
+
+
+def tell_drawable(settings: RunSettings, counts: Mapping[str, int], unit: str) -> None:
+    """Tell the owner, on the screen alone, that classes have too few units for a draw, which is then refused.
+
+    Args:
+        settings: Say how many are to be drawn.
+        counts: Units of each class that there are to draw from, by label; private.
+        unit: What is counted.
+    """
+    shots = Shots(counts, settings.shots, min(counts.values()))
+    if shots.fewest < settings.shots:
+        instead = f"--subsample {shots.fewest} draws them all" if shots.fewest else "none can be drawn"
+        error_console().print(
+            f"your classes have {shots.told} {unit} each to draw from, and --subsample says {settings.shots}: "
+            f"{instead}; a unit of several classes counts for one of them"
+        )
+
+
+def require_shots(
+    settings: RunSettings, counts: Mapping[str, int], unit: str, drawable: Mapping[str, int]
+) -> None:
+    """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
+
+    The owner is told the counts on the screen alone. Controls, which look at nothing, may have any.
+
+    Args:
+        settings: Say what classes hold.
+        counts: What they do hold, by label; private.
+        unit: What is counted.
+        drawable: How many of them a draw could take, by label; private.
+
+    Raises:
+        DataError: They do not; nothing was spent and nothing was sent.
+    """
+    more = f"; pcevolve check {settings.private} tells more" if Path(settings.private).exists() else ""
+    shots = Shots(counts, settings.shots, min(drawable.values()))
+    if shots.fit or settings.class_counts or not _looks(settings.method):
+        return
+    console = error_console()
+    console.print(
+        f"your classes hold {shots.told} {unit} each, and --shots says {settings.shots}; choose one of"
+    )
+    for offer in shots.offers:
+        console.print(f"  {offer}")
+    raise DataError(
+        "the classes do not hold about as many as --shots says, so what is released about them would be wrong: "
+        f"nothing was spent or sent{more}"
+    )

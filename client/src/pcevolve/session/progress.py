@@ -1,0 +1,327 @@
+"""What a person sees while a run goes on: on stderr, and but for the figures of padding_kept public.
+
+How many there are is private. At a terminal, which is the owner's, the time that is left is told as well; in a
+log, which is kept, it is not, because it follows from their number.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.privacy import Event
+from pcevolve.private.telling import Told
+from pcevolve.public.calls import Call
+from pcevolve.public.figures import loss
+from pcevolve.public.modalities import Kind
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.usefulness import Assessment
+
+LINE_SECONDS = 10.0
+SHOWN = {"seconds of this command": "wall_seconds", "dataset": "dataset", "report": "report"}
+"""Of a summary, what is told where it is there."""
+SCORED = ("initial", "final", "random")
+"""Of what a judge says in a summary, the sets that it was asked about."""
+SLOW_DAY = 1.5
+"""How many times as long as in this run, or as expected, private work may take; a tick covers that."""
+MINUTE, HOUR = 60.0, 3600.0
+
+
+def error_console() -> Console:
+    """Where progress and errors go; results go to stdout."""
+    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come; public facts alone, all of which the provider knows too.
+
+    Attributes:
+        images: How many the API has answered so far.
+        total: How many the whole run asks for.
+        iteration: Round that is under way; 0 while the first candidates are made.
+        iterations: Rounds of the whole run.
+        epsilon: Spent so far; None for a run that promises nothing.
+        bill: What the provider was asked for and what that cost so far, in words.
+        seconds_per_image: What one takes in this process; None while it has got none, whatever is on record already.
+    """
+
+    images: int
+    total: int
+    iteration: int
+    iterations: int
+    epsilon: float | None
+    bill: str = ""
+    seconds_per_image: float | None = None
+
+    @property
+    def left(self) -> str:
+        """About how long the rest takes, in words; empty while nobody can say."""
+        each = self.seconds_per_image
+        return "" if each is None else duration(each * (self.total - self.images))
+
+
+Tell: TypeAlias = Callable[[Progress], None]
+"""What is called whenever a run has come further."""
+
+
+def nobody(progress: Progress) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who learns what while a run goes on.
+
+    Attributes:
+        console: Where the owner reads what a run will cost, its warnings and its progress.
+        tell: Is called with the progress besides.
+    """
+
+    console: Console = field(default_factory=error_console)
+    tell: Tell = nobody
+
+
+class RunProgress:
+    """A progress bar with ETA; in a log file, a line every ten seconds.
+
+    Args:
+        plan: Of the run.
+        title: What is done.
+        audience: Who is told.
+        bill: Says in words what was asked for so far and what that cost.
+        recorded: Slots of the calls that were answered before: they come at once, and tell nothing about the rest.
+        clock: Seconds.
+    """
+
+    def __init__(
+        self,
+        plan: PublicPlan,
+        title: str,
+        audience: Audience,
+        bill: Callable[[], str] = str,
+        recorded: AbstractSet[str] = frozenset(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        console = audience.console
+        total = sum(call.count for call in plan.calls.values())
+        self._bar = Bar(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(f"{plan.modality.kind}s"),
+            TimeElapsedColumn(),
+            TextColumn("ETA {task.fields[left]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=total, left="")
+        self._plan, self._title, self._console, self._total = plan, title, console, total
+        self._recorded, self._clock = recorded, clock
+        self._done, self._made = 0, 0
+        self._began = self._last = self._said = clock()
+        self._events: list[Event] = []
+        self._tell, self._iteration, self._bill = audience.tell, 0, bill
+
+    @contextmanager
+    def shown(self) -> Iterator[RunProgress]:
+        """Show the bar while the work goes on."""
+        with self._bar:
+            yield self
+
+    def generated(self, call: Call) -> None:
+        """Count the images of one call that the API answered."""
+        self._last = self._clock()
+        self._done += call.count
+        if call.slot not in self._recorded:
+            self._made += call.count
+        elif not self._made:
+            self._began = self._last
+        self._iteration = min(call.iteration, self._plan.iterations)
+        left = self._told().left
+        spent = epsilon(self._events, self._plan.delta)
+        place = (
+            f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
+        )
+        told = f"ε {spent:.3g} spent" if self._plan.secure else "INSECURE"
+        stage = f"{self._title}: {place}, {told}"
+        self._bar.update(self._task, completed=self._done, description=stage, left=left)
+        if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:
+            self._said = self._last
+            kind = self._plan.modality.kind
+            self._console.print(f"{stage}: {self._done}/{self._total} {kind}s, {left} left")
+
+    def released(self, receipt: Receipt) -> None:
+        """Count what one release spent."""
+        self._events.extend(receipt.events)
+        self._told()
+
+    def _told(self) -> Progress:
+        spent = epsilon(self._events, self._plan.delta) if self._plan.secure else None
+        each = (self._last - self._began) / self._made if self._made else None
+        iterations = self._plan.iterations
+        found = Progress(self._done, self._total, self._iteration, iterations, spent, self._bill(), each)
+        self._tell(found)
+        return found
+
+
+def duration(seconds: float) -> str:
+    """About how long, in words that seldom change."""
+    if seconds < MINUTE:
+        return "less than a minute"
+    if seconds < HOUR:
+        return f"about {round(seconds / MINUTE)} min"
+    return f"about {seconds / HOUR:.1f} h"
+
+
+def facts(title: str, rows: dict[str, Any]) -> Table:
+    """A table of facts under a title: what, and its value."""
+    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2))
+    for name, value in rows.items():
+        table.add_row(name, str(value))
+    return table
+
+
+def padding(tick: float) -> str:
+    """What the owner is told before a run about how the length of private work is hidden.
+
+    Args:
+        tick: Seconds of ``--pad-selection``; 0: it is not hidden.
+    """
+    if not tick:
+        return "not hidden: --pad-selection 0 lets the provider time all private work between two requests"
+    return f"private work between two requests is padded to whole multiples of {tick:g} s (--pad-selection)"
+
+
+def padding_kept(longest: float, tick: float) -> str:
+    """Whether all private sections of a run fitted into one tick: private, so for the owner's screen alone.
+
+    Args:
+        longest: Seconds of work in the longest section.
+        tick: Seconds; 0: sections were not padded.
+
+    Returns:
+        One line; it begins with WARNING if the provider saw more than one tick.
+    """
+    said = f"the longest private work between two requests took {longest:.2g} s of the {tick:g} s"
+    if not tick:
+        return f"Time: {padding(0)}"
+    if longest <= tick:
+        return f"Time: {said} that it was padded to"
+    enough = math.ceil(longest * SLOW_DAY)
+    return (
+        f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
+        f"give --pad-selection {enough} next time, or with --resume RUN"
+    )
+
+
+def summary_table(summary: dict[str, Any]) -> Table:
+    """The figures of a finished run, for the owner's screen."""
+    kind: Kind = summary.get("modality", "image")
+    released = f"{summary['images_released']} in {summary['classes']} classes"
+    if summary.get("images_added"):
+        released += f", {summary['images_added']} of them added later"
+    rows: dict[str, Any] = {
+        **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
+        "method": summary["method"],
+        "iterations": summary["iterations"],
+        "epsilon": _spent(summary),
+        **_secrets(summary),
+        f"{kind}s released": released,
+        **_usefulness(summary.get("usefulness"), kind),
+        "requests": summary["requests"],
+        **({"cost": summary["bill"]} if "bill" in summary else {}),
+        "bytes sent": f"{summary['bytes_sent']:,}",
+        "bytes received": f"{summary['bytes_received']:,}",
+        **{f"accuracy, {_judge(row)}": _accuracy(row) for row in summary.get("accuracy", ())},
+        **{name: summary[told] for name, told in SHOWN.items() if told in summary},
+    }
+    return facts("Result", rows)
+
+
+def _usefulness(found: dict[str, Any] | None, kind: Kind) -> dict[str, str]:
+    """Whether the dataset is likely to be worth something, and what to do next; nothing where nothing is known."""
+    if found is None:
+        return {}
+    assessed = Assessment.model_validate({name: found[name] for name in Assessment.model_fields})
+    return {"useful?": f"{assessed.word.upper()}: {assessed.reason(kind)}", "next": assessed.advice(kind)}
+
+
+def _spent(summary: dict[str, Any]) -> str:
+    if summary["epsilon_spent"] is None:
+        return str(summary.get("promise", "no guarantee: see the warning"))
+    folder = summary.get("epsilon_folder")
+    return (
+        f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
+        f"(delta {summary['delta']:g}, {summary['relation']})"
+        + ("" if folder is None else f"; {loss(folder)} seen from the folder that was drawn from")
+    )
+
+
+def _secrets(summary: dict[str, Any]) -> dict[str, str]:
+    """What is promised of declared secrets; nothing where nothing is."""
+    if "listed_secrets" not in summary:
+        return {}
+    return {"listed secrets": Secrecy.model_validate(summary["listed_secrets"]).words}
+
+
+def _judge(row: dict[str, Any]) -> str:
+    """A judge's name, with a mark if the run selected by it."""
+    return f"{row['judge']} (voted)" if row["voted"] else f"{row['judge']}"
+
+
+def _accuracy(row: dict[str, Any]) -> str:
+    """What one judge says of each set: the prompt's images, the dataset, and in a demonstration its control."""
+    sets = [name for name in SCORED if name in row]
+    said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
+    seeds = len(row["final"]["seeds"])
+    flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
+    return f"{said} (s.e. over {seeds} seeds of the head{flattered})"
+
+
+@contextmanager
+def told_of(console: Console, title: str) -> Iterator[Told]:
+    """Tell about one piece of long work; what ends before anybody would ask leaves no trace.
+
+    Args:
+        console: Where.
+        title: What is done.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
+    bar = Bar(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+    )
+    task = bar.add_task(title, total=None)
+    said = time.monotonic()
+
+    def told(done: int, total: int) -> None:
+        nonlocal said
+        bar.update(task, completed=done, total=total)
+        if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:
+            said = time.monotonic()
+            console.print(f"{title}: {done / total:.0%}")
+
+    with bar:
+        yield told

@@ -1,0 +1,93 @@
+"""What a run's options say about secrets: what is promised of them, where they are, and what they leave a text."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.dp.secrecy import secret_budget, secret_share
+from pcevolve.errors import UsageError
+from pcevolve.privacy import Event, Relation
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.secrets import Sources, capped, read_secrets
+from pcevolve.public.options import checked
+from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
+from pcevolve.session.settings import RunSettings
+
+
+def has_secrets(settings: RunSettings) -> bool:
+    """Whether anything is declared secret."""
+    return settings.secrets is not None or bool(settings.secret_columns) or settings.detect_secrets
+
+
+def promised(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
+    """What is promised of secrets, by a run or by one that is planned; what nobody says is the usual.
+
+    Raises:
+        UsageError: The numbers do not go together.
+    """
+    values: dict[str, Any] = {
+        "prior": prior or USUAL_PRIOR,
+        "bound": bound or USUAL_BOUND,
+        "most": most or USUAL_SIZE,
+    }
+    return checked(Secrecy, values)
+
+
+def declared(settings: RunSettings, promise: Secrecy) -> Sources:
+    """What is declared secret.
+
+    Raises:
+        DataError: The list cannot be used.
+        UsageError: A column is named twice, or not at all.
+    """
+    budget = secret_budget(promise.prior, promise.bound)
+    columns = settings.secret_columns
+    if len(set(columns)) < len(columns) or not all(columns):
+        raise UsageError("--secret-column names one column each time, and none twice")
+    listed = () if settings.secrets is None else read_secrets(settings.secrets, budget)
+    return Sources(listed, columns, settings.detect_secrets, budget)
+
+
+def equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:
+    """ε at which a run without declared secrets keeps ``bound`` for any secret, by group privacy, as options take it.
+
+    Under replace-one, where ``most`` texts change together.
+    """
+    budget = Fraction(secret_budget(prior, bound))
+    return f"{epsilon([Event('gaussian', str(most / budget))], delta):.6f}"
+
+
+def least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
+    """What is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public.
+
+    Args:
+        promise: What is promised of secrets.
+        event: What pays for the release.
+        relation: Neighbour relation of the event.
+    """
+    budget = secret_budget(promise.prior, promise.bound)
+    return secret_share(budget, promise.most, float(event.value), relation)
+
+
+def caps(
+    sources: Sources, data: PrivateDataset, promise: Secrecy, event: Event, relation: Relation
+) -> FloatArray:
+    """What secrets leave each private text of a vote, float64 ``(texts,)``.
+
+    Args:
+        sources: What is declared secret.
+        data: The private texts.
+        promise: What is promised of secrets.
+        event: What pays for the release.
+        relation: Neighbour relation of the event.
+
+    Raises:
+        DataError: A secret stands in more texts than the promise says.
+    """
+    multiplier = float(event.value)
+    return capped(
+        sources, data, promise.most, lambda budget: secret_share(budget, promise.most, multiplier, relation)
+    )

@@ -1,0 +1,241 @@
+"""A run with texts: how they are asked for, read, judged, measured and shown; see ``kind.KindOfRun``.
+
+What judges and measures needs torch, which takes seconds to load, so those functions import it themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.encoders import WORDS
+from pcevolve.errors import DataError, UsageError
+from pcevolve.methods.method import AppearanceMode, Method, Schedule
+from pcevolve.methods.rounds import Scope
+from pcevolve.modality.texts.reading import read
+from pcevolve.pages.preview import opening_images
+from pcevolve.privacy import Budget
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.records import Records, read_records
+from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.private.tables import Columns
+from pcevolve.private.telling import Told, nobody
+from pcevolve.private.units import require_unit_size
+from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.fields import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.wordings import shown
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
+from pcevolve.session.settings import REST, USUAL_TEMPERATURE, USUAL_TOKENS, RunSettings
+from pcevolve.transcript import RunReader
+
+if TYPE_CHECKING:
+    from pcevolve.evaluation.judge import Judge
+    from pcevolve.evaluation.labelled import Labelled
+
+BLANKS: Final = Schedule(start=0.6, end=0.3, step=0.1)
+"""Shares of a text's words that are blanks when it is varied, unless the user says."""
+
+
+def modality(
+    settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
+    """The settings of texts in a plan; see ``KindOfRun``."""
+    return {
+        "kind": "text",
+        "tokens": settings.tokens or USUAL_TOKENS,
+        "temperature": USUAL_TEMPERATURE if settings.temperature is None else settings.temperature,
+    }
+
+
+def template(unlabelled: bool) -> str:
+    """The usual prompt; what has no labels has nothing but the domain's words."""
+    return UNLABELLED_TEXT_TEMPLATE if unlabelled else TEXT_TEMPLATE
+
+
+def schedule(method: Method) -> Schedule:
+    """The blanks of variations, unless the user says: the same with every method."""
+    return BLANKS
+
+
+def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
+    """As it is: a text has no look."""
+    return "as-is"
+
+
+def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
+    """Read the texts that a run is asked to use.
+
+    Raises:
+        DataError: The texts cannot be used, or the classes do not hold about --shots units each.
+        UsageError: The options do not go together.
+    """
+    source = parse_source(settings.private)
+    if isinstance(source, TermsSource):
+        from pcevolve.private.terms import load_terms
+
+        return RunData(*load_terms(settings.shots, source.names, SPLIT_SEED), test_is_public=True)
+    if isinstance(source, DigitsSource):
+        raise UsageError("--private digits are images, and this API writes texts")
+    data, rest = own_texts(settings, source)
+    return RunData(data, rest)
+
+
+def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+    """The owner's texts that an option of ``evaluate`` names; see ``KindOfRun``.
+
+    Columns are called as in the run's own table, or as usual where the run is somebody else's.
+
+    Raises:
+        DataError: They cannot be used.
+        UsageError: They are of another kind.
+    """
+    source = parse_source(given)
+    if isinstance(source, DigitsSource):
+        raise UsageError(f"{option} digits: these are images, and the run is of texts")
+    if isinstance(source, TermsSource):
+        from pcevolve.private.terms import load_terms
+
+        shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
+        return shots if option == "--private" else rest
+    columns = _columns(RunSettings.load(folder.config)) if folder.config.exists() else Columns()
+    return read_records(source.path, columns).dataset(None, unique=False)
+
+
+def own_texts(settings: RunSettings, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
+    """The texts that a run uses, and those that it is measured on, if there are any.
+
+    Raises:
+        DataError: They cannot be used.
+        UsageError: The options do not go together.
+    """
+    columns = replace(_columns(settings), secrets=settings.secret_columns)
+    found = read_records(source.path, columns, settings.domain if settings.unlabelled else None)
+    rest: Records | None = None
+    counted = "texts" if columns.unit is None else f"units ({columns.unit})"
+    if settings.unit_size and columns.unit is not None:
+        require_unit_size(found.units, found.names, columns.unit, settings.unit_size)
+    if settings.subsample is not None:
+        tell_drawable(settings, found.units_to_draw(), counted)
+        found, rest = found.drawn(settings.subsample, settings.subsample_seed)
+    data = found.dataset(columns.unit)
+    counts = {label: data.units_in(label) for label in data.labels}
+    require_shots(settings, counts, counted, found.units_to_draw())
+    return data, _held_out(settings, data, rest)
+
+
+def _columns(settings: RunSettings) -> Columns:
+    return Columns.named(settings.text_column, settings.label_column, settings.unit_column)
+
+
+def _held_out(settings: RunSettings, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
+    """Held-out texts of the same classes."""
+    if settings.test is None:
+        return None
+    if len(data.labels) == 1:
+        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
+    own = settings.test == REST and rest is not None
+    found = rest if own else read_records(Path(settings.test), _columns(settings))
+    assert found is not None
+    if missing := sorted(set(data.labels) - set(found.labels)):
+        if own:
+            raise DataError(NOTHING_LEFT.format(kind="text"))
+        raise DataError(f"--test {settings.test}: class {missing[0]!r} has no text")
+    if strange := sorted(set(found.labels) - set(data.labels)):
+        raise DataError(f"--test {settings.test} has a class that --private has not: {strange[0]!r}")
+    return found.dataset(None if own else _columns(settings).unit, data.labels, unique=False)
+
+
+STRANGER = "ngrams"
+"""What hashed words and pairs of words are called; they never voted."""
+
+
+def judging_encoders() -> list[str]:
+    """Encoders that are at hand, better first."""
+    return [WORDS]
+
+
+def usual_judges() -> list[str]:
+    """Judges of a dataset where nobody names any."""
+    return [STRANGER, WORDS]
+
+
+def stranger() -> Judge:
+    """The hashed words, with the head of the PCEvolve paper."""
+    from pcevolve.evaluation.judge import Judge
+    from pcevolve.evaluation.ngrams import hashed_ngrams
+    from pcevolve.evaluation.protocol import train_papers_head
+
+    return Judge(STRANGER, voted=False, look=hashed_ngrams, train=train_papers_head)
+
+
+def quick_stranger() -> Judge:
+    """The hashed words, with a head of 400 steps whatever the dataset's size."""
+    from pcevolve.evaluation.heads import train_linear
+    from pcevolve.evaluation.judge import Judge
+    from pcevolve.evaluation.ngrams import hashed_ngrams
+
+    return Judge(STRANGER, voted=False, look=hashed_ngrams, train=train_linear)
+
+
+def measure_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None) -> dict[str, object]:
+    """Figures about words; see ``KindOfRun``."""
+    from pcevolve.evaluation.diversity import distinct_pairs
+    from pcevolve.evaluation.labelled import SHUFFLED
+    from pcevolve.evaluation.next_word import next_word_accuracy
+
+    own = {name: each for name, each in sets.items() if name != SHUFFLED}  # it has the dataset's own texts
+    return {
+        **({} if private is None else _copied(sets["dataset"], private)),
+        "distinct_pairs": {
+            # Of two sets together it says nothing.
+            name: distinct_pairs(each.images)
+            for name, each in own.items()
+            if name != "both"
+        },
+        "next_word": {name: next_word_accuracy(each.images, test.images) for name, each in own.items()},
+    }
+
+
+def measure_embeddings(made: FloatArray, real: FloatArray) -> dict[str, object]:
+    """MAUVE; see ``KindOfRun``."""
+    from pcevolve.evaluation.mauve import mauve
+
+    return {"mauve": mauve(made, real)}
+
+
+def _copied(dataset: Labelled, private: Labelled) -> dict[str, object]:
+    """The longest run of words that a synthetic text has from a private one."""
+    from pcevolve.evaluation.copies import longest_copied_span
+
+    words, place = longest_copied_span(dataset.images, private.images)
+    return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
+
+
+MOST = 4
+"""Texts of a class in a terminal."""
+
+
+def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
+    """Print a few texts of each class, a line each."""
+    for label, digests in opening_images(record, plan).items():
+        console.print(shown(plan.first_prompts(label)), markup=False)
+        for each in digests[:MOST]:
+            said = read(record.bodies.file(each)) or "(not a text)"
+            console.print(f"  {said}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
+
+
+def require_drawable(name: str) -> None:
+    """Refuse a sheet of pictures.
+
+    Raises:
+        UsageError: Always; there is another way to see texts.
+    """
+    raise UsageError(f"--sheet draws images, and {name} has texts: --html shows them side by side")

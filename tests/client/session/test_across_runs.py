@@ -1,0 +1,255 @@
+"""Several runs of the real command on the same people: what each must be told before the API hears of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pcevolve.auditing import audit
+from pcevolve.cli import main as cli
+from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
+from pcevolve.session.settings import RunSettings
+from support import online
+from support.provider import png
+
+pytestmark = pytest.mark.system
+
+NUMBERS: dict[str, int] = {}
+
+
+@pytest.fixture
+def folder(tmp_path) -> Callable[..., Path]:
+    """A folder of private images: keywords are classes, words name images; the same word, the same image."""
+
+    def make(name: str, **classes: str) -> Path:
+        for label, words in classes.items():
+            (tmp_path / name / label).mkdir(parents=True)
+            for word in words.split():
+                number = NUMBERS.setdefault(word, len(NUMBERS))
+                (tmp_path / name / label / f"{word}.png").write_bytes(png(number))
+        return tmp_path / name
+
+    return make
+
+
+@pytest.fixture
+def units(tmp_path) -> Callable[..., Path]:
+    """A unit map: keywords are patients, words are their images' paths."""
+
+    def make(name: str, kind: str = "patient", **of: str) -> Path:
+        lines = [f"{file}.png,{patient}" for patient, files in of.items() for file in files.split()]
+        (tmp_path / name).write_text("\n".join([f"file,{kind}", *lines]))
+        return tmp_path / name
+
+    return make
+
+
+@pytest.fixture
+def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
+    """The command for one small run, at epsilon 3 of 6 for a lifetime; what is heard of it before it is forgotten."""
+    monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    given = [
+        "--domain",
+        "scratch",
+        "--method",
+        "pcevolve",
+        "--yes",
+        "--shots",
+        "1",
+        "--epsilon",
+        "3",
+        "--lifetime-epsilon",
+        "6",
+    ]
+    given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
+    given += [
+        "--candidates",
+        "2",
+        "--batch",
+        "2",
+        "--size",
+        "16",
+        "--iterations",
+        "1",
+        "--pad-selection",
+        "0",
+    ]
+    given += ["--ledger", "ledger.sqlite"]
+
+    def command(out: str, private: Path, *more: object) -> Path:
+        server.heard.clear()
+        options = ["run", *given, "--private", private, "--out", tmp_path / out, *more]
+        cli.app([str(each) for each in options], standalone_mode=False)
+        return tmp_path / out
+
+    return command
+
+
+def shown(capsys, *arguments: str) -> list[dict]:
+    """What a budget command prints as JSON."""
+    capsys.readouterr()
+    cli.app(["budget", *arguments, "--ledger", "ledger.sqlite"], standalone_mode=False)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_patient_whose_images_are_spent_one_by_one_is_not_lost_sight_of(run, folder, units, server, capsys):
+    patient = units("units.csv", p="cut/a cut/b cut/c", q="good/x")
+    run("patients", folder("all", cut="a b c", good="x"), "--unit-map", patient)
+    run("first", folder("one", cut="a", good="x1"))
+    capsys.readouterr()
+    with pytest.raises(BudgetError, match=r"already spent epsilon=6 .* one patient .* would make it 9\."):
+        run("second", folder("two", cut="b", good="x2"))
+    assert server.heard == []
+    rows = shown(capsys, "show", "--json")
+    assert [(row["unit"], row["units"], row["images"]) for row in rows] == [
+        ("patient", 2, 4),
+        ("image", 2, 2),
+    ]
+    cli.app(["budget", "show", "--ledger", "ledger.sqlite"], standalone_mode=False)
+    assert "2 by patient" in capsys.readouterr().out
+
+
+def test_a_patient_with_new_images_next_month_bears_what_he_bore(run, folder, units, server, capsys):
+    run(
+        "march",
+        folder("m", cut="d e", good="y"),
+        "--unit-map",
+        units("m.csv", patient_17="cut/d cut/e", patient_18="good/y"),
+    )
+    april, names = folder("a", cut="f", good="z"), units("a.csv", patient_17="cut/f", patient_19="good/z")
+    run("april", april, "--unit-map", names)
+    assert "epsilon 3, counted for whoever is worst off" in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(BudgetError, match=r"already spent epsilon=6 .* would make it 9\."):
+        run(
+            "may",
+            folder("y", cut="g", good="w"),
+            "--unit-map",
+            units("y.csv", patient_17="cut/g", patient_20="good/w"),
+        )
+    assert server.heard == []
+    said = b"".join(path.read_bytes() for path in Path("april").rglob("*") if path.is_file())
+    assert b"patient_17" not in said.replace(b"a.csv", b"")
+
+
+def test_under_add_remove_a_patient_needs_a_declared_number_of_images(run, folder, units, server):
+    mixed, names = folder("p", cut="h i", good="v"), units("p.csv", p="cut/h cut/i", q="good/v")
+    run("images", folder("i", cut="h", good="u"), "--relation", "add-remove")
+    given = ("--unit-map", names, "--relation", "add-remove")
+    with pytest.raises(LedgerError, match="say with --unit-size how many images one patient has at most"):
+        run("undeclared", mixed, *given)
+    with pytest.raises(
+        DataError, match=r"more images than --unit-size 1 says, such as the one of cut/h\.png"
+    ):
+        run("too small", mixed, *given, "--unit-size", 1)
+    assert server.heard == []
+    out = run("declared", mixed, *given, "--unit-size", 2, "--lifetime-epsilon", "9")
+    assert "- at most 2 images per patient" in (out / "release" / "README.md").read_text()
+    assert RunSettings.load(out / "config.toml").unit_size == 2
+
+
+def test_a_run_with_noise_does_not_follow_one_without(run, folder, server, capsys):
+    private = folder("s", cut="j", good="k")
+    seeded = run("seeded", private, "--insecure-noise-seed", 1)
+    text = (seeded / "release" / "README.md").read_text()
+    assert "There is none: the noise came from a seed" in text
+    assert json.loads((seeded / "summary.json").read_text())["epsilon_spent"] is None
+    page = (seeded / "report.html").read_text()
+    assert "Nothing was promised" in page
+    assert "no guarantee" in page
+    assert ">Privacy loss ε, cumulative<" not in page
+    with pytest.raises(BudgetError, match="an INSECURE run used these data"):
+        run("honest", private)
+    assert server.heard == []
+    knowing = run("knowing", private, "--forget-insecure")
+    for name in ("release/README.md", "report.html", "summary.json"):
+        assert "INSECURE runs on the same data are left out of the account" in (knowing / name).read_text(), (
+            name
+        )
+    assert all(finding.holds for finding in audit(knowing))
+    rows = shown(capsys, "show", "--json")
+    assert [(row["noise"], row["epsilon"]) for row in rows] == [("INSECURE", None), ("os-csprng", 3.0)]
+    cli.app(["budget", "show", "--ledger", "ledger.sqlite"], standalone_mode=False)
+    assert "INSECURE" in capsys.readouterr().out
+
+
+def test_the_ledger_tells_runs_by_folder_domain_and_date_within_80_columns(
+    run, folder, capsys, monkeypatch, tmp_path
+):
+    run("one", folder("wa", cut="wa", good="wb"))
+    run("a folder with such a long name that no table has a line for it", folder("wc", cut="wc", good="wd"))
+    first, second = shown(capsys, "show", "--json")
+    assert (first["folder"], first["domain"]) == (str(tmp_path / "one"), "scratch")
+    assert abs(first["began"] - time.time()) < 600
+    monkeypatch.setenv("COLUMNS", "80")
+    cli.app(["budget", "show", "--ledger", "ledger.sqlite"], standalone_mode=False)
+    table = capsys.readouterr().out
+    assert max(map(len, table.splitlines())) <= 80
+    text = "".join(table.split())
+    assert all(each in text for each in ("scratch", "2byimage", "epsilon3", f"id{first['run_id'][:8]}"))
+    assert datetime.now(UTC).isoformat()[:10] in table
+    history = shown(capsys, "history", "--run", second["run_id"][:8], "--json")
+    assert {row["run_id"] for row in history} == {second["run_id"]}
+    with pytest.raises(LedgerError, match="knows no run abc"):
+        shown(capsys, "history", "--run", "abc", "--json")
+    exported = json.dumps(shown(capsys, "export"))
+    assert str(tmp_path) not in exported
+    assert "scratch" not in exported
+
+
+def test_a_second_release_says_what_all_to_the_provider_add_up_to(run, folder, capsys):
+    run("first", folder("f", cut="l", good="m"))
+    assert "it is new: nothing is known of earlier runs" in " ".join(capsys.readouterr().err.split())
+    said = "This ledger knows 1 earlier release to this provider; one image that is in all of them and in this one "
+    said += "bears epsilon <= 6 at delta 0 in all."
+    for out, cut in (("same", "l"), ("other", "n")):
+        made = run(out, folder(out + " data", cut=cut, good=f"o{cut}"), *(("--lifetime-epsilon", "99")))
+        told = " ".join(capsys.readouterr().err.split())
+        assert "it is new" not in told
+        count = (
+            said
+            if out == "same"
+            else said.replace("1 earlier release", "2 earlier releases").replace("6", "9")
+        )
+        assert count in told
+        assert count in (made / "release" / "README.md").read_text()
+        assert count.replace("<=", "&lt;=") in (made / "report.html").read_text()
+        assert all(finding.holds for finding in audit(made))
+
+
+def test_a_run_that_goes_on_keeps_what_it_said_of_earlier_ones(run, folder, server, tmp_path):
+    run("first", folder("g", cut="r", good="s"))
+    private = folder("h", cut="t", good="tt")
+
+    def failing(heard: online.Heard) -> online.Reply:
+        if heard.path.endswith("img2img"):
+            return online.said(500, {"error": "RuntimeError", "errors": "out of memory"})
+        return online.a1111(heard)
+
+    server.speak = failing
+    with pytest.raises(ProviderError):
+        run("cut off", private)
+    server.speak = online.a1111
+    run("between", folder("k", cut="ttt", good="tttt"))
+    out = run("cut off", private, "--resume", tmp_path / "cut off")
+    assert "knows 1 earlier release to" in (out / "release" / "README.md").read_text()
+    assert all(finding.holds for finding in audit(out))
+
+
+def test_a_container_without_a_volume_for_its_ledger_runs_nothing(run, folder, server, monkeypatch, tmp_path):
+    private = folder("v", cut="va", good="vb")
+    monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", str(tmp_path))
+    with pytest.raises(LedgerError, match="is no volume, so the ledger would be gone with this container"):
+        run("gone", private)
+    monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", "/proc")
+    with pytest.raises(LedgerError, match="is not on the volume /proc and may be gone"):
+        run("elsewhere", private)
+    monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", "/")
+    run("kept", private)
+    assert not (tmp_path / "gone").exists() or not (tmp_path / "gone" / "release").exists()

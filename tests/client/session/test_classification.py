@@ -1,0 +1,129 @@
+"""The released means as a classifier: it is the nearest released mean, and the audit holds it to the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from safetensors.numpy import load_file, save
+
+from pcevolve.auditing import audit
+from pcevolve.cli.main import main
+from pcevolve.encoders import frame_digest
+from pcevolve.errors import DataError, UsageError
+from pcevolve.modality.images.appearance import Appearance
+from pcevolve.session.finished.classification import NearestMean
+from pcevolve.transcript import RunLayout, RunReader
+from support.paid import LOOK, encoder, paid_run
+from support.runs import rng, small_plan
+
+MEANS = {
+    "method": "dp-means",
+    "delta": 1e-5,
+    "pool": "all",
+    "keep": "selected",
+    "iterations": 1,
+    "strengths": (0.8,),
+    "centre_first": True,
+    "frame": frame_digest("bundled", None),
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return paid_run(tmp_path_factory.mktemp("means"), small_plan(**MEANS))
+
+
+def loaded(root: Path) -> NearestMean:
+    return NearestMean.of(root, lambda plan: encoder())
+
+
+def picture(seed: int) -> Image.Image:
+    return Image.fromarray(rng(seed).integers(0, 256, (24, 24, 3)).astype(np.uint8))
+
+
+def test_it_says_the_class_of_the_nearest_released_mean(run: Path, tmp_path: Path):
+    reader = RunReader.strict(run)
+    measured = load_file(run / "transcript" / "bodies" / reader.receipts[0].measured)
+    labels, said, nearest = reader.require_plan().labels, [], []
+    for seed in range(30):
+        path = tmp_path / f"{seed}.png"
+        picture(seed).save(path)
+        said.append(loaded(run).label(path))
+        point = (encoder().embed([picture(seed)])[0] - measured["centre"]) @ measured["axes"]
+        released = measured["middle"] + measured["deviations"]
+        nearest.append(labels[np.linalg.norm(released - point, axis=1).argmin()])
+    assert said == nearest
+
+
+def test_the_command_names_each_image_and_its_class(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    paths = [tmp_path / "one.png", tmp_path / "two.png"]
+    for seed, path in enumerate(paths):
+        picture(seed).save(path)
+    with pytest.raises(SystemExit) as ended:
+        main(["classify", str(run), *map(str, paths)])
+    assert not ended.value.code
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert lines == [[str(path), loaded(run).label(path)] for path in paths]
+
+
+def test_grey_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
+    root = paid_run(tmp_path / "run", small_plan(**MEANS, window="32608,33008"))
+    values = rng(5).integers(32608, 33008, (24, 24)).astype(np.uint16)
+    Image.fromarray(values).save(tmp_path / "x.png")
+    shown = Image.fromarray(np.rint((values - 32608.0) / 400 * 255).astype(np.uint8)).convert("RGB")
+    means = loaded(root)
+    assert means.label(tmp_path / "x.png") == means.labels[means.classes([shown])[0]]
+
+
+def test_grey_files_of_a_run_without_a_window_need_contrast_of_their_own(run: Path, tmp_path: Path):
+    Image.fromarray(rng(5).integers(32608, 33008, (24, 24)).astype(np.uint16)).save(tmp_path / "x.png")
+    with pytest.raises(DataError, match=r"has next to no contrast .* --window LOW,HIGH"):
+        loaded(run).label(tmp_path / "x.png")
+
+
+def test_the_audit_compares_it_byte_for_byte(tmp_path: Path):
+    root = paid_run(tmp_path, small_plan(**MEANS))
+    assert not [fault for each in audit(root) for fault in each.faults]
+    path = RunLayout(root).classifier
+    honest = path.read_bytes()
+    for forged in (save({**load_file(path), "note": np.arange(9.0)}), honest + b" "):
+        path.write_bytes(forged)
+        faults = [fault for each in audit(root) for fault in each.faults]
+        assert "release/classifier.safetensors is not what the record gives" in faults
+    path.unlink()
+    assert any("classifier.safetensors is missing" in fault for each in audit(root) for fault in each.faults)
+
+
+def test_the_card_says_what_it_is_and_what_covers_it(run: Path):
+    card = (run / "release" / "README.md").read_text()
+    assert "## Classifier" in card
+    assert "the epsilon above covers it" in card
+    assert f"the public frame with sha256 {MEANS['frame']}" in card
+
+
+def test_where_private_images_were_measured_in_a_released_look_images_are_given_it_first(tmp_path: Path):
+    plan = small_plan(**MEANS, appearance="matched")
+    root = paid_run(tmp_path, plan)
+    arrays = load_file(RunLayout(root).classifier)
+    assert arrays["appearance"].tolist() == list(LOOK)
+    path = tmp_path / "image.png"
+    picture(3).save(path)
+    shown = Appearance.released(LOOK).given_to(picture(3))
+    expected = loaded(root).nearest(encoder().embed([shown]))
+    assert loaded(root).label(path) == loaded(root).labels[int(expected[0])]
+
+
+@pytest.mark.parametrize("changes", [{}, {**MEANS, "centre_first": False}])
+def test_a_run_without_released_means_or_of_an_earlier_version_has_none(
+    tmp_path: Path, changes: dict[str, object]
+):
+    root = paid_run(tmp_path, small_plan(**changes))
+    assert not RunLayout(root).classifier.exists()
+    assert "Classifier" not in (root / "release" / "README.md").read_text()
+    with pytest.raises(UsageError, match="has no classifier"):
+        loaded(root)

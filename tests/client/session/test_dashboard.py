@@ -1,0 +1,263 @@
+"""The live page: who gets it, what is on it, and that nothing about it can hurt the run."""
+
+from __future__ import annotations
+
+import io
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from rich.console import Console
+
+from pcevolve.pages.live import Standing, rendered_live
+from pcevolve.pages.live.page import under_way
+from pcevolve.session import dashboard as live
+from pcevolve.session.dashboard import Dashboard, dashboard
+from pcevolve.session.progress import Progress
+from pcevolve.transcript import RunReader
+from support.paid import paid_run
+from support.runs import small_plan
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return paid_run(tmp_path_factory.mktemp("live") / "run", small_plan())
+
+
+@pytest.fixture(autouse=True)
+def _no_farewell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "FAREWELL_SECONDS", 0.0)
+
+
+@pytest.fixture
+def address(run: Path) -> Iterator[str]:
+    with served(run) as found:
+        yield found[0]
+
+
+@contextmanager
+def served(root: Path) -> Iterator[tuple[str, Dashboard]]:
+    """A dashboard and the address that the console is told."""
+    said = io.StringIO()
+    with dashboard(root, Console(file=said, width=500)) as board:
+        yield re.search(r"http://127\.0\.0\.1:\d+/\S+/", said.getvalue())[0], board
+
+
+def test_whoever_knows_the_address_sees_the_run(address: str):
+    page = httpx.get(address)
+    assert page.status_code == 200
+    assert 'id="releases"' in page.text
+    assert page.text.count("data:image/jpeg") > 1
+    assert httpx.get(address, headers={"If-None-Match": page.headers["ETag"]}).status_code == 304
+
+
+def test_nobody_else_does(address: str):
+    root, token = re.fullmatch(r"(http://[^/]+)/(.+)/", address).groups()
+    for path in (
+        "/",
+        f"/{token}",
+        f"/{token}x/",
+        f"/{token[:-1]}/",
+        f"/{token}/../",
+        f"/{token}/private",
+        "/../../etc/passwd",
+    ):
+        answer = httpx.get(httpx.URL(root).copy_with(raw_path=path.encode()))
+        assert (answer.status_code, answer.content) == (404, b""), path
+    assert len(token) >= 43
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "[::1]"])
+def test_a_page_that_came_here_under_a_name_of_its_own_is_refused(address: str, host: str):
+    assert httpx.get(address, headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
+def test_nothing_can_be_done_to_a_run(address: str, method: str):
+    assert httpx.request(method, address).status_code == 501
+
+
+def test_the_answer_may_not_be_kept_framed_or_sniffed(address: str):
+    headers = httpx.get(address).headers
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Server"].strip() == "pcevolve"
+
+
+def test_it_listens_on_this_machine_alone(address: str):
+    port = httpx.URL(address).port
+    with socket.create_connection(("127.0.0.1", port)):
+        pass
+    with pytest.raises(ConnectionRefusedError):  # whoever listens on all addresses listens on this one too
+        socket.create_connection(("127.0.0.2", port))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": "https://attacker.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:8888"},
+        {"Origin": "http://127.0.0.1"},
+    ],
+    ids=str,
+)
+def test_a_page_of_another_origin_is_refused_although_it_knows_the_address(address: str, headers: dict):
+    answer = httpx.get(address, headers=headers)
+    assert (answer.status_code, answer.content) == (403, b"")
+
+
+def test_its_own_page_and_a_person_who_types_the_address_are_served(address: str):
+    own = str(httpx.URL(address).copy_with(path="")).rstrip("/")
+    for headers in ({"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin", "Origin": own}):
+        assert httpx.get(address, headers=headers).status_code == 200
+
+
+def rest(connection: socket.socket) -> bytes:
+    """What comes until the end; nothing more once the connection is reset."""
+    received = b""
+    with suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            received += part
+    return received
+
+
+def test_a_head_that_comes_by_bytes_has_ten_seconds(address: str):
+    begun = time.monotonic()
+    with connected(address) as connection, suppress(ConnectionError):
+        connection.settimeout(0.5)
+        while time.monotonic() < begun + 30:
+            connection.sendall(b"x")
+            with suppress(TimeoutError):
+                if connection.recv(1) == b"":
+                    break
+    assert 9.5 < time.monotonic() - begun < 12
+
+
+@pytest.mark.parametrize(("length", "status"), [(16_000, b"200"), (17_000, b"")])
+def test_a_head_has_at_most_16_kib(address: str, length: int, status: bytes):
+    head = request(address)[:-2] + b"X-Long: "
+    with connected(address) as connection:
+        connection.sendall(head + b"x" * (length - len(head) - 4) + b"\r\n\r\n")
+        assert rest(connection)[9:12] == status
+
+
+def test_one_connection_too_many_takes_the_place_of_the_oldest_that_asks_for_nothing(address: str):
+    with ExitStack() as stack:
+        idle = [stack.enter_context(connected(address)) for _ in range(128)]
+        stack.enter_context(connected(address))
+        assert rest(idle[0]) == b""
+        idle[1].settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            idle[1].recv(1)
+        assert httpx.get(address).status_code == 200
+        assert rest(idle[1]) == b""
+
+
+def test_who_asked_is_answered_however_many_come_after(run: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "rendered_live", lambda *_: bytes(16 * 2**20))
+    with served(run) as (address, _), ExitStack() as stack:
+        slow = stack.enter_context(connected(address))
+        slow.sendall(request(address))
+        received = slow.recv(1)
+        for _ in range(300):
+            stack.enter_context(connected(address))
+        assert len(received + rest(slow)) > 16 * 2**20
+
+
+def test_who_takes_nothing_of_an_answer_is_cut_off(run: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "rendered_live", lambda *_: bytes(16 * 2**20))
+    monkeypatch.setattr(live, "ANSWER_SECONDS", 0.3)
+    with served(run) as (address, _), connected(address) as slow:
+        slow.sendall(request(address))
+        time.sleep(1)
+        assert len(rest(slow)) < 16 * 2**20
+
+
+def test_the_end_of_a_run_waits_for_no_connection(run: Path):
+    with ExitStack() as stack:
+        with served(run) as (address, _):
+            open_ones = [stack.enter_context(connected(address)) for _ in range(20)]
+            open_ones[0].sendall(b"GET ")
+            time.sleep(0.1)
+            begun = time.monotonic()
+        assert time.monotonic() - begun < 1
+        assert [rest(each) for each in open_ones] == [b""] * 20
+
+
+def connected(address: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", httpx.URL(address).port), timeout=20)
+
+
+def request(address: str) -> bytes:
+    url = httpx.URL(address)
+    return f"GET {url.path} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n\r\n".encode()
+
+
+def test_the_page_fetches_nothing_from_elsewhere(run: Path):
+    page = rendered_live(RunReader.lenient(run), Standing()).decode()
+    assert not re.findall(r'(?:src|href)="(?!data:image/jpeg)', page)
+    assert "default-src 'none'" in page
+
+
+def test_the_heading_names_the_iteration_whose_release_is_listed_before_its_images_are_there():
+    assert under_way(2, [1, 2, 3]) == 3
+    assert under_way(3, [1, 2, 3]) == 3
+    assert under_way(0, []) == 0
+
+
+def test_a_run_without_a_plan_is_waited_for(tmp_path: Path):
+    with served(tmp_path / "later") as (address, _):
+        assert "Waiting for the plan" in httpx.get(address).text
+
+
+def test_what_cannot_be_shown_is_no_trouble_for_the_run(run: Path, monkeypatch: pytest.MonkeyPatch):
+    def broken(*of: object) -> bytes:
+        raise ZeroDivisionError
+
+    with served(run) as (address, board):
+        monkeypatch.setattr(live, "rendered_live", broken)
+        board.told(Progress(1, 4, 0, 2, 0.0))
+        assert httpx.get(address).status_code == 503
+        monkeypatch.undo()
+        assert httpx.get(address).status_code == 200
+
+
+def test_time_left_and_cost_are_as_the_progress_says(run: Path):
+    board = Dashboard(run)
+    board.told(Progress(1000, 2000, 0, 2, 0.0))
+    assert board.standing == Standing()
+    board.told(Progress(1100, 2000, 0, 2, 0.0, "1,100 images, 1.5 USD", 0.6))
+    assert board.standing == Standing(left="about 9 min", cost="1,100 images, 1.5 USD")
+
+
+def test_the_last_page_waits_for_somebody_who_looks_and_for_nobody_else(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[str] = []
+    board = Dashboard(run)
+    board.over("The run is finished")  # returns at once
+    monkeypatch.setattr(live, "FAREWELL_SECONDS", 60.0)
+    with served(run) as (address, _):
+        httpx.get(address)
+        later = threading.Timer(0.5, lambda: seen.append(httpx.get(address).text))
+        later.start()
+    later.join()
+    assert "The run is finished" in seen[0]
+
+
+def test_a_run_that_fails_ends_its_page(run: Path):
+    with pytest.raises(ZeroDivisionError), served(run) as (address, _):
+        raise ZeroDivisionError
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address)

@@ -1,0 +1,167 @@
+"""``--engine ray``: the same run as in one process, refused at once where it cannot be, and nothing left behind."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pcevolve.cli import main as cli
+from pcevolve.egress.transport import HttpTransport
+from pcevolve.errors import UsageError
+from pcevolve.private.cluster import connection
+from pcevolve.private.engine import LocalEngine
+from pcevolve.session import preflight, progress
+from pcevolve.session.progress import told_of
+from pcevolve.session.settings import RunSettings
+from support import online
+from support.folders import class_folders, receipts, released_files
+
+pytestmark = pytest.mark.system
+NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="pcevolve[ray] is not installed")
+
+
+@pytest.fixture
+def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
+    """The command, for one small run of Private Evolution without privacy, so that two can be compared."""
+    class_folders(tmp_path / "private", 1)
+    monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
+    given = [
+        "--private",
+        tmp_path / "private",
+        "--domain",
+        "scratch",
+        "--method",
+        "pe",
+        "--yes",
+        "--shots",
+        "3",
+    ]
+    given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
+    given += ["--candidates", "4", "--size", "16", "--iterations", "2", "--pad-selection", "0.1"]
+    given += ["--seed", "1", "--insecure-noise-seed", "2", "--device", "cpu"]
+
+    def command(out: str, *more: object) -> Path:
+        paths = ["--out", tmp_path / out, "--ledger", tmp_path / f"{out}.sqlite"]
+        cli.app([str(each) for each in ("run", *given, *paths, *more)], standalone_mode=False)
+        return tmp_path / out
+
+    return command
+
+
+@NEEDS_RAY
+@pytest.mark.alone
+@pytest.mark.models
+def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_of_the_cluster(
+    run, server, monkeypatch, capfd
+):
+    seen, begin = [], connection._begin
+
+    def begun(ray, folder: Path) -> None:
+        begin(ray, folder)
+        seen.append((folder.resolve().parent, stat.S_IMODE(folder.resolve().parent.stat().st_mode)))
+
+    monkeypatch.setattr(connection, "_begin", begun)
+    monkeypatch.setattr(connection, "STORE_BYTES", 100 * 2**20)
+    local = run("local")
+    greeted = len(server.heard)
+    capfd.readouterr()
+    ray = run("ray", "--engine", "ray")
+    assert seen == [(ray / "private" / "cluster", 0o700)]
+    assert not (ray / "private" / "cluster").exists()
+    assert receipts(ray) == receipts(local)
+    assert released_files(ray) == released_files(local)
+    heard = [(each.path, each.body) for each in server.heard]
+    assert sorted(heard[greeted:]) == sorted(
+        heard[:greeted]
+    )  # several are under way at once, and arrive in any order
+    said = capfd.readouterr().err.lower()
+    assert "on ray, in processes of this machine alone" in " ".join(said.split())
+    assert not any(word in said for word in ("worker", "dataset_", "raylet", "gcs"))
+    assert os.environ["PCEVOLVE_API_KEY"] == online.LOGIN
+
+
+def test_an_engine_begins_before_the_first_request_and_ends_when_the_connection_is_closed(
+    run, server, monkeypatch
+):
+    order: list[str] = []
+
+    @contextmanager
+    def running(engine: LocalEngine, scratch: Path) -> Iterator[None]:
+        order.append("begins")
+        yield
+        order.append("ends")
+
+    def noted(owner: type, method: str, name: str) -> None:
+        honest = getattr(owner, method)
+        monkeypatch.setattr(owner, method, lambda *given: order.append(name) or honest(*given))
+
+    monkeypatch.setattr(LocalEngine, "running", running)
+    noted(online.LocalServer, "answer", "request")
+    noted(HttpTransport, "close", "closed")
+    run("run")
+    assert order[0] == "begins"
+    assert order[-2:] == ["closed", "ends"]
+    assert "request" in order
+
+
+@NEEDS_RAY
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"engine": "local", "ray_address": "10.0.0.1:6379"}, "--ray-address is for --engine ray: give both"),
+        (
+            {"engine": "ray", "private": "digits"},
+            "--engine ray reads images from files: give --private a folder",
+        ),
+    ],
+)
+def test_an_engine_that_cannot_do_it_is_refused(tmp_path, options, said):
+    given = {"private": str(tmp_path), "out": tmp_path / "out", "domain": "scratch"} | options
+    with pytest.raises(UsageError, match=said):
+        preflight.checked(RunSettings.of(given))
+
+
+def test_a_missing_ray_is_told_with_what_brings_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(preflight, "find_spec", lambda name: None)
+    given = {"private": str(tmp_path), "out": tmp_path / "out", "domain": "scratch", "engine": "ray"}
+    with pytest.raises(UsageError, match=r"--engine ray needs Ray: install pcevolve\[ray\]"):
+        preflight.checked(RunSettings.of(given))
+
+
+def test_what_a_killed_cluster_left_in_the_private_folder_is_removed_when_the_run_goes_on(run, tmp_path):
+    left = tmp_path / "run" / "private" / "cluster" / "ray"
+    left.mkdir(parents=True)
+    (left / "spilled").write_bytes(b"embeddings")
+    (tmp_path / "run" / ".lock").touch()
+    run("run")
+    assert not left.parent.exists()
+
+
+def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "LINE_SECONDS", -1.0)
+    with told_of(Console(stderr=True, width=200), "embedding private images") as told:
+        told(1234, 4321)
+        told(4321, 4321)
+    assert capsys.readouterr().err.splitlines() == [
+        "embedding private images: 29%",
+        "embedding private images: 100%",
+    ]
+
+
+def test_a_terminal_is_told_a_share_and_the_time_that_is_left_and_no_count():
+    console = Console(force_terminal=True, width=200, record=True, file=io.StringIO())
+    with told_of(console, "embedding private images") as told:
+        told(1234, 4321)
+        told(2468, 4321)
+    shown = console.export_text()
+    assert "57%" in shown
+    assert "ETA" in shown
+    assert "4321" not in shown

@@ -1,0 +1,285 @@
+"""``pcevolve evaluate`` on a finished run: figures for the owner alone, the control beside them, copies found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from pcevolve.auditing import audit
+from pcevolve.cli.main import COMMANDS
+from pcevolve.encoders import frame_digest
+from pcevolve.errors import ClientError, DataError, ModelError, UsageError
+from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
+from pcevolve.evaluation.labelled import Labelled
+from pcevolve.methods import method
+from pcevolve.private.dataset import load_folder
+from pcevolve.session import images
+from pcevolve.session.finished.classification import NearestMean
+from pcevolve.session.finished.comparison import compared
+from pcevolve.session.finished.evaluating import Question, evaluated
+from pcevolve.session.folder import RunFolder
+from support.paid import encoder, paid_run
+from support.runs import SmallRun, small_plan
+
+MEANS = {
+    "method": "dp-means",
+    "delta": 1e-5,
+    "pool": "all",
+    "keep": "selected",
+    "iterations": 1,
+    "strengths": (0.8,),
+    "centre_first": True,
+    "frame": frame_digest("bundled", None),
+}
+LABELS, SIDE = ("cut", "good"), 32
+
+
+def toned(folder: Path, count: int, seed: int) -> Path:
+    """Class folders of noise in each class's tone."""
+    random = np.random.default_rng(seed)
+    for place, label in enumerate(LABELS):
+        (folder / label).mkdir(parents=True)
+        for number in range(count):
+            pixels = random.integers(0, 60, (SIDE, SIDE, 3)) + 130 * place
+            Image.fromarray(pixels.astype(np.uint8)).save(folder / label / f"{number}.png")
+    return folder
+
+
+def finished(root: Path, **changes: object) -> Path:
+    run = SmallRun.open(root, small_plan(candidates=6, **changes))
+    run.finish()
+    run.close()
+    return root
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    """A run whose dataset has the classes' tones, its control, and the owner's images."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    toned(folder / "private", 6, 0)
+    toned(folder / "test", 12, 1)
+    for name, good in (("run", True), ("run-random", False)):
+        root = finished(folder / name)
+        made = toned(folder / f"{name} made", 6, 2 if good else 3)
+        for place, label in enumerate(LABELS):
+            shutil.rmtree(root / "release" / label)
+            kept = LABELS[place] if good else LABELS[0]  # the control has one tone throughout
+            shutil.copytree(made / kept, root / "release" / label)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(world: Path) -> dict:
+    """By both usual judges; twelve networks from scratch take a quarter of their steps each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pcevolve.evaluation.heads.train_cnn", partial(train_cnn, steps=QUICK_STEPS))
+        return evaluated(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
+
+
+def test_a_dataset_of_the_right_kind_is_far_above_its_control(found):
+    assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled"]
+    for row in found["judges"]:
+        assert row["dataset"]["accuracy"]["mean"] > 0.95
+        assert row["random"]["accuracy"]["mean"] < 0.85
+        assert row["both"]["accuracy"]["mean"] > 0.95 < row["private"]["accuracy"]["mean"]
+        assert row["dataset"]["per_class"] == pytest.approx({"cut": 1.0, "good": 1.0}, abs=0.1)
+    assert (found["control"], found["chance"], found["test_images"]) == ("run-random", 0.5, 24)
+
+
+@pytest.fixture(scope="module")
+def by_one(world: Path) -> dict:
+    """A copy of the run, by one judge that is trained in no time."""
+    shutil.copytree(world / "run", world / "copy")
+    question = Question(str(world / "test"), judges=("bundled",), control=world / "run-random")
+    return evaluated(world / "copy", question)
+
+
+def test_distances_of_the_control_stand_beside_those_of_the_dataset(by_one):
+    (row,) = by_one["judges"]
+    assert row["control_distances"].keys() == row["distances"].keys()
+    assert row["control_distances"]["frechet"] > row["distances"]["frechet"]
+
+
+def test_released_means_are_scored_without_any_image(tmp_path: Path, world, by_one):
+    assert "classifier" not in by_one, "a method that releases no means has no classifier"
+    plan = small_plan(candidates=4, initial=4, **MEANS)
+    root = paid_run(tmp_path / "means", plan)
+    question = Question(str(world / "test"), judges=("bundled",))
+    own = evaluated(root, question)["classifier"]
+    said = NearestMean.of(root, lambda plan: encoder()).classes(
+        Labelled.of(load_folder(world / "test")).images
+    )
+    targets = load_folder(world / "test").targets
+    assert own["judge"] == "dp-means-classifier"
+    assert own["dataset"]["accuracy"]["mean"] == np.mean(said == targets)
+    assert own["dataset"]["accuracy"]["sem"] == 0
+    assert compared([root])[0].judges["dp-means-classifier"]["mean"] == np.mean(said == targets)
+
+
+def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
+    for place, label in enumerate(LABELS):
+        (tmp_path / "test" / label).mkdir(parents=True)
+        for number in range(3):
+            values = np.random.default_rng(10 * place + number).integers(31768, 32828, (SIDE, SIDE))
+            Image.fromarray(values.astype(np.uint16)).save(tmp_path / "test" / label / f"{number}.png")
+    plan = small_plan(window="31768,32828")
+    data = images.read_owned(str(tmp_path / "test"), plan, "--test", RunFolder(tmp_path))
+    assert all(np.ptp(np.asarray(each)) > 200 for each in data.items)
+    with pytest.raises(DataError, match="next to no contrast"):
+        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", RunFolder(tmp_path))
+
+
+def test_nobody_voted_where_nothing_was_looked_at(found):
+    assert {row["judge"]: row["voted"] for row in found["judges"]} == {"cnn": False, "bundled": False}
+
+
+def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
+    plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=method("jvem").delta)
+    root = paid_run(tmp_path / "run", plan)
+    found = evaluated(root, Question(str(world / "test"), judges=("bundled", "cnn", "bundled+spectrum")))
+    assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled", "bundled+spectrum"]
+    assert [row["voted"] for row in found["judges"]] == [False, True, True]
+    said = command(root, "--test", world / "test", "--judge", "bundled").stdout
+    assert "bundled (voted)" in said
+    assert "every judge here voted" in said
+
+
+def test_a_judge_s_confusion_is_a_picture_for_the_owner_alone(world, found):
+    path = world / "run" / "private" / "confusion-bundled.png"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with Image.open(path) as picture:
+        diagonal, other = (picture.convert("RGB").getpixel((150 + 8 + 64 * k, 150 + 8)) for k in (0, 1))
+    assert diagonal[0] < 30 < 200 < other[0]
+
+
+def test_the_figures_lie_where_only_their_owner_can_read_them(world, found):
+    path = world / "run" / "private" / "judgement.json"
+    assert json.loads(path.read_text()) == json.loads(json.dumps(found))
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+
+
+def test_judges_that_were_asked_before_stay_beside_those_of_today_on_the_same_images_alone(
+    tmp_path: Path, world
+):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    shutil.rmtree(root / "private", ignore_errors=True)
+
+    def kept(test: Path, judge: str) -> list[str]:
+        evaluated(root, Question(str(test), judges=(judge,)))
+        return [
+            row["judge"] for row in json.loads((root / "private" / "judgement.json").read_text())["judges"]
+        ]
+
+    assert kept(world / "test", "bundled+spectrum") == ["bundled+spectrum"]
+    assert kept(world / "test", "bundled") == ["bundled", "bundled+spectrum"]
+    assert kept(world / "test", "bundled") == ["bundled", "bundled+spectrum"]
+    assert compared([root])[0].judges.keys() == {"bundled", "bundled+spectrum"}
+    other = toned(tmp_path / "other", 12, 5)
+    assert kept(other, "bundled") == ["bundled"], "of other images"
+
+
+def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
+    root = finished(tmp_path / "run")
+    question = Question(str(world / "test"), str(world / "private"), judges=("bundled",))
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    evaluated(root, question)
+    changed = {path for path in root.rglob("*") if path.is_file() and path.read_bytes() != before.get(path)}
+    assert changed == {root / "private" / name for name in ("judgement.json", "confusion-bundled.png")}
+    assert [fault for each in audit(root, lambda plan: encoder()) for fault in each.faults] == []
+
+
+def test_a_planted_copy_is_named(tmp_path: Path, world):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    shutil.copy(world / "private" / "good" / "3.png", root / "release" / "good" / "0.png")
+    question = Question(str(world / "test"), str(world / "private"), judges=("bundled",))
+    (row,) = evaluated(root, question)["judges"]
+    assert row["memorisation"]["copies"] == ["release/good/0.png"]
+
+
+def test_without_a_control_labels_are_shuffled(tmp_path: Path, world):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    found = evaluated(root, Question(str(world / "test"), judges=("bundled",)))
+    (row,) = found["judges"]
+    assert found["control"] == "labels shuffled"
+    assert row["shuffled"]["accuracy"]["mean"] < row["dataset"]["accuracy"]["mean"]
+    assert "random" not in row, "that is the name of a control run"
+    assert "memorisation" not in row
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "complaint"),
+    [
+        ({"test": "nowhere"}, DataError, "no such folder"),
+        ({"test": "other"}, UsageError, "has the classes bad, fine, and the run cut, good"),
+        ({"judges": ("nobody",)}, UsageError, "no encoder 'nobody'"),
+        ({"judges": ("resnet50=nowhere.pt",)}, ModelError, "nowhere.pt"),
+        ({"control": "run"}, UsageError, "is no run of method random"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(tmp_path, world, changes, error, complaint):
+    root = finished(tmp_path / "run", method="t2i", iterations=0, strengths=())
+    shutil.copytree(world / "test", tmp_path / "other")
+    for old, new in zip(LABELS, ("bad", "fine"), strict=True):
+        (tmp_path / "other" / old).rename(tmp_path / "other" / new)
+    values = {"test": str(world / "test"), **changes}
+    if "test" in changes:
+        values["test"] = str(tmp_path / changes["test"])
+    if "control" in changes:
+        values["control"] = tmp_path / changes["control"]
+    with pytest.raises(error, match=complaint):
+        evaluated(root, Question(**values))
+    assert not (root / "private" / "judgement.json").exists()
+
+
+def test_a_run_that_has_not_ended_is_refused(tmp_path: Path, world):
+    run = SmallRun.open(tmp_path / "run")
+    run.close()
+    with pytest.raises(UsageError, match="has no dataset yet"):
+        evaluated(tmp_path / "run", Question(str(world / "test"), judges=("cnn",)))
+
+
+def command(*words: object):
+    module, _, name = COMMANDS["evaluate"][0].partition(":")
+    function = getattr(__import__(module, fromlist=[name]), name)
+    import typer
+
+    app = typer.Typer()
+    app.command()(function)
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def columns(table: str) -> list[str]:
+    """The titles of a printed table."""
+    titles = next(line for line in table.splitlines() if "judge" in line)
+    return [each.strip() for each in titles.strip("┃ ").split("┃")]
+
+
+def test_the_table_calls_shuffled_labels_by_their_name(tmp_path: Path, world):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    table = command(root, "--test", world / "test", "--judge", "bundled").stdout
+    assert columns(table)[:3] == ["judge", "dataset", "shuffled"]
+
+
+def test_the_command_prints_a_table_or_one_line_of_json(world):
+    asked = (world / "run", "--test", world / "test", "--judge", "bundled")
+    table = command(*asked)
+    assert table.exit_code == 0
+    for part in ("bundled", "chance: 50.0%", "(few: compare only with sets of the same size)"):
+        assert part in table.stdout
+    assert columns(table.stdout)[:3] == ["judge", "dataset", "random"]
+    line = command(*asked, "--json").stdout.strip().splitlines()[-1]
+    assert json.loads(line)["judges"][0]["judge"] == "bundled"
+
+
+def test_a_mix_needs_the_private_images(world):
+    refused = command(world / "run", "--test", world / "test", "--mix").exception
+    assert isinstance(refused, ClientError)
+    assert "--private" in str(refused)

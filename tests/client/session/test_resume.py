@@ -1,0 +1,298 @@
+"""``run --resume RUN`` needs nothing else, and Ctrl-C says what was spent and how to go on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from pcevolve.auditing import audit
+from pcevolve.cli.main import main
+from pcevolve.ledger.ledger import Ledger
+from pcevolve.session import execution
+from pcevolve.session.settings import RunSettings
+from pcevolve.transcript import RunReader
+from support import online
+from support.provider import png
+
+
+@pytest.fixture
+def options(server, tmp_path, monkeypatch) -> list[str]:
+    """Of a small run with two rounds; all paths are relative to the working directory."""
+    for seed, label in enumerate(("cut", "good")):
+        (tmp_path / "private" / label).mkdir(parents=True)
+        (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
+    monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
+    monkeypatch.chdir(tmp_path)
+    given = [
+        "run",
+        "--private",
+        "private",
+        "--domain",
+        "scratch",
+        "--method",
+        "pcevolve",
+        "--yes",
+        "--shots",
+        "1",
+    ]
+    given += [
+        "--api",
+        server.address,
+        "--dialect",
+        "a1111",
+        "--model",
+        "v1-5",
+        "--patience",
+        "0",
+        "--size",
+        "16",
+    ]
+    given += [
+        "--candidates",
+        "2",
+        "--batch",
+        "2",
+        "--iterations",
+        "2",
+        "--pad-selection",
+        "0",
+        "--out",
+        "run",
+    ]
+    return [*given, "--ledger", "ledger.sqlite"]
+
+
+def ended(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, list[str]]:
+    """Exit code of a command, and the lines that it told last."""
+    capsys.readouterr()
+    code = 0
+    try:
+        main([str(each) for each in arguments])
+    except SystemExit as leaving:
+        code = int(leaving.code or 0)
+    return code, capsys.readouterr().err.splitlines()
+
+
+@pytest.fixture
+def cut_off(server, options, capsys) -> Path:
+    """A run that paid for its first round and then lost its API."""
+    server.speak = lambda heard: (
+        online.said(500, {"error": "RuntimeError", "errors": "out of memory"})
+        if heard.path.endswith("img2img")
+        else online.a1111(heard)
+    )
+    assert ended(capsys, *options)[0] == 6
+    server.speak = online.a1111
+    return Path("run").absolute()
+
+
+def test_a_run_goes_on_by_its_folder_alone_from_anywhere(cut_off, tmp_path, monkeypatch, capsys):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    code, _ = ended(capsys, "run", "--resume", cut_off)
+    assert code == 0
+    assert all(finding.holds for finding in audit(cut_off))
+
+
+def test_a_folder_that_was_moved_goes_on_where_it_is(cut_off, tmp_path, capsys):
+    cut_off.rename(tmp_path / "moved")
+    assert ended(capsys, "run", "--resume", "moved")[0] == 0
+    assert (tmp_path / "moved" / "release").is_dir()
+    assert not cut_off.exists()
+
+
+def test_the_message_of_a_cut_off_run_names_the_folder_to_go_on_with(cut_off, options, capsys):
+    code, told = ended(capsys, *options)
+    assert code == 2
+    assert "holds an unfinished run: continue it with pcevolve run --resume run, or" in told[-1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (("--candidates", "3"), "--candidates is not what this run began with, which was 2"),
+        (("--private", "elsewhere"), "--private is not what this run began with, which was /"),
+        (("--out", "other"), "--resume run and --out other are two folders: leave --out out"),
+        (("--subsample", "4"), "--subsample 4 and --shots 1 differ"),
+        (("--candidates", "none"), "--candidates: Input should be a valid integer"),
+    ],
+)
+def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(
+    cut_off, capsys, server, changed, told
+):
+    server.heard.clear()
+    code, lines = ended(capsys, "run", "--resume", "run", *changed)
+    assert (code, len(lines)) == (2, 1)
+    assert told in lines[0]
+    assert server.heard == []
+
+
+def test_limits_are_kept_and_a_yes_is_not(cut_off, capsys):
+    assert "yes = true" in (cut_off / "config.toml").read_text()
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    again = RunSettings.load(cut_off / "config.toml")
+    assert (again.patience, again.pad_selection, again.yes) == (0, 0, False)
+
+
+def test_what_may_change_may_be_given(cut_off, capsys):
+    assert ended(capsys, "run", "--resume", "run", "--patience", "3", "--out", "run")[0] == 0
+
+
+def test_an_unfinished_run_audits_as_unfinished_with_an_exit_code_of_its_own(cut_off, capsys):
+    code, told = ended(capsys, "audit", cut_off)
+    assert code == 9
+    (line,) = [each for each in told if "UNFINISHED" in each]
+    assert "the end of its record is not anchored" in line
+    assert line.endswith(f"pcevolve run --resume {cut_off} goes on")
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    assert ended(capsys, "audit", cut_off)[0] == 0
+
+
+def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_goes_on(
+    options, capsys, monkeypatch
+):
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(execution, "publish", die)
+        assert ended(capsys, *options)[0] == 130
+    assert not Path("run/release").exists()
+    assert ended(capsys, "audit", "run")[0] == 9
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    assert ended(capsys, "audit", "run")[0] == 0
+
+
+def test_what_is_broken_in_an_unfinished_run_is_broken(cut_off, capsys):
+    (cut_off / "release").mkdir()
+    code, told = ended(capsys, "audit", cut_off)
+    assert code == 1
+    assert "and yet there is release" in " ".join(told)
+    (cut_off / "release").rmdir()
+    (cut_off / "transcript" / "bodies" / "notes.txt").write_text("x")
+    assert ended(capsys, "audit", cut_off)[0] == 1
+
+
+def test_what_a_crash_has_stored_without_a_record_is_no_fault_of_an_unfinished_run(cut_off, capsys):
+    name = hashlib.sha256(b"answer").hexdigest()
+    (cut_off / "transcript" / "bodies" / name).write_bytes(b"answer")
+    assert ended(capsys, "audit", cut_off)[0] == 9
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    assert not (cut_off / "transcript" / "bodies" / name).exists()
+
+
+def test_a_run_that_only_greeted_the_api_is_unfinished(options, server, capsys):
+    server.speak = lambda heard: online.said(503, {"error": "x", "errors": "loading"})
+    assert ended(capsys, *options, "--first-contact", "0")[0] == 6
+    assert ended(capsys, "audit", "run")[0] == 9
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("nowhere", "there is no run to continue; pcevolve run begins one"),
+        ("private", "there is no run to continue"),
+    ],
+)
+def test_where_no_run_has_begun_none_goes_on(options, capsys, folder, told):
+    code, lines = ended(capsys, "run", "--resume", folder)
+    assert (code, len(lines)) == (2, 1)
+    assert told in lines[0]
+    assert not Path("nowhere").exists()
+
+
+def test_a_run_whose_options_are_gone_says_so(cut_off, capsys):
+    (cut_off / "config.toml").unlink()
+    code, lines = ended(capsys, "run", "--resume", "run")
+    assert code == 2
+    assert "config.toml is gone, and with it the options that this run began with" in lines[-1]
+
+
+def test_where_all_options_are_given_a_run_begins_and_says_what_to_do_next(options, capsys):
+    code, told = ended(capsys, *options, "--resume", "run")
+    assert code == 0
+    assert told[-2:] == [
+        "next: look at run/report.html and at the dataset in run/release",
+        "then: pcevolve audit run --html shows what left, and that all of it had a reason",
+    ]
+    assert Path("run/release").is_dir()
+
+
+def stopping_at(heard_by: online.LocalServer, path: str) -> None:
+    """Press Ctrl-C when a request to this path arrives, and answer it late."""
+
+    def speak(heard: online.Heard) -> online.Reply:
+        if heard.path.endswith(path):
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(0.2)
+        return online.a1111(heard)
+
+    heard_by.speak = speak
+
+
+def test_ctrl_c_before_the_first_prompt_says_that_nothing_was_spent(options, server, capsys):
+    stopping_at(server, "sd-models")
+    code, told = ended(capsys, *options)
+    assert code == 130
+    assert told[-2:] == [
+        "stopped: nothing was spent, and no prompt was sent",
+        "to begin again: the same command",
+    ]
+    server.speak = online.a1111
+    assert ended(capsys, *options)[0] == 0
+
+
+def test_ctrl_c_as_soon_as_the_plan_is_fixed_says_how_to_go_on(options, monkeypatch, capsys):
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pcevolve.egress.policy.Policy.fix", pressed)
+        code, told = ended(capsys, *options)
+    assert code == 130
+    assert told[-2] == "stopped: no privacy budget was spent meanwhile"
+    assert told[-1].endswith("pcevolve run --resume run")
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+
+
+def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(options, server, capsys):
+    stopping_at(server, "img2img")
+    code, told = ended(capsys, *options)
+    assert code == 130
+    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    assert row.epsilon == 5
+    assert told[-2:] == [
+        "stopped: 5 of epsilon 10 is spent, on 1 of 2 releases; all of it is on record",
+        "to go on, without paying again for what is paid: pcevolve run --resume run",
+    ]
+    server.speak = online.a1111
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    assert row.epsilon == 10
+
+
+@pytest.mark.parametrize("said", ["1", "3"])
+def test_a_run_goes_on_with_as_many_at_once_as_it_began_with(options, server, capsys, said):
+    """A version before might have chosen otherwise; here a person did, whose word got lost."""
+    server.instead += [online.Reply(500, b"")]
+    assert ended(capsys, *options, "--at-once", said)[0] == 6
+    config = Path("run", "config.toml")
+    kept = [line for line in config.read_text().splitlines() if not line.startswith("at_once")]
+    config.write_text("\n".join(kept) + "\n")
+    assert ended(capsys, "run", "--resume", "run")[0] == 0
+    assert RunReader.strict(Path("run")).require_plan().at_once == int(said)
+
+
+def test_ctrl_c_elsewhere_is_an_exit_code_and_no_traceback(monkeypatch, tmp_path, capsys):
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pcevolve.cli.audit._verdict", pressed)
+    (tmp_path / "transcript").mkdir()
+    code, told = ended(capsys, "audit", tmp_path)
+    assert (code, told[-1]) == (130, "stopped")
