@@ -48,6 +48,8 @@ from pcevolve_server.writer import TextRecipe, TextTask
 SHOTS = 90
 CELLS = (2, 6, 12, 24, FIRST)
 SCOPE = Scope("replace-one", iterations=3, classes=3, shots=SHOTS, candidates=CANDIDATES)
+VOTES = 10
+"""Of Aug-PE, as published."""
 RECIPE = TextRecipe(tokens=40)
 Row = dict[str, Any]
 HEADER = """# In how many cells
@@ -56,8 +58,8 @@ Written by `python -m benchmarks.cells`: what share (%) of the forty texts of ea
 selection keeps are of that class, by a judge that was trained on held-out real texts and does not vote; mean and
 standard error over {pools} pools of {first} first candidates a class, with {draws} releases from each. All of the
 ninety private texts of a class have a secret that they share with two others, or none has one. Luck is 33.3, because
-class names say nothing to the model. `aug-pe`: the first of its four selections, at equal secrecy by group privacy. In
-bold: what is done unless `--cells` says otherwise; that there are twelve cells at least was settled after a look at the
+class names say nothing to the model. `aug-pe`: the first of its ten votes, at equal secrecy by group privacy. In bold:
+what is done unless `--cells` says otherwise; that there are twelve cells at least was settled after a look at the
 figures. No text was varied, and nothing here says what a whole dataset is worth.
 
 """
@@ -138,7 +140,7 @@ class Pool:
 
 def event_of(method: str, epsilon: str = "10") -> Event:
     """What pays for a method's first selection."""
-    scope = replace(SCOPE, iterations=SCOPE.iterations + 1) if METHODS[method].selects_anew else SCOPE
+    scope = replace(SCOPE, iterations=VOTES) if METHODS[method].selects_anew else SCOPE
     return METHODS[method].events(Budget(Fraction(epsilon), DELTA), scope)[0][0]
 
 

@@ -28,8 +28,11 @@ class. Private texts are meanings of nouns out of WordNet that no model here was
 trained on other meanings of such nouns: like the demonstration with digits, this shows what selection adds **inside the
 model's own world**, and nothing about others. `ngrams` (hashed words and pairs of words, a linear head) did not vote;
 `words` **voted**. `with shots`: trained on the dataset and on the ten shots together. `shots`: on the ten shots alone.
+`aug-pe` has the sizes that its authors use with chat APIs: nine rounds of three variations, ten votes. With `4 rounds of
+1` it asks for as many texts as `secpe`, which with `9 rounds of 3` asks for as many as `aug-pe`.
 `secpe` takes three words for secrets (p = 1e-4, r = 1e-3, in at most thirty texts): shots that hold one of them count
-next to nothing. `secpe, as noted` protects these words alone, and nobody else: it is **not DP**.
+next to nothing. `secpe, as noted` protects these words alone, and nobody else: it is **not DP**. `seconds` of `aug-pe`
+and of `9 rounds of 3` are beside other work.
 
 Fréchet distance is by `words`, between the dataset and held-out texts. `distinct pairs`: the share of pairs of
 neighbouring words that are different ones. `copied words`: the longest run of words that a synthetic text has from a
@@ -47,12 +50,14 @@ Written by `python -m benchmarks.texts --study text-secrets`, which is `pcevolve
 [texts.md](texts.md), with ninety private texts per class, each of which has a secret that it shares with two others
 (M = 3), so that nobody's vote is whole; or one text in ten has one. `secpe, r/p = 2`: a secret that somebody guesses
 with p = 1e-4 beforehand is guessed with at most 2e-4 afterwards. `aug-pe, r/p = 2`: the same for whatever may be
-secret in any text, without a list, by group privacy: at the ε at which three texts together have the same μ. `none
-secret`: ε = 10 alone. K is the number of cells per class, out of 160 first candidates: at 160 each of these has a cell
+secret in any text, without a list, by group privacy: at the ε at which three texts together have the same μ. It has
+nine rounds of three variations, as published, and with `3 rounds of 1` asks for as many texts as `secpe`, which with `9
+rounds of 3` asks for as many as `aug-pe`. `none secret`: ε = 10 alone. K is the number of cells per class, out of 160 first candidates: at 160 each of these has a cell
 of its own, which is what all rows were made with before there were groups. What a selection keeps with other numbers of
 cells is in [cells.md](cells.md); their rows here are missing where nobody has made them yet.
 `next word`: how often a small language model counted from the dataset guesses the next word of held-out texts; it never
-voted. `seconds` are of whole runs on two cores, the provider's among them.
+voted. `seconds` are of whole runs on two cores, the provider's among them; of `aug-pe` and `9 rounds of 3` beside other
+work.
 
 """
 HEADERS = {"text": HEADER, "text-secrets": SECRETS}
@@ -77,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     TextBench(asked, given.work, seeds=given.seeds).made(
         lambda done, all_of_them: print(done, all_of_them, flush=True)
     )
-    rows = [json.loads(line) for line in (given.work / f"{study.name}.jsonl").read_text().splitlines()]
+    known = map(json.loads, (given.work / f"{study.name}.jsonl").read_text().splitlines())
+    rows = [row for row in known if row["seed"] < (given.seeds or study.seeds)]
     (given.out / f"{FILES[study.name]}.md").write_text(HEADERS[study.name] + tables(study, rows))
     shutil.copyfile(given.work / f"{study.name}.jsonl", given.out / f"{FILES[study.name]}.jsonl")
 
