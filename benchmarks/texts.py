@@ -28,8 +28,8 @@ class. Private texts are meanings of nouns out of WordNet that no model here was
 trained on other meanings of such nouns: like the demonstration with digits, this shows what selection adds **inside the
 model's own world**, and nothing about others. `ngrams` (hashed words and pairs of words, a linear head) did not vote;
 `words` **voted**. `with shots`: trained on the dataset and on the ten shots together. `shots`: on the ten shots alone.
-`aug-pe` has the sizes that its authors use with chat APIs: nine rounds of three variations, ten votes. With `4 rounds of
-1` it asks for as many texts as `secpe`, which with `9 rounds of 3` asks for as many as `aug-pe`.
+`aug-pe` has the sizes that its authors use with chat APIs: nine rounds of three variations, ten votes. With
+`4 rounds of 1` it asks for as many texts as `secpe`, which with `9 rounds of 3` asks for as many as `aug-pe`.
 `secpe` takes three words for secrets (p = 1e-4, r = 1e-3, in at most thirty texts): shots that hold one of them count
 next to nothing. `secpe, as noted` protects these words alone, and nobody else: it is **not DP**. `seconds` of `aug-pe`
 and of `9 rounds of 3` are beside other work.
@@ -51,13 +51,14 @@ Written by `python -m benchmarks.texts --study text-secrets`, which is `pcevolve
 (M = 3), so that nobody's vote is whole; or one text in ten has one. `secpe, r/p = 2`: a secret that somebody guesses
 with p = 1e-4 beforehand is guessed with at most 2e-4 afterwards. `aug-pe, r/p = 2`: the same for whatever may be
 secret in any text, without a list, by group privacy: at the ε at which three texts together have the same μ. It has
-nine rounds of three variations, as published, and with `3 rounds of 1` asks for as many texts as `secpe`, which with `9
-rounds of 3` asks for as many as `aug-pe`. `none secret`: ε = 10 alone. K is the number of cells per class, out of 160 first candidates: at 160 each of these has a cell
-of its own, which is what all rows were made with before there were groups. What a selection keeps with other numbers of
-cells is in [cells.md](cells.md); their rows here are missing where nobody has made them yet.
+nine rounds of three variations, as published, and with `3 rounds of 1` asks for as many texts as `secpe`, which with
+`9 rounds of 3` asks for as many as `aug-pe`. `none secret`: ε = 10 alone. K is the number of cells per class, out of
+160 first candidates: at 160 each of these has a cell of its own, which is what all rows were made with before there
+were groups. What a selection keeps with other numbers of cells is in [cells.md](cells.md); their rows here are missing
+where nobody has made them yet.
 `next word`: how often a small language model counted from the dataset guesses the next word of held-out texts; it never
-voted. `seconds` are of whole runs on two cores, the provider's among them; of `aug-pe` and `9 rounds of 3` beside other
-work.
+voted. `seconds` are of whole runs on two cores, the provider's among them; of `aug-pe` and of `9 rounds of 3` beside
+other work.
 
 """
 HEADERS = {"text": HEADER, "text-secrets": SECRETS}
