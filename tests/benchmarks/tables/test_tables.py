@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from pcevolve.errors import UsageError
+from pcevolve.methods import Scope
+from pcevolve.privacy import Budget
 from pcevolve.public.options import options_of
 from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
@@ -87,6 +90,14 @@ def test_columns_say_which_data_and_which_value_where_there_are_several_of_both(
     several = {place.column for place in placed(table("table6"), SMOKE, (*DATA, OTHER))}
     assert several == {"digits, ε = 4", "digits, ε = 10", "cells, ε = 4", "cells, ε = 10"}
     assert {place.column for place in placed(table("table1"), SMOKE, (*DATA, OTHER))} == {"digits", "cells"}
+
+
+@pytest.mark.parametrize(
+    ("name", "rounds"), [("rf", 0), ("le", 0), ("gcap", 1), ("dpimg", 1), ("pcevolve-gm", 20), ("pe", 3)]
+)
+def test_a_page_says_how_many_rounds_a_row_makes(name: str, rounds: int):
+    budget, scope = Budget(Fraction(10), 1e-5), Scope("replace-one", 1, 3, 10, 100)
+    assert Facts.of(name).iterations(None, budget, scope) == rounds
 
 
 @pytest.mark.parametrize(

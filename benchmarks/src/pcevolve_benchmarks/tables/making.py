@@ -206,7 +206,7 @@ def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
     scale = asked.scale
     yield f"Size `{scale.name}`, unless a column says otherwise: {scale.candidates} images and {scale.shots} private"
     yield f"shots per class, ε = {wanted.sizes.epsilon or USUAL_EPSILON};"
-    yield f"{scale.seeds} seeds (draws of the shots, prompts' seeds and noise)."
+    yield f"{scale.seeds} {'seed' if scale.seeds == 1 else 'seeds'} (draws of the shots, prompts' seeds and noise)."
     yield from _iterations(wanted, asked)
     if any(row.options.get("method") == "gcap" for row in asked.table.rows):
         yield f"GCap's captions: {wanted.sizes.captioner or 'measured attributes, without a model'}."

@@ -33,6 +33,7 @@ class Facts:
         paid: Whether they have it under noise, for an ε.
         ends_in_its_dataset: Whether its last round is the dataset, so that it makes as many rounds as it is told.
         counts: Whether it counts votes.
+        rounds: How many it makes, of a baseline that makes no other number; None where a method or a person says.
     """
 
     base: str
@@ -41,6 +42,7 @@ class Facts:
     paid: bool
     ends_in_its_dataset: bool
     counts: bool = False
+    rounds: int | None = None
 
     @classmethod
     def of(cls, name: str) -> Facts:
@@ -52,13 +54,16 @@ class Facts:
         )
         foreign = everybodys - method.own - (frozenset() if baseline is None else baseline.own)
         if baseline is not None:
-            return cls(method.name, foreign, baseline.looks, baseline.paid, baseline.evolves)
+            rounds = None if baseline.evolves else int(method.varies)
+            return cls(method.name, foreign, baseline.looks, baseline.paid, baseline.evolves, rounds=rounds)
         looks = method.selector is not None
         ends = method.varies and method.keep == "last"
         return cls(name, foreign, looks, looks, ends, method.selector == "votes")
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
         """T: what is wanted, or the method's own."""
+        if self.rounds is not None:
+            return self.rounds
         told = wanted if self.ends_in_its_dataset else None
         return METHODS[self.base].iterations(told, budget, scope)
 
