@@ -25,14 +25,14 @@ from rich.progress import track
 from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.encoders import WORDS, load_encoder
 from pcevolve.evaluation.heads import Predict, Training, train_linear
-from pcevolve.evaluation.ngrams import hashed_ngrams
+from pcevolve.evaluation.texts import hashed_ngrams
 from pcevolve.methods import METHODS, Scope
 from pcevolve.methods.cells import usual_cells
 from pcevolve.methods.method import SelectorName
 from pcevolve.modality.texts.reading import plain
 from pcevolve.privacy import Budget, Event
+from pcevolve.private.bundled import load_terms
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.terms import load_terms
 from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.wordings import filled

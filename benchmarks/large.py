@@ -27,8 +27,8 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.privacy import Event
 from pcevolve.private.dataset import loaded
+from pcevolve.private.judge import PrivateViews
 from pcevolve.private.listing import listed_classes
-from pcevolve.private.views import PrivateViews
 from pcevolve.selectors import Scene
 from pcevolve.selectors.votes import Votes
 

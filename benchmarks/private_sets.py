@@ -16,8 +16,8 @@ import numpy as np
 from PIL import Image
 
 from pcevolve.modality.images.files import pixel_digest
+from pcevolve.private.bundled import load_digits
 from pcevolve.private.dataset import PrivateDataset, load_folder
-from pcevolve.private.digits import load_digits
 from pcevolve.private.sources import DigitsSource, parse_source
 
 DATA = "PCEVOLVE_BENCH_DATA"

@@ -32,10 +32,10 @@ from pcevolve.encoders import WORDS, load_encoder
 from pcevolve.methods import METHODS
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.private.bundled import FILE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records
 from pcevolve.private.secrets import Sources
-from pcevolve.private.terms import FILE
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.cells import Cells

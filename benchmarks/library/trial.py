@@ -22,7 +22,7 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.modality.images.files import pixel_digest
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.public.modalities import Images
+from pcevolve.public.modality import Images
 from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.library.loading import load
 from pcevolve_server.settings import ModelSettings

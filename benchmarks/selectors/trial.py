@@ -23,7 +23,7 @@ from benchmarks.split import SETS
 from pcevolve import methods
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.encoders import Encoder, frame_digest, load_encoder
-from pcevolve.evaluation.fidelity import fidelity
+from pcevolve.evaluation.closeness import fidelity
 from pcevolve.evolution import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
 from pcevolve.methods.method import Method
@@ -32,10 +32,9 @@ from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.modality.images.decoding import picture
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.judge import PrivateJudge, UniformJudge
-from pcevolve.private.views import PrivateViews
+from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.calls import Call
-from pcevolve.public.modalities import Images
+from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors import SELECTORS

@@ -20,8 +20,8 @@ from benchmarks.release.seen import CANDIDATES, Seen
 from benchmarks.rows import Row
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, grouped, rates, verdict
 from pcevolve.encoders import load_encoder
-from pcevolve.evaluation.ngrams import hashed_ngrams
-from pcevolve.private.terms import load_terms
+from pcevolve.evaluation.texts import hashed_ngrams
+from pcevolve.private.bundled import load_terms
 from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve_benchmarks.tables.text_studies import WORLDS
 from pcevolve_server.phrases.loading import load

@@ -29,8 +29,7 @@ from pcevolve.methods.method import Method
 from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.judge import PrivateJudge, UniformJudge
-from pcevolve.private.views import PrivateViews
+from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.providers import dialect
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import SELECTORS, Selector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pcevolve.public.modalities import Images, Texts
+from pcevolve.public.modality import Images, Texts
 from pcevolve.public.plan import PublicPlan
 
 OF_IMAGES = frozenset(Images.model_fields) - {"kind"}

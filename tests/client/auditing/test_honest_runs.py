@@ -18,8 +18,7 @@ from pcevolve.encoders import BUNDLED, SPECTRAL, frame_digest, load_encoder
 from pcevolve.errors import UnusableError
 from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.judge import PrivateJudge
-from pcevolve.private.views import PrivateViews
+from pcevolve.private.judge import PrivateJudge, PrivateViews
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen
 from pcevolve.selectors import SELECTORS

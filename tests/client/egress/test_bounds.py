@@ -9,7 +9,7 @@ import time
 import pytest
 
 from pcevolve.egress import bounds
-from pcevolve.egress.deadline import Deadline
+from pcevolve.egress.transport import Deadline
 from pcevolve.errors import ProviderReplyError, printable
 from pcevolve_shared import images, limits
 from support.provider import png

@@ -7,10 +7,9 @@ from PIL import Image
 
 from pcevolve.encoders.pixels import pixel_array
 from pcevolve.errors import DataError, UsageError
-from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
 from pcevolve.evaluation.heads import CNN_SIDE, QUICK_STEPS, Training, train_cnn, train_linear
-from pcevolve.evaluation.judge import Judge
-from pcevolve.private.digits import load_digits
+from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge
+from pcevolve.private.bundled import load_digits
 
 pytestmark = pytest.mark.models
 

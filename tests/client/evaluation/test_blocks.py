@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from pcevolve.evaluation import blocks
+from pcevolve.evaluation import closeness as blocks
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.memorisation import memorisation
 

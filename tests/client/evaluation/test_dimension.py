@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pcevolve.errors import DataError
-from pcevolve.evaluation.dimension import intrinsic_dimension
+from pcevolve.evaluation.closeness import intrinsic_dimension
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.evaluation.diversity import distinct_pairs
+from pcevolve.evaluation.texts import distinct_pairs
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg
 
 from pcevolve.errors import DataError
-from pcevolve.evaluation.fidelity import Fidelity, fidelity
+from pcevolve.evaluation.closeness import Fidelity, fidelity
 
 
 def cloud(seed: int, count=60, dimension=5, scale=1.0):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from pcevolve.evaluation.heads import Training
-from pcevolve.evaluation.protocol import train_papers_head, untrained_head
-from pcevolve.evaluation.verdicts import Verdict
+from pcevolve.evaluation.heads import Training, train_papers_head, untrained_head
+from pcevolve.evaluation.judge import Verdict
 
 
 def blobs(count: int, seed: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

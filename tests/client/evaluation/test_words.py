@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.evaluation import mauve as module
-from pcevolve.evaluation.mauve import LEAST, mauve
-from pcevolve.evaluation.next_word import next_word_accuracy
+from pcevolve.evaluation import texts as module
+from pcevolve.evaluation.texts import LEAST, mauve, next_word_accuracy
 
 TEXTS = st.lists(st.text("ab ", max_size=8), min_size=1, max_size=6)
 

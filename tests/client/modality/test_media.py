@@ -9,7 +9,7 @@ import pytest
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import UnreadableError
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images
 from support.provider import png

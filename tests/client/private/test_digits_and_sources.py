@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.private.digits import load_digits
+from pcevolve.private.bundled import load_digits
 from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
 
 TYPES = {3: "type A", 5: "type B", 8: "type C"}

@@ -13,8 +13,8 @@ from pcevolve.modality.images.appearance import Appearance
 from pcevolve.private import engine as engines
 from pcevolve.private.dataset import loaded
 from pcevolve.private.engine import LocalEngine, Shown
+from pcevolve.private.judge import PrivateViews
 from pcevolve.private.listing import listed_classes
-from pcevolve.private.views import PrivateViews
 from pcevolve.selectors import distances
 from pcevolve.selectors.distances import nearest_candidates, nearest_of_some
 from support.folders import class_folders

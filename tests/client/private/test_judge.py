@@ -18,8 +18,7 @@ from pcevolve.methods import method
 from pcevolve.modality.images.appearance import AS_IS, MATCHED
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.judge import PrivateJudge, UniformJudge
-from pcevolve.private.views import PrivateViews
+from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.release import Candidate, Query
 from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser, renditions_of

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from pcevolve.dp.secrecy import secret_budget
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.detection import found_in
-from pcevolve.private.secrets import Secret, Sources, capped, holders, read_secrets
+from pcevolve.private.secrets import Secret, Sources, capped, found_in, holders, read_secrets
 
 ETA = secret_budget(1e-4, 1e-3)
 TEXTS = ("Jane Doe has a fever", "jane doe again", "nobody", "M\u00fcller came")

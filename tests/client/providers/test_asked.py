@@ -8,7 +8,7 @@ from pcevolve.auditing import audit
 from pcevolve.egress.policy import Policy
 from pcevolve.egress.transport import Address
 from pcevolve.errors import EgressError, UsageError
-from pcevolve.pages.report.asking import settings_of
+from pcevolve.pages.report.sections import settings_of
 from pcevolve.providers import DIALECTS, dialect
 from pcevolve.providers.dialect import WireRequest, require
 from pcevolve.public.fields import IN_PROCESS

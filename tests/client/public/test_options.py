@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from pcevolve.errors import UsageError
-from pcevolve.public.modalities import Images
+from pcevolve.public.modality import Images
 from pcevolve.public.options import Panel, Setting, checked, flag, options_of
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session.settings import RunSettings

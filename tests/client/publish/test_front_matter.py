@@ -12,7 +12,7 @@ from pcevolve.methods import method
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.library import Library, Licence
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.front_matter import front_matter, stated_facts
+from pcevolve.publish.card import front_matter, stated_facts
 from pcevolve.publish.promises import guarantee
 from pcevolve.transcript.layout import Form
 from support.runs import small_plan

@@ -18,7 +18,7 @@ from pcevolve.egress.transport import HttpTransport
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.errors import BudgetError, DataError, EgressError, LedgerError, ProviderError, UsageError
 from pcevolve.ledger.ledger import Account, Ledger
-from pcevolve.private import views
+from pcevolve.private import judge as views
 from pcevolve.private.judge import PrivateJudge
 from pcevolve.session import images, texts
 from pcevolve.session.settings import RunSettings

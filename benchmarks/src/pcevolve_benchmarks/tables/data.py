@@ -67,7 +67,7 @@ def digits(folder: Path, painted: bool = False) -> BenchData:
     name = "painted digits" if painted else "digits"
     root = folder / name
     if not root.is_dir():
-        from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
+        from pcevolve.private.bundled import load_digits  # scikit-learn takes seconds to load
 
         partial = root.with_name(f"{name}.part")
         shutil.rmtree(partial, ignore_errors=True)

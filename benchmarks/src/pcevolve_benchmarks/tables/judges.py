@@ -10,8 +10,8 @@ from typing import Final
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
+from pcevolve.evaluation.heads import train_papers_head
 from pcevolve.evaluation.judge import Judge
-from pcevolve.evaluation.protocol import train_papers_head
 from pcevolve.session.finished.judging import judges_of
 from pcevolve.session.images import CNN
 from pcevolve_benchmarks.tables.wide import WIDE, wide_judge

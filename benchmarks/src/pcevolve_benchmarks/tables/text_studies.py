@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pcevolve.private.bundled import load_terms
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.terms import load_terms
 from pcevolve.session.private_data import SPLIT_SEED
 from pcevolve.session.secrecy import equal_epsilon
 from pcevolve_benchmarks.tables.sizes import Facts

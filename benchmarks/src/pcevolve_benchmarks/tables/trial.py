@@ -14,12 +14,10 @@ from rich.console import Console
 
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
-from pcevolve.evaluation.closeness import closeness
-from pcevolve.evaluation.dimension import intrinsic_dimension
-from pcevolve.evaluation.heads import Predict, Training
+from pcevolve.evaluation.closeness import closeness, intrinsic_dimension
+from pcevolve.evaluation.heads import PapersHead, Predict, Training
 from pcevolve.evaluation.judge import Judge
 from pcevolve.evaluation.labelled import Labelled
-from pcevolve.evaluation.protocol import PapersHead
 from pcevolve.session import images
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.classification import NearestMean

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from pcevolve.cli.options import RunFolder, require_run
 from pcevolve.errors import UsageError
-from pcevolve.public.modalities import MODALITIES
+from pcevolve.public.modality import MODALITIES
 
 
 def evaluate(

@@ -12,8 +12,7 @@ import numpy as np
 
 from pcevolve.methods import Scope
 from pcevolve.methods.method import SelectorName
-from pcevolve.modality.images.appearance import NUMBERS, FloatArray
-from pcevolve.modality.images.position import MIDDLE
+from pcevolve.modality.images.appearance import MIDDLE, NUMBERS, FloatArray
 from pcevolve.privacy import Relation
 from pcevolve.selectors import PrivateEmbeddings, Scene
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
-from pcevolve.public.modalities import spoken
+from pcevolve.public.modality import spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt, Traffic, Transcript
 from pcevolve.transcript.records import Answered, Record

@@ -1,25 +1,67 @@
-"""HTTP without habits: one host, a fixed set of headers, no redirects, no cookies, bounded answers."""
+"""The only sockets of the client: bytes out, bytes in, and a deadline."""
 
 from __future__ import annotations
 
 import base64
 import ipaddress
+import socket
 import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import httpx
 
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.egress.bounds import bounded, most_bytes, mostly_images
-from pcevolve.egress.deadline import Deadline
 from pcevolve.errors import EgressError
 from pcevolve.providers.dialect import Scheme, WireRequest
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.transcript.records import FailureReason, Header
+
+_OPENED = ("connect_tcp.complete", "start_tls.complete")
+
+
+class Deadline:
+    """Cuts connections that are still busy when time is up; whatever blocks on them then ends."""
+
+    def __init__(self) -> None:
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self.passed = self.running = False
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Give what happens inside this long; ``passed`` says afterwards whether it was too short."""
+        self.passed, self.running = False, True
+        timer = threading.Timer(seconds, self.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self.running = False
+
+    def trace(self, event: str, given: dict[str, Any]) -> None:
+        """Httpx's ``trace`` extension: take note of each connection that is made."""
+        if event.endswith(_OPENED):
+            self._sockets.add(given["return_value"].get_extra_info("socket"))
+            if self.passed:
+                self.cut()
+
+    def cut(self) -> None:
+        """End every connection now; whatever blocks on one then ends."""
+        self.passed = True
+        for each in list(self._sockets):
+            with suppress(OSError):  # closed already
+                socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS would take its layer off first
+
 
 CONNECT_SECONDS = 10.0
 _TOO_LONG: Final = "the answer took too long"

@@ -1,22 +1,186 @@
-"""More ways to say how close two sets of embeddings lie; every number here is private, and biased for few images."""
+"""How close a synthetic set lies to real data in an encoder's space; every number here is private.
+
+Distances and kernels are taken some rows at a time: no matrix of all pairs is ever there.
+
+All of it is biased for few images (a Fréchet distance over 10 shots says little), so figures are
+comparable only between sets of equal size on the same encoder.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from pcevolve.evaluation.blocks import inside, kernel_sum, radii
-from pcevolve.evaluation.fidelity import Fidelity, fidelity
+from pcevolve.errors import DataError
+
+FloatArray = NDArray[np.float64]
+Kernel = Callable[[FloatArray, FloatArray], FloatArray]
+PAIRS = 2**23
+"""Most pairs that are looked at together: 64 MiB of them."""
+
+
+def distances(rows: FloatArray, others: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Distances of some rows to all others, float64 ``(rows of the block, others)``, block after block.
+
+    Args:
+        rows: float64 ``(rows, dimension)``.
+        others: float64 ``(others, dimension)``, not empty.
+    """
+    for block in blocks(len(rows), len(others)):
+        yield block, cdist(rows[block], others)
+
+
+def blocks(rows: int, others: int) -> Iterator[slice]:
+    """Which rows are looked at together."""
+    step = max(1, PAIRS // others)
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def nearest(rows: FloatArray, others: FloatArray) -> FloatArray:
+    """Distance of each row to the nearest of others, float64 ``(rows,)``."""
+    return np.concatenate([gaps.min(axis=1) for _, gaps in distances(rows, others)])
+
+
+def radii(rows: FloatArray, rank: int) -> FloatArray:
+    """Distance of each row to its neighbour of a rank among the rows, float64 ``(rows,)``; rank 0 is the row itself."""
+    found = np.empty(len(rows))
+    for block, gaps in distances(rows, rows):
+        found[block] = np.partition(gaps, rank, axis=1)[:, rank]  # copied: a view would keep the whole block
+    return found
+
+
+def kernel_sum(kernel: Kernel, rows: FloatArray, others: FloatArray) -> float:
+    """Sum of a kernel over all pairs."""
+    return float(sum(kernel(rows[block], others).sum() for block in blocks(len(rows), len(others))))
+
+
+def inside(points: FloatArray, centres: FloatArray, reach: FloatArray) -> Counts:
+    """Which points lie within the reach of which centres.
+
+    Args:
+        points: float64 ``(points, dimension)``.
+        centres: float64 ``(centres, dimension)``.
+        reach: float64 ``(centres,)``.
+
+    Returns:
+        Number of centres in whose reach each point lies, int64 ``(points,)``, and which centres have any, bool
+        ``(centres,)``.
+    """
+    counts, reached = np.empty(len(points), dtype=np.int64), np.zeros(len(centres), dtype=np.bool_)
+    for block, gaps in distances(points, centres):
+        near = gaps <= reach[None, :]
+        counts[block] = near.sum(axis=1)
+        reached |= near.any(axis=0)
+    return counts, reached
+
+
+Counts = tuple[NDArray[np.int64], NDArray[np.bool_]]
+
+
+_NEIGHBOURS = 3
+
+
+@dataclass(frozen=True, repr=False)
+class Fidelity:
+    """Distance and overlap of a synthetic and a real set; private.
+
+    Attributes:
+        frechet: Squared Fréchet distance of two Gaussians (FID on the encoder at hand), >= 0.
+        precision: Share of synthetic images inside the real set's support, 0..1.
+        recall: Share of real images inside the synthetic set's support, 0..1.
+    """
+
+    frechet: float
+    precision: float
+    recall: float
+
+    def __repr__(self) -> str:
+        return "Fidelity"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the three figures for a private file or the owner's screen."""
+        return {"frechet": self.frechet, "precision": self.precision, "recall": self.recall}
+
+
+def fidelity(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> Fidelity:
+    """Compare two sets of embeddings; rows that are not finite are left out.
+
+    Args:
+        synthetic: float64 ``(images, dimension)``.
+        real: float64 ``(images, dimension)``, held out from the evolution.
+
+    Raises:
+        DataError: A set has fewer than five usable rows.
+
+    Source: Heusel et al. 2017 (Fréchet); Kynkäänniemi et al. 2019 with 3 neighbours.
+    """
+    one, other = _usable(synthetic), _usable(real)
+    inside_real, _ = inside(one, other, radii(other, _NEIGHBOURS))
+    inside_synthetic, _ = inside(other, one, radii(one, _NEIGHBOURS))
+    return Fidelity(
+        frechet=_frechet(one, other),
+        precision=float((inside_real > 0).mean()),
+        recall=float((inside_synthetic > 0).mean()),
+    )
+
+
+def _usable(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    kept = rows[np.isfinite(rows).all(axis=1)]
+    if len(kept) < _NEIGHBOURS + 2:
+        raise DataError(f"fidelity needs {_NEIGHBOURS + 2} or more usable images in each set")
+    return kept
+
+
+def _frechet(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """With S = RᵀR for both covariances, tr (S₁S₂)^½ is the sum of the singular values of R₁R₂ᵀ."""
+    shift = one.mean(axis=0) - other.mean(axis=0)
+    first, second = _root(one), _root(other)
+    overlap = np.linalg.svd(first @ second.T, compute_uv=False).sum()
+    return max(float(shift @ shift + (first**2).sum() + (second**2).sum() - 2 * overlap), 0.0)
+
+
+def _root(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return R ``(min(images, dimension), dimension)`` with RᵀR the unbiased covariance of the rows."""
+    centred = (rows - rows.mean(axis=0)) / np.sqrt(len(rows) - 1)
+    return np.linalg.qr(centred).R
+
+
+NEIGHBOURS = 20
+
+
+def intrinsic_dimension(embeddings: NDArray[np.float64], neighbours: int = NEIGHBOURS) -> float:
+    """Maximum-likelihood estimate from the distances to each point's nearest neighbours; private for private images.
+
+    The inverse is averaged over the points, which makes it the likelihood of all of them together. Rows that are
+    equal to another are left out, and estimates of few or curved points come out low.
+
+    Args:
+        embeddings: float64 ``(images, d)``; rows that are not finite are left out.
+        neighbours: Of each point; fewer where there are fewer points.
+
+    Raises:
+        DataError: Fewer than four different rows.
+
+    Source: Levina & Bickel 2004, "Maximum Likelihood Estimation of Intrinsic Dimension"; MacKay & Ghahramani's mean.
+    """
+    rows = np.unique(embeddings[np.isfinite(embeddings).all(axis=1)], axis=0)
+    if len(rows) < 4:
+        raise DataError(f"an intrinsic dimension takes at least four different images, not {len(rows)}")
+    count = min(neighbours, len(rows) - 1)
+    distances, _ = cKDTree(rows).query(rows, count + 1)  # the nearest is the point itself
+    logs = np.log(distances[:, -1:] / distances[:, 1:-1])
+    return float((count - 2) / logs.sum(axis=1).mean())
+
 
 FEW = 1000
 """Images below which distances between distributions say little; the papers take ten to fifty thousand."""
-_NEIGHBOURS = 5
+_NEAREST = 5
 _CMMD_SIGMA, _CMMD_SCALE = 10.0, 1000.0
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +227,7 @@ def closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = False) ->
     """
     one, other = (rows[np.isfinite(rows).all(axis=1)] for rows in (synthetic, real))
     found = fidelity(one, other)
-    rank = min(_NEIGHBOURS, len(other) - 1)
+    rank = min(_NEAREST, len(other) - 1)
     centres, reached = inside(one, other, radii(other, rank))
     return Closeness(
         fidelity=found,

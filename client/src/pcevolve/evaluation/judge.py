@@ -1,17 +1,26 @@
-"""A judge of a dataset: it sees images or texts as features, and trains classifiers on them."""
+"""Judges: classifiers that are trained on a dataset, and what they say of held-out real data; every number is private.
+
+Source: Ravuri & Vinyals 2019, "Classification Accuracy Score for Conditional Generative Models";
+PCEvolve, section 5 (a new head on a frozen encoder). The result is private.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix, f1_score
 
-from pcevolve.evaluation.heads import Predict, Training
-from pcevolve.evaluation.protocol import untrained_head
+from pcevolve.encoders.threads import lone_workers
+from pcevolve.errors import DataError, UsageError
+from pcevolve.evaluation.heads import Predict, Training, untrained_head
 from pcevolve.modality.medium import Item
+from pcevolve.private.dataset import PrivateDataset
 
 Features: TypeAlias = NDArray[np.floating]
 """What a judge sees, ``(items, ...)``: a row for each image or text."""
@@ -34,3 +43,150 @@ class Judge:
     look: Callable[[Sequence[Item | None]], Features]
     train: Callable[[Training, int], Predict]
     untrained: Callable[[Training, int], Predict] = untrained_head
+
+
+SEEDS = (0, 1, 2)
+_MIN_SEEDS = 3  # below that, a standard error says nothing
+
+
+@dataclass(frozen=True, repr=False)
+class Accuracy:
+    """Top-1 accuracy in 0..1 over several seeds of the head; private.
+
+    Attributes:
+        mean: Over ``seeds``.
+        sem: Standard error of that mean: the head's initialisation and batch order alone, not the
+            spread between runs of the evolution or draws of the shots.
+        seeds: One accuracy per seed.
+    """
+
+    mean: float
+    sem: float
+    seeds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Accuracy:
+        """Summarise at least three accuracies."""
+        if len(values) < _MIN_SEEDS:
+            raise UsageError(f"accuracy over {len(values)} seeds asked for: use {_MIN_SEEDS} or more")
+        spread = float(np.std(values, ddof=1))
+        return cls(float(np.mean(values)), spread / len(values) ** 0.5, tuple(map(float, values)))
+
+    def __repr__(self) -> str:
+        return "Accuracy"
+
+    def to_json(self) -> dict[str, object]:
+        """Return ``mean``, ``sem`` and ``seeds`` for a private file or the owner's screen."""
+        return {"mean": self.mean, "sem": self.sem, "seeds": list(self.seeds)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AccuracyTest:
+    """Held-out real data as one judge sees them, looked at once and used for several synthetic sets.
+
+    Attributes:
+        labels: Class names; targets of every synthetic set index into them.
+        features: What the judge sees of the held-out images, ``(images, ...)``.
+        targets: int64 ``(images,)``.
+        judge: Looks at the synthetic sets as well, and trains on them.
+    """
+
+    labels: tuple[str, ...]
+    features: Features
+    targets: NDArray[np.int64]
+    judge: Judge
+
+    @classmethod
+    def on(cls, held_out: PrivateDataset, judge: Judge) -> AccuracyTest:
+        """Prepare the test: let a judge look at held-out images."""
+        return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
+
+    def __repr__(self) -> str:
+        return "AccuracyTest"
+
+    def of(
+        self, images: Sequence[Item | None], targets: Sequence[int], seeds: Sequence[int] = SEEDS
+    ) -> Accuracy:
+        """Train a new head on a labelled set, once per seed, and test it on the held-out data.
+
+        Args:
+            images: Synthetic (or, as an upper bound, real) images; unusable ones are left out.
+            targets: Indices into ``labels``, one per image.
+            seeds: Of the head's initialisation and batch order; three or more, public.
+
+        Returns:
+            Accuracy in 0..1; private.
+
+        Raises:
+            UsageError: Fewer than three seeds.
+            DataError: A class has no usable image.
+        """
+        training = self._training(images, targets)
+        with lone_workers(torch.get_num_threads()) as workers:
+            return Accuracy.of(list(workers.map(partial(self._right, training), seeds)))
+
+    def _right(self, training: Training, seed: int) -> float:
+        """The share of the held-out data that a head of one seed gets right."""
+        return float(np.mean(self.judge.train(training, seed)(self.features) == self.targets))
+
+    def _training(self, images: Sequence[Item | None], targets: Sequence[int]) -> Training:
+        features = self.judge.look(images)
+        usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
+        kept = np.asarray(targets, dtype=np.int64)[usable]
+        for index, label in enumerate(self.labels):
+            if index not in kept:
+                raise DataError(f"the dataset to be scored has nothing usable of class {label!r}")
+        return Training(features[usable], kept, len(self.labels))
+
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """One classifier, trained several times; private.
+
+    Attributes:
+        accuracy: Over seeds of the head.
+        macro_f1: Mean over the classes and the seeds.
+        per_class: Accuracy on each class, mean over the seeds, by label.
+        confusion: Counts ``[true][said]``, all seeds together.
+    """
+
+    accuracy: Accuracy
+    macro_f1: float
+    per_class: dict[str, float]
+    confusion: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, said: Sequence[IntArray], truth: IntArray, labels: Sequence[str]) -> Verdict:
+        """Summarise predictions.
+
+        Args:
+            said: int64 ``(images,)`` for each of three seeds or more.
+            truth: int64 ``(images,)``.
+            labels: Names of the classes; one without test images has no accuracy of its own.
+        """
+        classes = range(len(labels))
+        confusion = sum(confusion_matrix(truth, each, labels=classes) for each in said)
+        counts = np.asarray(confusion)
+        own = {
+            label: float(row[place] / row.sum())
+            for place, (label, row) in enumerate(zip(labels, counts, strict=True))
+            if row.sum()
+        }
+        f1 = [f1_score(truth, each, labels=sorted(set(truth.tolist())), average="macro") for each in said]
+        accuracy = Accuracy.of([float(np.mean(each == truth)) for each in said])
+        return cls(accuracy, float(np.mean(f1)), own, tuple(tuple(map(int, row)) for row in counts))
+
+    def __repr__(self) -> str:
+        return "Verdict"
+
+    def to_json(self) -> dict[str, object]:
+        """For a private file or the owner's screen."""
+        return {
+            "accuracy": self.accuracy.to_json(),
+            "macro_f1": self.macro_f1,
+            "per_class": self.per_class,
+            "confusion": [list(row) for row in self.confusion],
+        }

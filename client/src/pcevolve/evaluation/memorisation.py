@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.evaluation.blocks import nearest
+from pcevolve.evaluation.closeness import nearest
 
 COPY_SHARE = 0.1
 """A synthetic image is called a copy if it lies within this share of how far a test image typically lies."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcevolve.modality.medium import Medium
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 
 
 def medium(kind: Kind) -> Medium:

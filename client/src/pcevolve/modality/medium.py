@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 
 if TYPE_CHECKING:

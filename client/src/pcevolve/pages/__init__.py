@@ -7,7 +7,16 @@ May be imported by ``audit``, ``benchmarks``, ``cli`` and ``run``.
 
 from __future__ import annotations
 
-from pcevolve.pages.pictures import Picture, data_uri, picture
-from pcevolve.pages.rendering import Inline, base_style, compiled, inline, own_file, size
+from pcevolve.pages.rendering import (
+    Inline,
+    Picture,
+    base_style,
+    compiled,
+    data_uri,
+    inline,
+    own_file,
+    picture,
+    size,
+)
 
 __all__ = ["Inline", "Picture", "base_style", "compiled", "data_uri", "inline", "own_file", "picture", "size"]

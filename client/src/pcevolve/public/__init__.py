@@ -2,7 +2,7 @@
 
 - ``plan``: every call of a run, from public facts. ``release``: what leaves the private side, with what paid for it.
 - ``options``, ``settings``: how an option is declared, and those that the plan repeats.
-- ``modalities``: what a run makes, images or texts, and what is known of it by whoever need not know which.
+- ``modality``: what a run makes, images or texts, and what is known of it by whoever need not know which.
 - ``labels``: what a class may be called. ``wordings``: prompts from public words.
 - ``figures``: numbers as people write and read them. ``finding``: of an audit.
 

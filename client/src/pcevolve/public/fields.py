@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.privacy import Budget, Event
 from pcevolve.public import settings
 from pcevolve.public.library import Library
-from pcevolve.public.modalities import Images, Modality, Texts, images_of, texts_of
+from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.wordings import filled
 

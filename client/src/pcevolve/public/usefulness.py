@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.public.modalities import MODALITIES, Kind, spoken
+from pcevolve.public.modality import MODALITIES, Kind, spoken
 
 DIGITS = 2
 """Decimals on record: what is finer differs between machines."""

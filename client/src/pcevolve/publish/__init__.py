@@ -6,11 +6,9 @@ be imported by ``audit``, ``pages`` and ``run``.
 
 from __future__ import annotations
 
-from pcevolve.publish.card import card
-from pcevolve.publish.classifier import classifier
+from pcevolve.publish.card import card, facts, stated_facts
 from pcevolve.publish.dataset import publish
 from pcevolve.publish.exports import export, exported, require_writer, shard_names
-from pcevolve.publish.front_matter import facts, stated_facts
 from pcevolve.publish.promises import (
     NO_BOUNDARY,
     NO_GUARANTEE,
@@ -20,10 +18,10 @@ from pcevolve.publish.promises import (
     in_all,
     marks,
     promise,
+    real_images,
     seen_from_folder,
 )
-from pcevolve.publish.provenance import real_images
-from pcevolve.publish.release import Release, released_image, released_paths
+from pcevolve.publish.release import Release, classifier, released_image, released_paths
 from pcevolve.publish.summary import write_summary
 
 __all__ = [

@@ -10,8 +10,7 @@ from pcevolve.modality.images.appearance import appearance_in
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import UnreadableError
 from pcevolve.publish.card import card
-from pcevolve.publish.classifier import classifier
-from pcevolve.publish.release import Release, released_image, released_paths
+from pcevolve.publish.release import Release, classifier, released_image, released_paths
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST
 from pcevolve.transcript.manifest import ReleasedImage
 

@@ -1,14 +1,23 @@
-"""What is published: the dataset and the public facts about how it came to be."""
+"""The released dataset: which images it has, what its manifest says, and the classifier beside them.
+
+Post-processing of what was paid for, so it costs nothing: the epsilon of the run covers it.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from pcevolve.errors import TranscriptError
 from pcevolve.methods import method
 from pcevolve.methods.method import Method
+from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
@@ -96,3 +105,36 @@ def released_image(path: str, data: bytes, candidate: Candidate | Chosen) -> Rel
         candidate=candidate.id,
         received_sha256=candidate.digest,
     )
+
+
+def classifier(plan: PublicPlan, receipts: Sequence[Receipt], stored: Callable[[str], bytes]) -> bytes | None:
+    """``classifier.safetensors`` of a run.
+
+    Args:
+        plan: Says whether class means were released around a centre; earlier runs have no classifier.
+        receipts: Of the whole run.
+        stored: Gives what was measured, by digest.
+
+    Returns:
+        float64 ``centre`` ``(d,)``, ``axes`` ``(d, k)`` and ``means`` ``(classes, k)``, classes in the plan's order,
+        and, where private images were measured in a released appearance, the six numbers of ``appearance``, that
+        images have to be given first; None for a run without a classifier.
+
+    Raises:
+        TranscriptError: What is on record as measured is something else.
+    """
+    measured = next((each.measured for each in receipts if each.iteration and each.measured), "")
+    if not plan.centre_first or not measured:
+        return None
+    try:
+        arrays = load(stored(measured))
+        means = arrays["middle"] + arrays["deviations"]
+        kept = {"centre": arrays["centre"], "axes": arrays["axes"], "means": means}
+    except (SafetensorError, ValueError, KeyError):
+        raise TranscriptError(
+            "what was measured is no release of class means, so there is no classifier"
+        ) from None
+    if plan.appearance == "matched":
+        first = next(each for each in receipts if not each.iteration)
+        kept["appearance"] = Appearance.released(first.values).vector
+    return save({name: np.ascontiguousarray(array) for name, array in kept.items()})

@@ -11,8 +11,7 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity
-from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.position import MIDDLE
+from pcevolve.modality.images.appearance import MIDDLE, Appearance
 from pcevolve.privacy import Event, Relation
 from pcevolve.selectors.scene import IntArray, deviation, unit_shares
 from pcevolve.selectors.sums import ROUNDING_SHARE, clipped

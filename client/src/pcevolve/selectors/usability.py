@@ -16,7 +16,7 @@ from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import CandidateCheck
-from pcevolve.public.modalities import Kind, spoken
+from pcevolve.public.modality import Kind, spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 

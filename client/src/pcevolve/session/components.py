@@ -21,9 +21,8 @@ from pcevolve.methods import Method, Scope
 from pcevolve.methods.method import AppearanceMode, first_selection
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
-from pcevolve.private.judge import PrivateJudge, UniformJudge
+from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.private.telling import Told, nobody
-from pcevolve.private.views import PrivateViews
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan

@@ -20,7 +20,7 @@ from pcevolve.encoders.choice import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
 from pcevolve.methods.method import AppearanceMode, Method, Schedule
 from pcevolve.methods.rounds import Scope
-from pcevolve.modality.images.thumbnails import strip
+from pcevolve.modality.images.sheet import strip
 from pcevolve.modality.medium import Item
 from pcevolve.pages.preview import opening_images
 from pcevolve.privacy import Budget
@@ -104,7 +104,7 @@ def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
     """
     source = parse_source(settings.private)
     if isinstance(source, DigitsSource):
-        from pcevolve.private.digits import load_digits  # scikit-learn takes seconds to load
+        from pcevolve.private.bundled import load_digits  # scikit-learn takes seconds to load
 
         data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
         return RunData(data, rest, test_is_public=True)
@@ -133,7 +133,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
     if isinstance(source, TermsSource):
         raise UsageError(f"{option} {given}: these are texts, and the run is of images")
     if isinstance(source, DigitsSource):
-        from pcevolve.private.digits import load_digits  # scikit-learn's data take seconds to load
+        from pcevolve.private.bundled import load_digits  # scikit-learn's data take seconds to load
 
         shots, rest = load_digits(plan.shots, source.names, SPLIT_SEED)
         return shots if option == "--private" else rest

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol
 
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 
 if TYPE_CHECKING:
     from rich.console import Console

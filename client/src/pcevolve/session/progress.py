@@ -32,7 +32,7 @@ from pcevolve.privacy import Event
 from pcevolve.private.telling import Told
 from pcevolve.public.calls import Call
 from pcevolve.public.figures import loss
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.secrecy import Secrecy

@@ -79,7 +79,7 @@ def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
     """
     source = parse_source(settings.private)
     if isinstance(source, TermsSource):
-        from pcevolve.private.terms import load_terms
+        from pcevolve.private.bundled import load_terms
 
         return RunData(*load_terms(settings.shots, source.names, SPLIT_SEED), test_is_public=True)
     if isinstance(source, DigitsSource):
@@ -101,7 +101,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
     if isinstance(source, DigitsSource):
         raise UsageError(f"{option} digits: these are images, and the run is of texts")
     if isinstance(source, TermsSource):
-        from pcevolve.private.terms import load_terms
+        from pcevolve.private.bundled import load_terms
 
         shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
         return shots if option == "--private" else rest
@@ -169,9 +169,9 @@ def usual_judges() -> list[str]:
 
 def stranger() -> Judge:
     """The hashed words, with the head of the PCEvolve paper."""
+    from pcevolve.evaluation.heads import train_papers_head
     from pcevolve.evaluation.judge import Judge
-    from pcevolve.evaluation.ngrams import hashed_ngrams
-    from pcevolve.evaluation.protocol import train_papers_head
+    from pcevolve.evaluation.texts import hashed_ngrams
 
     return Judge(STRANGER, voted=False, look=hashed_ngrams, train=train_papers_head)
 
@@ -180,16 +180,15 @@ def quick_stranger() -> Judge:
     """The hashed words, with a head of 400 steps whatever the dataset's size."""
     from pcevolve.evaluation.heads import train_linear
     from pcevolve.evaluation.judge import Judge
-    from pcevolve.evaluation.ngrams import hashed_ngrams
+    from pcevolve.evaluation.texts import hashed_ngrams
 
     return Judge(STRANGER, voted=False, look=hashed_ngrams, train=train_linear)
 
 
 def measure_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None) -> dict[str, object]:
     """Figures about words; see ``KindOfRun``."""
-    from pcevolve.evaluation.diversity import distinct_pairs
     from pcevolve.evaluation.labelled import SHUFFLED
-    from pcevolve.evaluation.next_word import next_word_accuracy
+    from pcevolve.evaluation.texts import distinct_pairs, next_word_accuracy
 
     own = {name: each for name, each in sets.items() if name != SHUFFLED}  # it has the dataset's own texts
     return {
@@ -206,14 +205,14 @@ def measure_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled
 
 def measure_embeddings(made: FloatArray, real: FloatArray) -> dict[str, object]:
     """MAUVE; see ``KindOfRun``."""
-    from pcevolve.evaluation.mauve import mauve
+    from pcevolve.evaluation.texts import mauve
 
     return {"mauve": mauve(made, real)}
 
 
 def _copied(dataset: Labelled, private: Labelled) -> dict[str, object]:
     """The longest run of words that a synthetic text has from a private one."""
-    from pcevolve.evaluation.copies import longest_copied_span
+    from pcevolve.evaluation.texts import longest_copied_span
 
     words, place = longest_copied_span(dataset.images, private.images)
     return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}

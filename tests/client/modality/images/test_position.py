@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcevolve.modality.images.position import MOVED_SHARE, REACH, moved, position_of
+from pcevolve.modality.images.appearance import MOVED_SHARE, REACH, moved, position_of
 from support.examples import examples
 
 SIDE = 60

@@ -15,7 +15,7 @@ from scipy import stats
 
 from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.pages.report.brief import Brief, _days
-from pcevolve.pages.report.traffic import TrafficTable
+from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.fields import IN_PROCESS, Earlier
 from pcevolve.public.plan import PublicPlan

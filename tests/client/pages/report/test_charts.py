@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pcevolve.pages.report.charts import HEIGHT, WIDTH, Chart, Series, ticks
-from pcevolve.pages.report.curves import percent, size
+from pcevolve.pages.report.charts import HEIGHT, WIDTH, Chart, Series, percent, size, ticks
 from pcevolve.pages.report.sheets import evenly
 
 

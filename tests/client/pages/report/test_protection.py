@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
-from pcevolve.pages.report.protection import Protection
+from pcevolve.pages.report.sections import Protection
 from pcevolve.public.secrecy import Secrecy
 
 

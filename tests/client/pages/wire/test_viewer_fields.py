@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.pages.wire.fields import MOST_CHARACTERS, fields
+from pcevolve.pages.wire.folding import MOST_CHARACTERS, fields
 
 
 def test_numbers_keep_their_spelling_and_names_that_occur_twice_are_both_shown():

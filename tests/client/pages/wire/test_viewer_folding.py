@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.pages.wire.fields import MOST_FIELDS, WHOLE
-from pcevolve.pages.wire.folding import MOST_VALUES, Request, folded, grouped
+from pcevolve.pages.wire.folding import MOST_FIELDS, MOST_VALUES, WHOLE, Request, folded, grouped
 from pcevolve.transcript import Attempt
 from pcevolve.transcript.bodies import BodyRef
 from pcevolve.transcript.records import Answered, Sent

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image, PngImagePlugin
 
-from pcevolve.pages.wire.gallery import Gallery
+from pcevolve.pages.wire.page import Gallery
 from pcevolve.transcript.bodies import Bodies
 from pcevolve_shared import images
 from support.provider import png

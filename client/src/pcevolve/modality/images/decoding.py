@@ -1,4 +1,4 @@
-"""Pixels of what a provider sent, and what can go wrong while an image is decoded."""
+"""From bytes of anybody's to an RGB image, within bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,60 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pcevolve_shared import images
+from pcevolve_shared import containers, images
+
+FRAMED_SIDE = 64  # pixels of the image, margin included
+INK_SIDE = 48  # pixels of the scan in it; scans touch their border, and glyphs in the world have a margin
+
+
+def framed(levels: NDArray[np.float64], brightest: float) -> DecodedImage:
+    """Enlarge a scan and set it on black, with a margin.
+
+    Args:
+        levels: float64 ``(height, width)``, grey levels from 0, which is black.
+        brightest: The level that becomes white.
+
+    Returns:
+        RGB, ``FRAMED_SIDE`` x ``FRAMED_SIDE`` pixels.
+    """
+    grey = Image.fromarray(np.rint(levels * (255.0 / brightest)).astype(np.uint8))
+    canvas = Image.new("L", (FRAMED_SIDE, FRAMED_SIDE))
+    margin = (FRAMED_SIDE - INK_SIDE) // 2
+    canvas.paste(grey.resize((INK_SIDE, INK_SIDE), Image.Resampling.BICUBIC), (margin, margin))
+    return canvas.convert("RGB")
+
+
+CHANNELS = 3
+
+
+def values_in(image: bytes) -> int:
+    """Pixels times channels of an encoded image, from its header.
+
+    Raises:
+        ImageError: Not an image within the limits.
+    """
+    header = containers.read(image)
+    return CHANNELS * header.width * header.height
+
+
+def level_gaps(one: bytes, other: bytes) -> NDArray[np.int64] | None:
+    """How many levels two encoded images lie apart, for each pixel and channel; None if their sizes differ.
+
+    Raises:
+        ImageError: One of them is no image within the limits.
+    """
+    first, second = (np.asarray(images.decode(each), dtype=np.int64) for each in (one, other))
+    return np.abs(first - second) if first.shape == second.shape else None
+
+
+def in_released_encoding(data: bytes) -> bool:
+    """Whether an image's bytes are its pixels in the one encoding of a release, and nothing more.
+
+    Raises:
+        ImageError: Not an image within the limits.
+    """
+    return images.encode(images.decode(data)) == data
+
 
 DecodedImage: TypeAlias = Image.Image
 """Pixels in memory. Outside ``modality`` and ``encoders`` it is opaque: carried, counted, never looked into."""

@@ -1,21 +1,29 @@
-"""Images as the other rooms see them."""
+"""Images as one kind of data: checked, shown, released, compared, and in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.cleaning import CHANNELS, in_released_encoding, level_gaps, values_in
-from pcevolve.modality.images.column import COLUMN
-from pcevolve.modality.images.decoding import SIGNATURE_SIDE, DecodedImage, is_flat, picture, signature
+from pcevolve.modality.images.decoding import (
+    CHANNELS,
+    SIGNATURE_SIDE,
+    DecodedImage,
+    in_released_encoding,
+    is_flat,
+    level_gaps,
+    picture,
+    signature,
+    values_in,
+)
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.modality.images.levels import Window
-from pcevolve.modality.images.thumbnails import thumbnail
+from pcevolve.modality.images.sheet import thumbnail
 from pcevolve.modality.medium import (
     FROM_PARQUET,
     CandidateCheck,
@@ -24,9 +32,29 @@ from pcevolve.modality.medium import (
     Shown,
     UnreadableError,
 )
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import containers, images
+
+
+class ImageColumn:
+    """An image is its file's bytes and name."""
+
+    feature: Mapping[str, str] = {"_type": "Image"}
+
+    def arrow(self) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """See ``Column.arrow``."""
+        import pyarrow as pa
+
+        return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+
+    def cell(self, name: str, released: bytes) -> object:
+        """See ``Column.cell``."""
+        return {"bytes": released, "path": name}
+
+
+COLUMN: Final = ImageColumn()
+
 
 MIN_SIDE: Final = 1024
 """Pixels; so large an image may always be, for an API that makes no smaller ones."""

@@ -21,7 +21,7 @@ from pcevolve.modality.medium import (
 )
 from pcevolve.modality.texts.column import COLUMN
 from pcevolve.modality.texts.reading import Text, is_refusal, read, without_ids
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 
 TOKEN_BYTES: Final = 64

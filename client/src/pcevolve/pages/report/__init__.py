@@ -5,7 +5,7 @@ May import what ``pages`` may. May be imported by ``audit``, ``cli`` and ``run``
 
 from __future__ import annotations
 
-from pcevolve.pages.report.curves import AccuracyPoint
+from pcevolve.pages.report.charts import AccuracyPoint
 from pcevolve.pages.report.page import render, rewritten_report, write_report
 from pcevolve.pages.report.source import FinishedRun
 

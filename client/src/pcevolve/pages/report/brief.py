@@ -9,9 +9,9 @@ from email.utils import parsedate_to_datetime
 from math import ceil
 
 from pcevolve.dp.tradeoff import most_true_positives
-from pcevolve.pages.report.traffic import TrafficTable
+from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
-from pcevolve.public.modalities import spoken
+from pcevolve.public.modality import spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import seen_from_folder
 from pcevolve.transcript import Attempt

@@ -17,16 +17,13 @@ from pcevolve.methods import method
 from pcevolve.methods.lift import uniform_lift
 from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.pages import base_style, compiled, inline, own_file, size
-from pcevolve.pages.report.asking import settings_of
-from pcevolve.pages.report.beside import beside
 from pcevolve.pages.report.brief import Brief
-from pcevolve.pages.report.curves import AccuracyPoint, curves, percent, spent
-from pcevolve.pages.report.protection import Protection
+from pcevolve.pages.report.charts import AccuracyPoint, curves, percent, spent
+from pcevolve.pages.report.sections import Protection, beside, settings_of
 from pcevolve.pages.report.sheets import ROWS, contact_sheets, evenly
-from pcevolve.pages.report.source import FinishedRun
-from pcevolve.pages.report.traffic import TrafficTable
+from pcevolve.pages.report.source import FinishedRun, TrafficTable
 from pcevolve.public.figures import factor, loss
-from pcevolve.public.modalities import Kind, spoken
+from pcevolve.public.modality import Kind, spoken
 from pcevolve.publish import folder_promise, in_all, promise, real_images
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import WIRE_PAGE

@@ -1,28 +1,160 @@
-"""Puts the viewer together: verdict, findings, totals, and every step of the run in order."""
+"""The page with everything that crossed the wire.
+
+A picture is the background of a CSS class. As ``img`` elements the same bytes would have to stand in the page wherever
+a prototype, its answer and its retries are shown.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Template
 
+from pcevolve.dp.accountants import epsilon
 from pcevolve.durable import write_durably
-from pcevolve.pages import base_style, compiled, inline, own_file, size
+from pcevolve.errors import TranscriptError
+from pcevolve.modality.media import medium
+from pcevolve.pages import base_style, compiled, data_uri, inline, own_file, size
 from pcevolve.pages.reasons import Reasons
-from pcevolve.pages.wire.fields import cut, fields
-from pcevolve.pages.wire.folding import Request, folded, grouped
-from pcevolve.pages.wire.gallery import MOST_PICTURE_BYTES, Gallery
-from pcevolve.pages.wire.prices import in_words, prices
+from pcevolve.pages.rendering import shortened
+from pcevolve.pages.wire.folding import Request, cut, fields, folded, grouped
+from pcevolve.privacy import Event, MechanismName
 from pcevolve.public.figures import loss
 from pcevolve.public.finding import Finding
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind, spoken
 from pcevolve.publish import marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
+
+PARAMETERS: dict[MechanismName, str] = {
+    "exponential": "bounded range η",
+    "permute-and-flip": "pure ε",
+    "gaussian": "noise multiplier",
+}
+
+
+@dataclass(frozen=True)
+class Price:
+    """Privacy loss ε at the run's δ; None where no accountant can tell.
+
+    Attributes:
+        own: Of one receipt alone.
+        total: Of all receipts so far.
+    """
+
+    own: float | None
+    total: float | None
+
+
+def prices(receipts: Iterable[RecordedReceipt], delta: float) -> dict[int, Price]:
+    """Prices by the receipt's line in the transcript."""
+    events: list[Event] = []
+    by_line = {}
+    for each in receipts:
+        events.extend(each.receipt.events)
+        by_line[each.line] = Price(_loss(each.receipt.events, delta), _loss(events, delta))
+    return by_line
+
+
+def in_words(event: Event) -> str:
+    """An event in words: ``2 × exponential, bounded range η = 2.5``."""
+    times = f"{event.count} × " if event.count > 1 else ""
+    meaning = PARAMETERS.get(event.mechanism)
+    if meaning:
+        return f"{times}{event.mechanism}, {meaning} = {_short(event)}"
+    return f"{times}{event.mechanism}, costs nothing"
+
+
+def _short(event: Event) -> str:
+    try:
+        return f"{float(event.value):.6g}"
+    except (ArithmeticError, ValueError):  # too large for a float
+        return event.parameter
+
+
+def _loss(events: Sequence[Event], delta: float) -> float | None:
+    """What events add up to; None where a forged record names some that are beyond any accountant."""
+    try:
+        return epsilon(events, delta)
+    except (ArithmeticError, ValueError):
+        return None
+
+
+MOST_PICTURE_BYTES = 6_000_000  # about 3000 pictures
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How an image is shown.
+
+    Attributes:
+        state: ``shown``, or why it is not.
+        name: CSS class; empty for no picture.
+        text: The beginning of a text; empty for an image.
+        bytes: Length of the original.
+    """
+
+    state: str
+    name: str = ""
+    bytes: int = 0
+    text: str = ""
+
+
+class Gallery:
+    """Pictures by digest; the first ones that are hung find room."""
+
+    def __init__(
+        self, file: Callable[[str], bytes], kind: Kind = "image", most_bytes: int = MOST_PICTURE_BYTES
+    ) -> None:
+        self._file, self._kind = file, kind
+        self._bytes_left = most_bytes
+        self._rules: list[str] = []
+        self._pictures: dict[str, Picture] = {}
+
+    def __getitem__(self, digest: str) -> Picture:
+        """The picture of an image that was hung."""
+        return self._pictures[digest]
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    @property
+    def style(self) -> str:
+        """The CSS rules that show the pictures, each picture as the background of its own class."""
+        return "\n".join(self._rules)
+
+    def hang(self, digest: str) -> None:
+        """Make an image's picture, unless it has one already."""
+        if digest not in self._pictures:
+            self._pictures[digest] = self._made(digest)
+
+    def _made(self, digest: str) -> Picture:
+        if self._bytes_left <= 0:
+            return Picture("not embedded")
+        try:
+            data = self._file(digest)
+        except TranscriptError:
+            return Picture("missing or changed")
+        found = medium(self._kind).shown(data)
+        if found.jpeg:
+            return self._framed(found.jpeg, len(data))
+        text = shortened(found.text)
+        self._bytes_left -= len(text.encode())
+        return Picture("shown" if text else spoken("not an image", self._kind), bytes=len(data), text=text)
+
+    def _framed(self, jpeg: bytes, length: int) -> Picture:
+        """A picture under a name of its own; ``length`` is the original's."""
+        name = f"p{len(self._rules)}"
+        rule = f".{name}{{background-image:url({data_uri(jpeg)})}}"
+        self._bytes_left -= len(rule)
+        self._rules.append(rule)
+        return Picture("shown", name, length)
+
 
 MOST_FAULTS = 50  # of one finding
 _LINE = re.compile(r"\(line (\d+)\)")

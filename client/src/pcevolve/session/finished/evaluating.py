@@ -14,18 +14,16 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import DataError, UsageError
-from pcevolve.evaluation.accuracy import SEEDS
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.heads import Training
-from pcevolve.evaluation.judge import Features, Judge
+from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict
 from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, control_of
 from pcevolve.evaluation.memorisation import memorisation
 from pcevolve.evaluation.private_file import write_private_bytes
-from pcevolve.evaluation.verdicts import Verdict
 from pcevolve.methods import method
-from pcevolve.modality.images.confusion import confusion_png
+from pcevolve.modality.images.sheet import confusion_png
 from pcevolve.private.telling import Told, nobody
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.judging import judges_of, keep, subject

@@ -15,16 +15,14 @@ from typing import Any
 
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.choice import resolved
-from pcevolve.evaluation.accuracy import Accuracy, AccuracyTest
-from pcevolve.evaluation.heads import train_linear
-from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.heads import train_linear, train_papers_head
+from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge
 from pcevolve.evaluation.private_file import write_private
-from pcevolve.evaluation.protocol import train_papers_head
 from pcevolve.evolution import Population
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 from pcevolve.session.execution import Outcome, save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import of_kind

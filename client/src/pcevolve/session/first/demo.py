@@ -26,7 +26,7 @@ from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.public.modalities import Kind
+from pcevolve.public.modality import Kind
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.judging import Scores, accuracy_of_dataset, keep_accuracy, tests_of
 from pcevolve.session.first.local_server import local_server

@@ -1,14 +1,70 @@
-"""The protection curve of declared secrets: what a guess is worth after the run, by what it was worth before."""
+"""Sections of the report: how images were asked for, what lies beside it, and the protection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import log10
 
 from pcevolve.dp.secrecy import most_success, secret_budget
 from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from pcevolve.pages.report.sheets import Row, dataset_row
+from pcevolve.pages.report.source import FinishedRun
+from pcevolve.public.modality import Said
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
+
+
+def settings_of(plan: PublicPlan) -> Said:
+    """The settings of a plan beside its prompts, in words."""
+    made = plan.modality
+    return [
+        *made.beside_prompts,
+        ("Model", plan.model),
+        ("Address", plan.api),
+        ("Dialect", plan.dialect),
+        *made.said,
+        ("Candidates per class", plan.candidates),
+        ("Prototypes per class", plan.prototypes),
+        (f"{plan.modality.kind.capitalize()}s per request, at most", plan.batch),
+        ("Encoder", plan.encoder),
+        ("Seed of the public schedule", plan.run_seed),
+        ("Run", plan.run_id),
+    ]
+
+
+SHOWN = 6
+"""Of each class and run."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One class.
+
+    Attributes:
+        label: Of the class.
+        rows: Some of each run's dataset, run by run.
+    """
+
+    label: str
+    rows: tuple[Row, ...]
+
+
+def beside(runs: Mapping[str, FinishedRun]) -> list[Beside]:
+    """Some of each run's dataset, class by class; nothing where there is nothing to compare with.
+
+    Args:
+        runs: By what each is called; all of the same classes.
+
+    Raises:
+        TranscriptError: A stored answer is missing or was changed.
+    """
+    labels = next(iter(runs.values())).plan.labels if len(runs) > 1 else ()
+    return [
+        Beside(label, tuple(dataset_row(run, label, name, SHOWN) for name, run in runs.items()))
+        for label in labels
+    ]
+
 
 DECADES = 6
 """From a guess that is right in one of a million cases."""

@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from pcevolve.public.modalities import Texts, spoken
+from pcevolve.public.modality import Texts, spoken
 from pcevolve.public.plan import PublicPlan
 from support.runs import small_plan
 

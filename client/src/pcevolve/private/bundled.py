@@ -1,4 +1,4 @@
-"""Scikit-learn's real handwritten digits as a private dataset, under labels of the owner's choice.
+"""Public data that come with a library and play the private ones: handwritten digits, meanings of nouns.
 
 1,797 scans of 8x8 pixels with 16 grey levels (UCI "Optical Recognition of Handwritten Digits",
 CC BY 4.0), light ink on dark. They come with scikit-learn, so nothing is downloaded.
@@ -6,15 +6,18 @@ CC BY 4.0), light ink on dark. They come with scikit-learn, so nothing is downlo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from sklearn import datasets
 
 from pcevolve.errors import UsageError
+from pcevolve.modality.images.decoding import framed
 from pcevolve.modality.images.files import pixel_digest
-from pcevolve.modality.images.scans import framed
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.records import Records
 from pcevolve.public.labels import label_faults
 
 _BRIGHTEST = 16.0  # grey level of full ink
@@ -53,3 +56,30 @@ def load_digits(
         digests=tuple(pixel_digest(image) for image in images),
     )
     return dataset.split(shots, seed)
+
+
+FILE = Path(__file__).with_name("terms.jsonl")
+"""Out of WordNet 3.0, by ``client/training/export_terms.py``: the part that nothing was trained on."""
+
+
+def load_terms(shots: int, names: Mapping[str, str], seed: int) -> tuple[PrivateDataset, PrivateDataset]:
+    """Draw meanings of each chosen kind; the rest is held out.
+
+    Args:
+        shots: Meanings per class.
+        names: Chosen kinds and their labels.
+        seed: Public.
+
+    Returns:
+        The drawn meanings and the others.
+
+    Raises:
+        DataError: A kind has too few.
+        UsageError: ``shots`` is below 1.
+    """
+    rows = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
+    chosen = [row for row in rows if row["kind"] in names]
+    labels = [names[row["kind"]] for row in chosen]
+    texts = tuple(row["text"] for row in chosen)
+    records = Records(tuple(f"term {number}" for number in range(len(chosen))), texts, tuple(labels))
+    return records.dataset(None).split(shots, seed)

@@ -1,0 +1,294 @@
+"""What a run makes, images or texts, and how each is asked for; one of the two is in every public plan.
+
+What is said and asked of both is ``Making``: nobody outside asks which of them it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Final, Literal, Protocol, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pcevolve.public import settings
+
+Kind: TypeAlias = Literal["image", "text"]
+Said: TypeAlias = list[tuple[str, object]]
+"""Settings in words, each under its title."""
+
+
+class Making(Protocol):
+    """What both members of a plan's ``modality`` say of themselves.
+
+    Attributes:
+        verb: What a provider does to make one.
+        in_question: Whether what is varied goes back in the words of the question, and not as a file beside them.
+        refuses_looks: Why one cannot be given an appearance; empty where it can.
+        more_of_it: What else may help where a provider sends nothing that can be used; empty for nothing.
+        other_provider: What to do where a provider does not make what was released, without its full stop.
+    """
+
+    verb: ClassVar[str]
+    in_question: ClassVar[bool]
+    refuses_looks: ClassVar[str]
+    more_of_it: ClassVar[str]
+    other_provider: ClassVar[str]
+
+    @property
+    def asked_size(self) -> str:
+        """How large each is asked to be, ``64 x 64``; empty where no size is asked for."""
+        ...
+
+    @property
+    def has_adapter(self) -> bool:
+        """Whether variations take a prototype as an image prompt, too."""
+        ...
+
+    @property
+    def beside_prompts(self) -> Said:
+        """What goes with every prompt."""
+        ...
+
+    @property
+    def said(self) -> Said:
+        """How each one is asked for."""
+        ...
+
+    @property
+    def in_summary(self) -> dict[str, str]:
+        """What a run's summary says of its kind."""
+        ...
+
+    def asked_with(self, degrees: str, advice: str) -> str:
+        """How each one is asked for, in a line for the owner.
+
+        Args:
+            degrees: Of variation, first and last; empty without any.
+            advice: What the API recommends, if anything.
+        """
+        ...
+
+    def degree(self, of: float) -> str:
+        """How different a variation is, in words; from 0 to 1."""
+        ...
+
+    @classmethod
+    def spoken(cls, words: str) -> str:
+        """What our own words say of images, as it is said of this kind."""
+        ...
+
+
+UNASKED = "the API's own: it is not asked for any"
+
+
+class Images(BaseModel):
+    """How images are asked for; see ``Making`` for what else is known of them.
+
+    Attributes:
+        kind: Says that it is images.
+        negative_prompt: What they should not show; empty for nothing.
+        guidance: Scale; None where the API is not asked for any.
+        steps: Of denoising; None where the API is not asked for any.
+        adapter: IP-Adapter by which prototypes also speak as image prompts; None without one.
+        adapter_scale: Its weight; None without one.
+        width: Pixels.
+        height: Pixels.
+        sized: Whether the API is asked for that size; else it is the model's own.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    verb: ClassVar[str] = "draw"
+    in_question: ClassVar[bool] = False
+    refuses_looks: ClassVar[str] = ""
+    more_of_it: ClassVar[str] = ""
+    other_provider: ClassVar[str] = (
+        "this provider does not draw what was released about your classes: another model, or a library of public "
+        "images of your domain, may; epsilon is not what is missing"
+    )
+
+    kind: Literal["image"] = "image"
+    negative_prompt: settings.NegativePrompt = ""
+    guidance: settings.Guidance | None = 7.5
+    steps: settings.Steps | None = 50
+    adapter: settings.Adapter | None = None
+    adapter_scale: settings.AdapterScale | None = None
+    width: settings.Pixels
+    height: settings.Pixels
+    sized: bool = True
+
+    @model_validator(mode="after")
+    def _adapter_is_weighed(self) -> Self:
+        if (self.adapter is None) != (self.adapter_scale is None):
+            raise ValueError("adapter: an adapter and the weight of its image prompt go together")
+        return self
+
+    @property
+    def asked_size(self) -> str:
+        """See ``Making.asked_size``."""
+        return f"{self.width} x {self.height}" if self.sized else ""
+
+    @property
+    def has_adapter(self) -> bool:
+        """See ``Making.has_adapter``."""
+        return self.adapter is not None
+
+    @property
+    def beside_prompts(self) -> Said:
+        """The negative prompt."""
+        return [("Negative prompt", self.negative_prompt or "none")]
+
+    @property
+    def said(self) -> Said:
+        """Size, steps and guidance, as far as the API is asked for them."""
+        own = "" if self.sized else ", the model's own"
+        return [
+            ("Size", f"{self.width} × {self.height} pixels{own}"),
+            ("Steps", UNASKED if self.steps is None else self.steps),
+            ("Guidance scale", UNASKED if self.guidance is None else self.guidance),
+        ]
+
+    @property
+    def in_summary(self) -> dict[str, str]:
+        """Nothing: images are the usual."""
+        return {}
+
+    def asked_with(self, degrees: str, advice: str) -> str:
+        """Steps, guidance, strengths and adapter, as far as they are sent, and what the provider recommends."""
+        sent = [
+            "" if self.steps is None else f"{self.steps} steps",
+            "" if self.guidance is None else f"guidance {self.guidance:g}",
+            f"strength {degrees}" if degrees else "",
+            f"IP-Adapter {self.adapter} at scale {self.adapter_scale:g}" if self.adapter else "",
+        ]
+        unsent = [] if self.steps is not None else ["steps"]
+        unsent += [] if self.guidance is not None else ["guidance"]
+        left = f"{' and '.join(unsent)} are left to the API" if unsent else ""
+        asked = ", ".join(filter(None, sent))
+        return f"{'; '.join(filter(None, [asked, left]))} (the API recommends {advice or 'nothing'})"
+
+    def degree(self, of: float) -> str:
+        """The strength of image-to-image."""
+        return f"strength {of:g}"
+
+    @classmethod
+    def spoken(cls, words: str) -> str:
+        """The words as they are: they are about images."""
+        return words
+
+
+class Texts(BaseModel):
+    """How texts are asked for; see ``Making`` for what else is known of them.
+
+    Attributes:
+        kind: Says that it is texts.
+        tokens: Most of one text.
+        temperature: Of the language model.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    verb: ClassVar[str] = "write"
+    in_question: ClassVar[bool] = True
+    refuses_looks: ClassVar[str] = "appearance: texts have none, so they are taken as-is"
+    more_of_it: ClassVar[str] = "more --tokens for a model that thinks before it writes"
+    other_provider: ClassVar[str] = (
+        "this provider does not write what was released about your classes: another language model, or class names "
+        "and a domain that say what the texts are about, may; epsilon is not what is missing"
+    )
+
+    kind: Literal["text"]
+    tokens: settings.Tokens
+    temperature: settings.Temperature
+
+    @property
+    def asked_size(self) -> str:
+        """Empty: texts have none."""
+        return ""
+
+    @property
+    def has_adapter(self) -> bool:
+        """False: no text is an image prompt."""
+        return False
+
+    @property
+    def beside_prompts(self) -> Said:
+        """Nothing."""
+        return []
+
+    @property
+    def said(self) -> Said:
+        """Length and temperature."""
+        return [("Tokens of a text, at most", self.tokens), ("Temperature", self.temperature)]
+
+    @property
+    def in_summary(self) -> dict[str, str]:
+        """That it is texts."""
+        return {"modality": self.kind}
+
+    def asked_with(self, degrees: str, advice: str) -> str:
+        """Length, temperature and blanks; no API recommends any."""
+        blanks = f", blanks {degrees}" if degrees else ""
+        return f"at most {self.tokens} tokens, temperature {self.temperature:g}{blanks}"
+
+    def degree(self, of: float) -> str:
+        """The share of words that were blanks."""
+        return f"{of:.0%} of the words anew"
+
+    @classmethod
+    def spoken(cls, words: str) -> str:
+        """The words with each image a text."""
+        return _OF_IMAGES.sub(_of_texts, words)
+
+
+_OF_TEXTS: Final = {
+    "text-to-image": "new texts",
+    "image-to-image": "variations",
+    "an image": "a text",
+    "image": "text",
+    "picture": "text",
+}
+_OF_IMAGES: Final = re.compile(r"\b(text-to-image|image-to-image|(?i:an image|image|picture)(?=s?\b))")
+
+
+def _of_texts(match: re.Match[str]) -> str:
+    found = _OF_TEXTS[match[0].lower()]
+    return found.capitalize() if match[0][0].isupper() else found
+
+
+Modality: TypeAlias = Annotated[Images | Texts, Field(discriminator="kind")]
+MODALITIES: Final[Mapping[Kind, type[Making]]] = {"image": Images, "text": Texts}
+"""What is known of a kind before there is a plan."""
+
+
+def images_of(made: Images | Texts) -> Images:
+    """How images are asked for.
+
+    Raises:
+        TypeError: It is texts that are made.
+    """
+    if not isinstance(made, Images):
+        raise TypeError("a plan for texts has no settings of images")
+    return made
+
+
+def texts_of(made: Images | Texts) -> Texts:
+    """How texts are asked for.
+
+    Raises:
+        TypeError: It is images that are made.
+    """
+    if not isinstance(made, Texts):
+        raise TypeError("a plan for images has no settings of texts")
+    return made
+
+
+def spoken(words: str, kind: Kind) -> str:
+    """What is said of images, as it is said of a kind.
+
+    Args:
+        words: Our own; what a user or a provider wrote would be changed as well.
+        kind: Of what is made.
+    """
+    return MODALITIES[kind].spoken(words)
