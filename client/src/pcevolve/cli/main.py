@@ -35,11 +35,11 @@ COMMANDS = {
         "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",
     ),
     "init": (
-        "pcevolve.cli.init:init",
+        "pcevolve.cli.first:init",
         "Write pcevolve.toml, with every option of a run and what it is for, the ten most used ones first.",
     ),
     "check": (
-        "pcevolve.cli.check:check",
+        "pcevolve.cli.first:check",
         "Look at private images before a run: formats, duplicates, units, what would be refused, and how to mend it.",
     ),
     "audit": (
@@ -53,35 +53,35 @@ COMMANDS = {
     ),
     "budget": ("pcevolve.cli.budget:budget", "What a run would cost, what was spent, and on which data."),
     "classify": (
-        "pcevolve.cli.classify:classify",
+        "pcevolve.cli.finished:classify",
         "Say which class images or texts are nearest to, by what a run released about its classes.",
     ),
     "compare": (
-        "pcevolve.cli.compare:compare",
+        "pcevolve.cli.finished:compare",
         "Put finished runs beside each other: what each cost, whether it is useful, and what judges found.",
     ),
     "evaluate": (
-        "pcevolve.cli.evaluate:evaluate",
+        "pcevolve.cli.finished:evaluate",
         "Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.",
     ),
     "export": (
-        "pcevolve.cli.export:export",
+        "pcevolve.cli.finished:export",
         "Write the dataset of a finished run as Parquet or WebDataset beside its images.",
     ),
     "extend": (
-        "pcevolve.cli.extend:extend",
+        "pcevolve.cli.finished:extend",
         "Ask for more variations of what a finished run released; no privacy budget is spent.",
     ),
     "fetch-encoder": (
-        "pcevolve.cli.encoders:fetch_encoder",
+        "pcevolve.cli.first:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",
     ),
     "prompts": (
-        "pcevolve.cli.prompts:prompts",
+        "pcevolve.cli.first:prompts",
         "Write several prompts for each class, for pcevolve run --prompts: by a grammar, or by a language model.",
     ),
     "report": (
-        "pcevolve.cli.report:report",
+        "pcevolve.cli.finished:report",
         "Write the page about a finished run anew, as this version words it.",
     ),
 }

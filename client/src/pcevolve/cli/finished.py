@@ -1,8 +1,9 @@
-"""``pcevolve evaluate``: what a finished run's dataset is worth on data of the owner's."""
+"""Commands on a finished run: report, export, extend, classify, compare and evaluate."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +11,130 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.options import RunFolder, require_run
+from pcevolve.cli.options import Json, RunFolder, given, require_run, takes
+from pcevolve.cli.run import show
 from pcevolve.errors import UsageError
 from pcevolve.public.modality import MODALITIES
+from pcevolve.public.options import Option, Panel
+from pcevolve.session.settings import RunSettings
+
+
+def report(folder: RunFolder) -> None:
+    """Write the page about a finished run anew, as this version words it."""
+    require_run(folder)
+    from pcevolve.pages.report import rewritten_report
+
+    typer.echo(rewritten_report(folder))
+
+
+def export(
+    folder: RunFolder,
+    form: Annotated[list[str], typer.Option("--format", help="parquet or webdataset; once for each.")],
+) -> None:
+    """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
+    require_run(folder)
+    from pcevolve.publish.exports import export_run
+
+    for path in export_run(folder, form):
+        typer.echo(path)
+
+
+def _reaches(option: Option) -> bool:
+    """Whether an option says how the run's API is reached, or what may be spent there."""
+    return option.setting.resumable and option.setting.panel is Panel.API
+
+
+@takes(RunSettings, only=_reaches)
+def extend(
+    folder: RunFolder,
+    more: Annotated[int, typer.Option(min=1, max=1000, help="Variations of each released image.")],
+    strength: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Image-to-image strength; the run's last if not given."),
+    ] = None,
+    *,
+    as_json: Json = False,
+    **options: object,
+) -> None:
+    """Ask for more variations of what a finished run released; no privacy budget is spent."""
+    require_run(folder)
+    from pcevolve.session.finished import extension
+
+    show(extension.extend(extension.Asked.of(folder, more, strength, given(options))), as_json)
+
+
+def classify(
+    folder: RunFolder,
+    images: Annotated[
+        list[Path], typer.Argument(metavar="FILES...", help="Files of images, or of one text each.")
+    ],
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder-weights", help="The encoder's weights, where the run was given a file of them."
+        ),
+    ] = None,
+) -> None:
+    """Say which class images or texts are nearest to, by what a run released about its classes."""
+    require_run(folder)
+    from pcevolve.auditing.selection import encoder_of  # torch takes seconds to load
+    from pcevolve.session.finished.classification import NearestMean
+
+    nearest = NearestMean.of(folder, partial(encoder_of, weights=weights))
+    for path in images:
+        typer.echo(f"{path}\t{nearest.label(path)}")
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs.")],
+    sheet: Annotated[
+        Path | None,
+        typer.Option(help="Also draw some images of each dataset, a row for each run, into this PNG."),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page: facts, accuracies as bars and curves, and pictures of each run, class by class."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Put finished runs beside each other: what each cost, whether it is useful, and what judges found.
+
+    Accuracies are those that `pcevolve evaluate` left in RUN/private: they are functions of your images, for you alone.
+    """
+    from pcevolve.session.finished.comparison import compared, facts, write_page, write_sheet
+
+    found = compared(folders)
+    if sheet is not None:
+        write_sheet(folders, sheet)
+        typer.echo(f"{sheet}: some images of each dataset", err=True)
+    if html is not None:
+        write_page(found, folders, html)
+        typer.echo(f"{html}: the runs beside each other", err=True)
+    if as_json:
+        typer.echo(json.dumps([each.to_json() for each in found]))
+        return
+    judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
+    table = Table("run", "method", "ε", "images", "requests", "useful?", *judges)
+    for each in found:
+        accuracies = [_accuracy(each.judges.get(judge)) for judge in judges]
+        table.add_row(each.name, *facts(each.summary).values(), *accuracies)
+    Console().print(table)
+    if judges:
+        typer.echo(
+            "accuracy, % (s.e. over seeds of the head), for you alone; (v): the judge's encoder voted, which flatters "
+            "what it selected",
+            err=True,
+        )
+    else:
+        typer.echo("pcevolve evaluate RUN --test DIR measures what a dataset is worth", err=True)
+
+
+def _accuracy(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "–"
+    return f"{100 * found['mean']:.1f} ± {100 * found['sem']:.1f}" + (" (v)" if found["voted"] else "")
 
 
 def evaluate(
