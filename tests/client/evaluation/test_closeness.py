@@ -1,18 +1,122 @@
-"""Distances between sets: golden values, what they rise with, and copies."""
+"""How close two sets of embeddings lie: distances in blocks, fidelity, intrinsic dimension and more."""
 
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import linalg
 
-from pcevolve.evaluation.closeness import closeness
+from pcevolve.errors import DataError
+from pcevolve.evaluation import closeness as blocks
+from pcevolve.evaluation.closeness import Fidelity, closeness, fidelity, intrinsic_dimension
 from pcevolve.evaluation.memorisation import memorisation
 
 
-def rows(count: int, seed: int, shift: float = 0.0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(count, 6)) + shift
+def rows(count: int, seed: int, shift: float = 0.0, width: int = 6) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, width)) + shift
+
+
+@pytest.mark.parametrize("pairs", [1, 7, 100, 1000])
+def test_every_figure_is_the_same_however_few_pairs_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch, pairs: int
+):
+    made, private, test = rows(33, 0, 0.3), rows(21, 1), rows(40, 2)
+    whole = closeness(made, test, clip=True).to_json()
+    copies = memorisation(made, private, test)
+    monkeypatch.setattr(blocks, "PAIRS", pairs)
+    assert closeness(made, test, clip=True).to_json() == pytest.approx(whole, rel=1e-12)
+    assert memorisation(made, private, test) == copies
+
+
+def test_memory_does_not_grow_with_the_number_of_pairs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(blocks, "PAIRS", 2**16)
+    one, other = rows(2000, 0, width=2), rows(2000, 1, width=2)
+    tracemalloc.start()
+    closeness(one, other, clip=True)
+    memorisation(one, other, rows(2000, 2, width=2))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2**23, "a matrix of all pairs has 32 MB"
+
+
+def cloud(seed: int, count=60, dimension=5, scale=1.0):
+    random = np.random.default_rng(seed)
+    return scale * random.normal(size=(count, dimension)) @ random.normal(size=(dimension, dimension))
+
+
+@pytest.mark.parametrize(("count", "dimension"), [(60, 5), (20, 40)])
+def test_frechet_distance_equals_the_textbook_formula(count, dimension):
+    one, other = cloud(1, count, dimension), cloud(2, count + 7, dimension)
+    covariances = [np.cov(rows, rowvar=False) for rows in (one, other)]
+    root = linalg.sqrtm(covariances[0] @ covariances[1] + 1e-12 * np.eye(dimension)).real
+    shift = one.mean(axis=0) - other.mean(axis=0)
+    expected = shift @ shift + np.trace(covariances[0] + covariances[1] - 2 * root)
+    assert fidelity(one, other).frechet == pytest.approx(expected, rel=1e-3)
+
+
+def test_frechet_distance_of_a_shifted_copy_is_the_squared_shift():
+    rows = cloud(3)
+    assert fidelity(rows + 2.0, rows).frechet == pytest.approx(5 * 4.0)
+
+
+def test_set_compared_with_itself_is_perfect():
+    result = fidelity(cloud(4), cloud(4))
+    assert result.frechet == pytest.approx(0, abs=1e-9)
+    assert (result.precision, result.recall) == (1.0, 1.0)
+
+
+def test_far_sets_do_not_overlap():
+    result = fidelity(cloud(5) + 1e3, cloud(6))
+    assert (result.precision, result.recall) == (0.0, 0.0)
+
+
+def test_collapsed_set_has_precision_without_recall():
+    real = cloud(7, count=200)
+    collapsed = real[0] + 1e-3 * cloud(8, count=50)
+    result = fidelity(collapsed, real)
+    assert result.precision == 1.0
+    assert result.recall < 0.05
+
+
+def test_unusable_rows_are_left_out():
+    rows = cloud(9)
+    with_gaps = np.vstack([rows, np.full((2, 5), np.nan)])
+    assert fidelity(with_gaps, cloud(10)) == fidelity(rows, cloud(10))
+
+
+def test_too_few_images_are_refused():
+    with pytest.raises(DataError, match="fidelity needs 5 or more usable images in each set"):
+        fidelity(cloud(11, count=4), cloud(12))
+
+
+def test_figures_are_not_in_the_repr():
+    assert repr(Fidelity(1.0, 0.5, 0.25)) == "Fidelity"
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_flat_set_has_the_dimension_of_its_plane(dimension: int, seed: int):
+    random = np.random.default_rng(seed)
+    points = random.uniform(size=(3000, dimension)) @ random.normal(size=(dimension, 64))
+    assert 0.8 * dimension < intrinsic_dimension(points) < 1.1 * dimension
+
+
+def test_neither_scale_nor_copies_nor_missing_rows_matter():
+    random = np.random.default_rng(0)
+    points = random.normal(size=(500, 3))
+    found = intrinsic_dimension(points)
+    assert intrinsic_dimension(points * 1e6) == pytest.approx(found)
+    assert intrinsic_dimension(
+        np.concatenate([points, points[:100], np.full((3, 3), np.nan)])
+    ) == pytest.approx(found)
+
+
+def test_too_few_points_have_none():
+    with pytest.raises(DataError, match="at least four"):
+        intrinsic_dimension(np.zeros((100, 3)))
 
 
 def test_kid_is_the_unbiased_estimate_of_its_definition():

@@ -1,11 +1,21 @@
-"""A run that goes on keeps what it had settled where its user said nothing."""
+"""From options to a public plan: what the API recommends, prompts from a file or the grammar, and what is refused."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from pcevolve.session.planning import as_recorded
+import pytest
+
+from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.providers import dialect
+from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.plan import PublicPlan
+from pcevolve.session.components import Components
+from pcevolve.session.planning import as_recorded, prompts_for, resolved_plan, written
+from pcevolve.session.preflight import checked
 from pcevolve.session.settings import RunSettings
+from support.provider import png
 from support.runs import small_plan
 
 SAID = {"private": "private", "out": "run", "domain": "leather texture", "method": "t2i"}
@@ -25,3 +35,154 @@ def test_what_the_user_says_is_not_passed_over(tmp_path: Path):
 
 def test_a_run_that_begins_has_nothing_to_keep():
     assert as_recorded(None, NOW, RunSettings.of(SAID)) == NOW
+
+
+LABELS = ("cut", "good")
+
+
+def of(path: Path | None, count: int = 0) -> tuple[tuple[str, ...], ...]:
+    return prompts_for(path, count, "leather texture", LABELS)
+
+
+def test_nobody_who_wants_none_gets_any():
+    assert of(None) == ()
+
+
+def test_who_wants_some_gets_the_grammar_s():
+    assert [len(own) for own in of(None, 100)] == [100, 100]
+    assert all(len(set(own)) == 100 for own in of(None, 100))
+
+
+def test_a_file_is_taken_in_the_order_of_the_classes(tmp_path: Path):
+    path = tmp_path / "prompts.json"
+    path.write_text(written({"good": ["g1", "g2"], "cut": ["c1", "c2"]}))
+    assert of(path, 10) == (("c1", "c2"), ("g1", "g2"))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[", "the file: Invalid JSON"),
+        ('["a"]', "one list of prompts for each class"),
+        ('{"cut": ["a", ""], "good": ["b", "c"]}', "cut/1: String should have at least 1"),
+        ('{"cut": ["a\\u0000"], "good": ["b"]}', "cut/0: String should match"),
+        ('{"cut": ["a"], "good": []}', "no prompt for 'good'"),
+        ('{"cut": ["a"]}', "no prompt for 'good'"),
+        ('{"cut": ["a"], "good": ["b"], "fold": ["c"]}', "'fold': no such class in --private"),
+        ('{"cut": ["a"], "good": ["b", "c"]}', "as many prompts as every other"),
+        (json.dumps({"cut": ["a" * 1001], "good": ["b"]}), "cut/0: String should have at most 1000"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, content: str, reason: str):
+    path = tmp_path / "prompts.json"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=reason):
+        of(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path):
+    with pytest.raises(UsageError, match=r"gone\.json: No such file"):
+        of(tmp_path / "gone.json")
+
+
+TURBO = Advice(steps=4, guidance=0.0, low=0.5, high=0.55)
+
+
+@pytest.fixture
+def planned(tmp_path: Path):
+    for seed, label in enumerate(("cut", "good")):
+        (tmp_path / "private" / label).mkdir(parents=True)
+        (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
+    fixed = {
+        "private": tmp_path / "private", "domain": "scratch", "out": tmp_path / "run", "shots": 1,
+        "method": "pe", "delta": 1e-5, "iterations": 3, "ledger": tmp_path / "ledger.sqlite",
+    }  # fmt: skip
+
+    def plan(advice: Advice | None, **options: object) -> PublicPlan:
+        wanted = {name: str(value) for name, value in {**fixed, **options}.items()}
+        components = Components.of(checked(RunSettings.of(wanted)))
+        return resolved_plan(components, "0" * 32, ModelSize(64, 64), advice=advice)
+
+    return plan
+
+
+def test_what_the_api_recommends_is_used(planned):
+    plan = planned(TURBO)
+    assert (plan.images.steps, plan.images.guidance) == (4, 0.0)
+    assert all(TURBO.low <= strength <= TURBO.high for strength in plan.strengths)
+
+
+def test_where_it_recommends_nothing_the_usual_is(planned):
+    plan = planned(None)
+    assert (plan.images.steps, plan.images.guidance) == (50, 7.5)
+
+
+def test_what_the_user_says_comes_before_it(planned):
+    plan = planned(TURBO, steps=9, guidance=0, strength_start=0.9, strength_end=0.1)
+    assert (plan.images.steps, plan.images.guidance) == (9, 0.0)
+    assert (plan.strengths[0], plan.strengths[-1]) == (0.9, 0.1)
+    assert planned(Advice(4, 8.0, 0.1, 0.9), guidance=0).images.guidance == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("getimg", (4, 0.0, True)),
+        ("stability", (None, 0.0, False)),
+        ("openai-plain", (None, None, True)),
+    ],
+)
+def test_a_plan_names_nothing_that_its_dialect_does_not_send(planned, name: str, asked: tuple):
+    images = planned(TURBO, dialect=name, vary_by="prompt").images
+    assert (images.steps, images.guidance, images.sized) == asked
+
+
+def test_a_guidance_that_a_dialect_does_not_send_is_refused(planned):
+    with pytest.raises(UsageError, match="dialect 'openai-plain' lacks guidance"):
+        planned(None, dialect="openai-plain", vary_by="prompt", guidance=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "t2i"}, "--vary-by prompt needs rounds"),
+        ({"strength_start": 0.5}, "--strength-start is about images that are varied"),
+        ({"adapter": "ip"}, "--adapter is about images that are varied"),
+        ({"candidates": 1, "prototypes": 1}, "two at least"),
+    ],
+)
+def test_what_means_nothing_where_prompts_are_varied_is_refused(planned, options, message):
+    with pytest.raises(UsageError, match=message):
+        planned(TURBO, vary_by="prompt", **options)
+
+
+def test_where_prompts_are_varied_and_nobody_gives_any_they_are_the_grammars(planned):
+    plan = planned(TURBO, vary_by="prompt", candidates=30)
+    assert (plan.wordings, plan.strengths) == (10, ())
+
+
+def _told(**recommended: object) -> bytes:
+    model = {"id": "m", "base_resolution": {"width": 64, "height": 64}}
+    return json.dumps([{**model, **({"recommended": recommended} if recommended else {})}]).encode()
+
+
+def test_it_is_read_from_the_list_of_models():
+    spoken = dialect("getimg")
+    body = _told(steps=4, guidance=0.0, strength_low=0.5, strength_high=0.9)
+    assert spoken.advice("m", body) == Advice(4, 0.0, 0.5, 0.9)
+    assert spoken.advice("m", _told()) is None
+    assert dialect("a1111").advice("m", body) is None
+
+
+def test_strengths_in_the_wrong_order_are_put_into_the_right_one():
+    body = _told(steps=4, guidance=0.0, strength_low=0.9, strength_high=0.5)
+    assert dialect("getimg").advice("m", body) == Advice(4, 0.0, 0.5, 0.9)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"steps": 10**6}, {"guidance": -1.0}, {"strength_low": 2.0}, {"steps": "many"}]
+)
+def test_advice_out_of_bounds_breaks_the_contract(wrong):
+    honest = {"steps": 4, "guidance": 0.0, "strength_low": 0.5, "strength_high": 0.9}
+    with pytest.raises(ProviderReplyError):
+        dialect("getimg").advice("m", _told(**{**honest, **wrong}))

@@ -1,4 +1,4 @@
-"""Measures of sets of texts that use no classifier: the next word, MAUVE, and words in a row that two sets share."""
+"""Figures of texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.evaluation import texts as module
-from pcevolve.evaluation.texts import LEAST, mauve, next_word_accuracy
+from pcevolve.evaluation.texts import LEAST, distinct_pairs, mauve, next_word_accuracy
 
 TEXTS = st.lists(st.text("ab ", max_size=8), min_size=1, max_size=6)
 
@@ -54,3 +54,17 @@ def test_mauve_tells_equal_sets_from_others_and_says_nothing_of_few():
 def test_without_its_library_mauve_says_nothing(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert mauve(np.zeros((2 * LEAST, 2)), np.zeros((2 * LEAST, 2))) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "share"),
+    [
+        (["a b c", "d e"], 1.0),
+        (["a b", "A B", "a b", "a b"], 0.25),
+        (["a a a a"], 1 / 3),
+        (["one", "", None], 0.0),
+        ([], 0.0),
+    ],
+)
+def test_pairs_that_come_again_are_counted_once(texts, share):
+    assert distinct_pairs(texts) == pytest.approx(share)
