@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, f1_score
 
 from pcevolve.encoders.threads import lone_workers
 from pcevolve.errors import DataError, UsageError
@@ -167,6 +166,9 @@ class Verdict:
             truth: int64 ``(images,)``.
             labels: Names of the classes; one without test images has no accuracy of its own.
         """
+        # Loads pandas and pyarrow, which a run that only scores does without.
+        from sklearn.metrics import confusion_matrix, f1_score
+
         classes = range(len(labels))
         confusion = sum(confusion_matrix(truth, each, labels=classes) for each in said)
         counts = np.asarray(confusion)
