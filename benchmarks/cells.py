@@ -26,9 +26,6 @@ from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.encoders import WORDS, load_encoder
 from pcevolve.evaluation.heads import Predict, Training, train_linear
 from pcevolve.evaluation.texts import hashed_ngrams
-from pcevolve.methods import METHODS, Scope
-from pcevolve.methods.cells import usual_cells
-from pcevolve.methods.method import SelectorName
 from pcevolve.modality.texts.reading import plain
 from pcevolve.privacy import Budget, Event
 from pcevolve.private.bundled import load_terms
@@ -36,7 +33,8 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.wordings import filled
-from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
+from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors.cells import usual_cells
 from pcevolve.session.private_data import SPLIT_SEED
 from pcevolve.session.secrecy import equal_epsilon, least_share
 from pcevolve_benchmarks.tables.text_studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS
@@ -132,7 +130,7 @@ class Pool:
     def kept(self, way: Asked, private: PrivateEmbeddings, draw: int) -> float:
         """The share of what a selector keeps that is of its class."""
         scene = replace(self.scene, seed=draw, cells=way.cells)
-        selector = SELECTORS[way.selector]()
+        selector = METHODS[way.method].make_selector()
         measured = selector.measure(private, scene, (way.event,), SeededNoise(draw))
         picked = selector.pick(measured, scene)
         return float(np.mean([right[rows] for right, rows in zip(self.right, picked, strict=True)]))
@@ -151,7 +149,7 @@ class Asked:
     Attributes:
         ratio: r/p; None where nothing is secret.
         name: K = 6, or aug-pe.
-        selector: By its name.
+        method: Whose selector.
         event: What pays for the first selection.
         cells: Most of each class; None for a selector that has none.
         share: What secrets leave each private text of a vote.
@@ -160,7 +158,7 @@ class Asked:
 
     ratio: int | None
     name: str
-    selector: SelectorName
+    method: str
     event: Event
     cells: int | None = None
     share: float = 1.0
@@ -178,8 +176,8 @@ def asked() -> Iterator[Asked]:
             epsilon = equal_epsilon(PRIOR, promise.bound, HOLDERS, DELTA)
         usual = usual_cells(event, SCOPE, share, FIRST)
         for cells in sorted({*CELLS, usual}):
-            yield Asked(ratio, f"K = {cells}", "cells", event, cells, share, cells == usual)
-        yield Asked(ratio, "aug-pe", "votes-rank", event_of("aug-pe", epsilon))
+            yield Asked(ratio, f"K = {cells}", "secpe", event, cells, share, cells == usual)
+        yield Asked(ratio, "aug-pe", "aug-pe", event_of("aug-pe", epsilon))
 
 
 def measured(world: World, pools: Sequence[Pool], draws: int) -> Iterator[Row]:

@@ -89,7 +89,7 @@ class EmbeddingFile:
 def ours(folder: Path, threads: int, memory_bytes: int) -> Search:
     import torch
 
-    from pcevolve.selectors.nearest import nearest
+    from pcevolve.geometry.nearest import nearest
 
     torch.set_num_threads(threads)
     candidates = np.load(folder / "candidates.npy")

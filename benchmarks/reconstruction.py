@@ -29,16 +29,15 @@ from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
 from pcevolve.dp.secrecy import most_success, secret_budget
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.encoders import WORDS, load_encoder
-from pcevolve.methods import METHODS
-from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.private.bundled import FILE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records
 from pcevolve.private.secrets import Sources
 from pcevolve.public.secrecy import Secrecy
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
 from pcevolve.selectors.cells import Cells
+from pcevolve.selectors.rounds import Scope
 from pcevolve.session.secrecy import caps
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

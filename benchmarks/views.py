@@ -30,9 +30,9 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.pixels import pixel_array
 from pcevolve.encoders.spectrum import SIDE, spectrum
+from pcevolve.geometry.frame import Frame, projected
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.means import Means, means_of
 
 SHARE, PICKED = 0.25, 15

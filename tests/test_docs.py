@@ -18,8 +18,8 @@ from benchmarks.split import SETS
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.tradeoff import most_true_positives
-from pcevolve.methods import Scope
 from pcevolve.privacy import Budget, Event
+from pcevolve.selectors import Scope
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(

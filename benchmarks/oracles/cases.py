@@ -17,11 +17,11 @@ from benchmarks.rows import Row
 from benchmarks.selectors.design import RANDOM_PHASE, Trial
 from benchmarks.selectors.yardsticks import random_phase
 from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.geometry.frame import Frame, projected
 from pcevolve.modality.images.files import pixel_digest
 from pcevolve.privacy import Event, Events
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.means import Means, means_of
 from pcevolve.selectors.scene import Measurement
 

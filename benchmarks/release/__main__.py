@@ -30,9 +30,9 @@ from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedde
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.frames import PublicFrame
+from pcevolve.geometry.frame import Frame, projected
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.means import Means, means_of
 
 PICKED, CANDIDATES = 15, 24

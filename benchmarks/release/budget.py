@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import t as student
 
 from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.methods.centre_first import with_centre
 from pcevolve.privacy import Budget, Event, Events
+from pcevolve.selectors.rounds import with_centre
 
 SHOTS = 10
 AT_ONCE: Events = (Event("gaussian", str(smallest_noise_multiplier(Budget(Fraction(10), 1e-5), 1))),)

@@ -20,14 +20,12 @@ from benchmarks.selectors.local import LocalGenerator, bundled, recommended
 from benchmarks.selectors.noised import varied_noised
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from benchmarks.split import SETS
-from pcevolve import methods
+from pcevolve import selectors
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.encoders import Encoder, frame_digest, load_encoder
 from pcevolve.evaluation.closeness import fidelity
 from pcevolve.evolution import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
-from pcevolve.methods.method import Method
-from pcevolve.methods.rounds import Scope
 from pcevolve.modality.images.appearance import appearance_in, developed
 from pcevolve.modality.images.decoding import picture
 from pcevolve.privacy import Budget
@@ -37,8 +35,9 @@ from pcevolve.public.calls import Call
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
-from pcevolve.selectors import SELECTORS
 from pcevolve.selectors.choosing import Chooser
+from pcevolve.selectors.method import Method
+from pcevolve.selectors.rounds import Scope
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5
@@ -146,7 +145,7 @@ def _without_images(trial: Trial, private: PrivateDataset) -> dict[str, object]:
 def _evolved(
     trial: Trial, private: PrivateDataset, shared: Path
 ) -> tuple[list[Image.Image | None], list[int], dict[str, object]]:
-    lent = trial.appearance == "matched" and not methods.METHODS[trial.method].delta
+    lent = trial.appearance == "matched" and not selectors.METHODS[trial.method].delta
     own = dataclasses.replace(trial, appearance="as-is") if lent else trial
     evolved, generator, made = _run(own, private, shared)
     giver = _run(lender(trial), private, shared)[0] if lent else evolved
@@ -196,7 +195,7 @@ def ran(
             if method.selector is None
             else PrivateJudge(
                 views=PrivateViews(private, eyes),
-                chooser=Chooser(plan, eyes, generator.received, SELECTORS[method.selector]()),
+                chooser=Chooser(plan, eyes, generator.received, method.make_selector()),
                 account=account,
                 noise=noise,
                 events=method.planned(plan),
@@ -219,7 +218,7 @@ def planned(
         shots=trial.shots,
         candidates=trial.candidates,
     )
-    method, _ = methods.resolved(trial.method, budget, scope)
+    method, _ = selectors.resolved(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
     frame = frame_digest(trial.encoder, None) if method.centre_first else None
     look = trial.appearance or method.appearance_for(budget, scope)

@@ -23,12 +23,12 @@ from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.encoders import Encoder
-from pcevolve.methods.centre_first import with_centre
+from pcevolve.geometry.frame import projected
 from pcevolve.privacy import Budget, Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import projected
 from pcevolve.selectors.means import Means, means_of
+from pcevolve.selectors.rounds import with_centre
 
 SIDE, RINGS = 64, 16
 LOWEST = 1e-8

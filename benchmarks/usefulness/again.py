@@ -14,8 +14,8 @@ from benchmarks.rows import Row
 from benchmarks.usefulness import texts
 from benchmarks.usefulness.__main__ import write
 from benchmarks.usefulness.cases import Verdict
+from pcevolve.geometry.frame import MOST_AXES
 from pcevolve.public.usefulness import DIGITS
-from pcevolve.selectors.frame import MOST_AXES
 
 
 def main() -> None:

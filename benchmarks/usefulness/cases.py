@@ -15,12 +15,12 @@ from benchmarks.release.seen import Draw, Seen, brought, head_accuracy, repeated
 from benchmarks.rows import Row
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.methods.centre_first import with_centre
+from pcevolve.geometry.frame import Frame, projected
 from pcevolve.privacy import Budget, Event, Events
 from pcevolve.public.usefulness import Assessment, Word
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import Frame, projected
 from pcevolve.selectors.means import Means
+from pcevolve.selectors.rounds import with_centre
 from pcevolve.selectors.usefulness import agreement, classes_apart, distance
 
 PICKED, WORTH = 20, 0.5

@@ -34,9 +34,9 @@ from sklearn.linear_model import LogisticRegression
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.pixels import centre_square
+from pcevolve.geometry.frame import Frame
 from pcevolve.modality.images.decoding import framed
 from pcevolve.privacy import Budget
-from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.sums import clipped
 
 AXES = 16

@@ -15,8 +15,8 @@ import pytest
 
 from pcevolve.dp_audit.claim import Claim
 from pcevolve.errors import UsageError
+from pcevolve.geometry.coarse import idle_step
 from pcevolve.privacy import Budget
-from pcevolve.selectors.coarse import idle_step
 
 REVIEWED = {
     "pcevolve.dp.sensitivity": {"DEVIATION_RADIUS": 0.5},
@@ -24,24 +24,22 @@ REVIEWED = {
     "pcevolve.dp.curves": {"ROUNDING_SHARE": 1e-12, "SMALL_RANGE": 1e-7},
     "pcevolve.dp.secrecy": {"_DOWN": 1 - 2**-40},
     "pcevolve.dp.tradeoff": {"_BINOMIAL_ROUNDING": 1e-9, "_MOST_DRAWS": 100_000},
-    "pcevolve.selectors.sums": {"ROUNDING_SHARE": 1e-8},
+    "pcevolve.selectors.sums": {"ROUNDING_SHARE": 1e-8, "CLIP_RADIUS": 1.0, "PRIOR_VARIANCE": 0.1},
     "pcevolve.selectors.scene": {"GRID": 2.0**30},
-    "pcevolve.selectors.appearance": {"CLIP_RADIUS": 1.0, "PRIOR_VARIANCE": 0.1},
-    "pcevolve.selectors.frame": {"CANDIDATES_SHARE": 1 / 3, "MOST_AXES": 16, "STEP": 2.0**-9},
-    "pcevolve.selectors.coarse": {"IDLE": 2.0**-10},
+    "pcevolve.geometry.frame": {"CANDIDATES_SHARE": 1 / 3, "MOST_AXES": 16, "STEP": 2.0**-9},
+    "pcevolve.geometry.coarse": {"IDLE": 2.0**-10},
     "pcevolve.selectors.cells": {"LEAST": 1e-9},
     "pcevolve.selectors.joint": {"CLOSE_WORTH": 0.5, "CLOSE_SHARE": Fraction(3, 20), "BLOCK": 3, "MOST_TUPLES": 20_000},
     "pcevolve.selectors.means": {"REPULSION": 0.5, "BEST_SHARE": 0.1},
-    "pcevolve.selectors.nearest": {"UNDERFLOW": 2.0**-56},
+    "pcevolve.geometry.nearest": {"UNDERFLOW": 2.0**-56},
     "pcevolve.selectors.following": {"MACHINE_SHARE": 1e-4},
     "pcevolve.public.settings": {"TAU": 10.0, "MOST_ITERATIONS": 1000},
     "pcevolve.public.figures": {"ROUNDING_SHARE": 1e-12},
     "pcevolve.public.fields": {"MOST_EXTENSIONS": 999},
-    "pcevolve.methods": {"AUTO_DELTA": 1e-5},
-    "pcevolve.methods.appearance": {"APPEARANCE_SHARE": 0.2, "BLURRED_APPEARANCE": 0.2},
-    "pcevolve.methods.auto": {"DROWNED": 0.67},
-    "pcevolve.methods.centre_first": {"CENTRE_SHARE": 0.2},
-    "pcevolve.methods.class_counts": {"COUNT_SHARE": 0.1},
+    "pcevolve.selectors": {"AUTO_DELTA": 1e-5, "DROWNED": 0.67},
+    "pcevolve.selectors.rounds": {
+        "APPEARANCE_SHARE": 0.2, "BLURRED_APPEARANCE": 0.2, "CENTRE_SHARE": 0.2, "COUNT_SHARE": 0.1,
+    },
     "pcevolve.auditing.rebuilt": {"MOST_ROUNDED": 1},
     "pcevolve.auditing.comparing": {"LONGEST_KEY": 5000},
     "pcevolve.auditing.exports": {"FOOTER": 100_000},

@@ -25,7 +25,7 @@ from membership.world import Seen, Setting, played
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
 from pcevolve.dp_audit.bound import at_least, at_most
 from pcevolve.privacy import Event, Events
-from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
 from support.draws import Misscaled
 
 MEMORY = Path("/dev/shm")
@@ -282,8 +282,7 @@ def _memory() -> Iterator[Path]:
 
 def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Scene, Events]]:
     """What the selector is asked in each round; the same in every run, for the provider repeats himself."""
-    assert setting.parts.selector is not None
-    ear = Overheard(SELECTORS[setting.parts.selector]())
+    ear = Overheard(setting.parts.make_selector())
     with _memory() as folder:
         played(setting, side, SeededNoise(0), folder, ear)
     return ear.asked
@@ -292,8 +291,7 @@ def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Sce
 def _frequencies(
     setting: Setting, private: PrivateEmbeddings, scene: Scene, events: Events, noise_of: NoiseOf
 ) -> dict[Choice, float]:
-    assert setting.parts.selector is not None
-    selector = SELECTORS[setting.parts.selector]()
+    selector = setting.parts.make_selector()
     counts: Counter[Choice] = Counter()
     for number in range(REHEARSALS):
         measured = selector.measure(private, scene, events, noise_of(10**9 + number))

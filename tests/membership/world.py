@@ -18,22 +18,21 @@ import numpy as np
 from PIL import Image
 
 from pcevolve.dp.mechanisms import Noise
-from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
+from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.evolution import Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits
-from pcevolve.methods import method
-from pcevolve.methods.method import Method
-from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.providers import dialect
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import SELECTORS, Selector
+from pcevolve.selectors import METHODS, Selector, method
 from pcevolve.selectors.choosing import Chooser
+from pcevolve.selectors.method import Method
+from pcevolve.selectors.rounds import Scope
 from pcevolve.transcript.log import Transcript
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok
@@ -88,8 +87,9 @@ class Setting:
         The audit's pairs are made to show a large ratio of probabilities. A bet needs a large difference: as many
         candidates that gain as lose, and nobody beside the differing unit who votes for one of them.
         """
-        found = worst_case(self.parts.selector or "contrastive", self.relation, images=1)
-        if self.parts.selector in (None, "contrastive"):
+        looking = self.parts if self.parts.compares else METHODS["pcevolve"]
+        found = Neighbours.worst_for(looking, self.relation, images=1)
+        if looking.name == "pcevolve":
             return replace(found, pools=tuple(pool[:2] for pool in found.pools))
         return replace(found, common=tuple(unit for unit in found.common if unit[0] != found.first[0]))
 
@@ -228,7 +228,7 @@ def _judge(
             setting.plan,
             setting.encoder,
             transcript.bodies.file,
-            selector or SELECTORS[setting.parts.selector](),
+            selector or setting.parts.make_selector(),
         ),
         account=account,
         noise=noise,

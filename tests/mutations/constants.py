@@ -134,7 +134,7 @@ def _try(module: str, row: Row, value: str, said: IO[str]) -> None:
 USE = "selectors/test_usefulness.py"
 FOLLOWS = "selectors/test_following.py"
 REVIEWED = "test_constants.py"
-USABLE = "selectors/test_usability.py"
+USABLE = "test_usability.py"
 READ = "modality/images/test_files.py test_constants.py"
 WARNING = ("longest <= tick / 2", "longest <= tick * 1.5", "longest <= tick * 2", "longest < tick")
 TABLE = (
@@ -149,34 +149,34 @@ TABLE = (
     Row("selectors.sums", "ROUNDING_SHARE", "rounding of sums in float64", REVIEWED, TOLERANCE),
     Row("selectors.scene", "GRID", "the grid of what is measured", REVIEWED),
     Row(
-        "selectors.appearance",
+        "selectors.sums",
         "CLIP_RADIUS",
         "clip of a released look",
         "selectors/test_appearance.py " + REVIEWED,
     ),
-    Row("selectors.appearance", "PRIOR_VARIANCE", "how a noisy look is drawn to the middle", REVIEWED),
+    Row("selectors.sums", "PRIOR_VARIANCE", "how a noisy look is drawn to the middle", REVIEWED),
     Row(
-        "selectors.frame",
+        "geometry.frame",
         "CANDIDATES_SHARE",
         "the frame of what is measured",
-        "selectors/test_joined_frame.py",
+        "geometry/test_joined_frame.py",
     ),
-    Row("selectors.frame", "MOST_AXES", "axes of what is measured", "selectors/test_joined_frame.py"),
-    Row("selectors.frame", "STEP", "digits that a frame may say", "selectors/test_joined_frame.py"),
-    Row("selectors.coarse", "IDLE", "digits of a measurement", REVIEWED),
+    Row("geometry.frame", "MOST_AXES", "axes of what is measured", "geometry/test_joined_frame.py"),
+    Row("geometry.frame", "STEP", "digits that a frame may say", "geometry/test_joined_frame.py"),
+    Row("geometry.coarse", "IDLE", "digits of a measurement", REVIEWED),
     Row("selectors.cells", "LEAST", "what an emptied cell counts", REVIEWED),
     Row("selectors.joint", "CLOSE_WORTH", "utility of a tuple", REVIEWED),
     Row("selectors.joint", "CLOSE_SHARE", "utility of a tuple", REVIEWED, ("{0} * 0.5", "{0} * 1.5")),
     Row("selectors.joint", "BLOCK", "images of a tuple", REVIEWED),
     Row("selectors.means", "REPULSION", "order of candidates", REVIEWED),
     Row("selectors.means", "BEST_SHARE", "candidates that are spread over", REVIEWED),
-    Row("selectors.nearest", "UNDERFLOW", "whether a nearest neighbour is proved", REVIEWED, TOLERANCE),
+    Row("geometry.nearest", "UNDERFLOW", "whether a nearest neighbour is proved", REVIEWED, TOLERANCE),
     Row("public.settings", "TAU", "PCEvolve's calibrator", REVIEWED),
-    Row("methods.appearance", "APPEARANCE_SHARE", "budget of a look", REVIEWED),
-    Row("methods.centre_first", "CENTRE_SHARE", "budget of a centre", REVIEWED),
-    Row("methods.class_counts", "COUNT_SHARE", "budget of class counts", REVIEWED),
-    Row("methods", "AUTO_DELTA", "δ where none is given", REVIEWED),
-    Row("methods.auto", "DROWNED", "which method is taken", REVIEWED),
+    Row("selectors.rounds", "APPEARANCE_SHARE", "budget of a look", REVIEWED),
+    Row("selectors.rounds", "CENTRE_SHARE", "budget of a centre", REVIEWED),
+    Row("selectors.rounds", "COUNT_SHARE", "budget of class counts", REVIEWED),
+    Row("selectors", "AUTO_DELTA", "δ where none is given", REVIEWED),
+    Row("selectors", "DROWNED", "which method is taken", REVIEWED),
     # what an audit forgives, and what it says of that
     Row("selectors.following", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),
     Row("auditing.rebuilt", "MOST_ROUNDED", "values that may be one level off", REVIEWED, ("0", "2", "100")),
@@ -246,8 +246,8 @@ TABLE = (
     ),
     Row("modality.images.decoding", "FLAT_LEVELS", "whether a candidate is usable", USABLE),
     Row("modality.images.decoding", "SIGNATURE_SIDE", "whether candidates differ", USABLE),
-    Row("selectors.usability", "FEWEST", "candidates that are needed", USABLE),
-    Row("selectors.usability", "MOST_COMPARED", "candidates that have to differ", USABLE),
+    Row("usability", "FEWEST", "candidates that are needed", USABLE),
+    Row("usability", "MOST_COMPARED", "candidates that have to differ", USABLE),
     # what may leave, and what is read
     *(
         Row("modality.images.files", name, "which pictures are read", READ)

@@ -12,12 +12,12 @@ from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Transport
 from pcevolve.evolution import Pool, evolve
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.methods import method
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
 from pcevolve.public.fields import Extension
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, publish, write_summary
+from pcevolve.selectors import method
 from pcevolve.transcript import RunReader, Transcript
 from support.provider import FakeProvider
 from support.runs import ADDRESS, Silent

@@ -7,7 +7,7 @@ observer that notes what it is asked to hide, so that the whole of ``measure`` i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
+from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Events, Relation
 from pcevolve.selectors import PrivateEmbeddings, Scene, Selector
-from pcevolve.selectors.frame import Frame
 from support.draws import FloatArray, exponential_probabilities
 
 IntArray = NDArray[np.int64]
@@ -145,28 +145,25 @@ class Enumeration:
     overstating: float = 1.0
     middle: float | None = None
 
-    def exponential(
-        self,
-        composed: Callable[[str], str],
-        probabilities: Callable[[FloatArray, float], FloatArray] = exponential_probabilities,
-    ) -> tuple[float, float]:
+    def exponential(self) -> tuple[float, float]:
         """Over all neighbours: the most that a log-probability differs, and the widest range of such differences.
 
-        Args:
-            composed: Names the access of the event that a draw's key belongs to: draws of one access add up, and
-                there must be as many accesses as the event counts.
-            probabilities: Of all outcomes of a draw, from its scores and rate.
+        Draws go around the accesses that the event counts, and those of one access add up. Both are 0 where no pair
+        of neighbours is measured at all.
         """
         observed, first, second = self._seen
         (event,) = self.events
+        if not len(first):
+            return 0.0, 0.0
         (keys,) = {tuple(key for key, *_ in asked) for asked in observed.values()}  # they are public
-        accesses = [composed(key) for key in keys]
-        assert len(set(accesses)) == event.count, "the event counts another number of accesses"
+        assert not len(keys) % event.count, "the event counts another number of accesses"
         most, widest = np.zeros((2, event.count, len(first)))
-        for draw, access in enumerate(accesses):
+        for draw in range(len(keys)):
             drawn = [asked[draw] for asked in observed.values()]
-            logs = np.log([probabilities(scores, rate * self.overstating) for _, scores, rate in drawn])
-            difference, row = logs[first] - logs[second], sorted(set(accesses)).index(access)
+            logs = np.log(
+                [exponential_probabilities(scores, rate * self.overstating) for _, scores, rate in drawn]
+            )
+            difference, row = logs[first] - logs[second], draw % event.count
             most[row] += np.abs(difference).max(axis=1)
             widest[row] += np.ptp(difference, axis=1)
         return float(most.max()), float(widest.max())
@@ -204,5 +201,6 @@ def _seen(world: World, selector: Selector, events: Events, relation: Relation, 
             continue
         observed[dataset] = observer.asked
     place = {dataset: number for number, dataset in enumerate(observed)}
-    first, second = np.array([(place[a], place[b]) for a, b in pairs if a in place and b in place]).T
+    kept = [(place[a], place[b]) for a, b in pairs if a in place and b in place]
+    first, second = np.array(kept, dtype=np.int64).reshape(-1, 2).T
     return observed, first, second

@@ -13,15 +13,14 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.evolution import Pool
+from pcevolve.geometry.coarse import without_idle_digits
 from pcevolve.ledger.ledger import Account, Paid
-from pcevolve.methods import method
 from pcevolve.privacy import Events
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, method
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.choosing import Chooser, renditions_of
-from pcevolve.selectors.coarse import without_idle_digits
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.scene import joined_scenes
 from pcevolve.selectors.sums import released_form, typical
@@ -92,9 +91,9 @@ def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
 def paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """Carry out a whole run through the real parts."""
     run = SmallRun.open(root, plan, provider)
-    selector = method(plan.method).selector
-    if selector is not None:
-        chooser = Chooser(plan, encoder(), run.transcript.bodies.file, SELECTORS[selector]())
+    used = method(plan.method)
+    if used.compares:
+        chooser = Chooser(plan, encoder(), run.transcript.bodies.file, used.make_selector())
         run.judge = LastOne(chooser, run.account)
     run.finish()
     run.close()

@@ -30,9 +30,9 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
-from pcevolve.selectors.usability import Usability
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
+from pcevolve.usability import Usability
 from support.plans import OF_IMAGES
 from support.provider import FakeProvider
 

@@ -25,7 +25,7 @@ from benchmarks.usefulness.again import classes_apart
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Study, Verdict, _frame
 from benchmarks.usefulness.page import alarms
 from pcevolve.encoders import load_encoder
-from pcevolve.selectors.frame import Frame
+from pcevolve.geometry.frame import Frame
 
 MARKS, DIGITS = "marks:3=type A,8=type B", "digits:0,4,7"
 SEEDS = 2

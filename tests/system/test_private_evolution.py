@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.methods.rounds import Scope, gaussian_per_round
 from pcevolve.privacy import Budget, Event
+from pcevolve.selectors.rounds import Scope, gaussian_per_round
 from pcevolve.transcript import RunReader
 from support.folders import class_folders, events, receipts, released_files
 from support.processes import Client

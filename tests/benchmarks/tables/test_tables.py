@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import Scope
 from pcevolve.privacy import Budget
 from pcevolve.public.options import options_of
+from pcevolve.selectors import Scope
 from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.tables.catalogue import TABLES, table

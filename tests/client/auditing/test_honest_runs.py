@@ -16,12 +16,11 @@ from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import BUNDLED, SPECTRAL, frame_digest, load_encoder
 from pcevolve.errors import UnusableError
-from pcevolve.methods import method
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen
-from pcevolve.selectors import SELECTORS
+from pcevolve.selectors import method
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
@@ -109,7 +108,7 @@ def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) 
     """A whole run in which the private images choose."""
     run, chosen = SmallRun.open(root, plan, provider), method(plan.method)
     eyes = encoder() if plan.encoder == BUNDLED else load_encoder(plan.encoder)
-    chooser = Chooser(plan, eyes, run.transcript.bodies.file, SELECTORS[chosen.selector]())
+    chooser = Chooser(plan, eyes, run.transcript.bodies.file, chosen.make_selector())
     views = PrivateViews(private_images(plan.labels), eyes)
     run.judge = PrivateJudge(views, chooser, run.account, SecureNoise(), chosen.planned(plan))
     run.finish()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from pcevolve import selectors
 from pcevolve.cli.audit_dp import audit_dp
 from pcevolve.errors import UsageError
+from pcevolve.selectors import METHODS
+from support import toy
 
 FAST = ("--seed", "1", "--runs", "400")
 
@@ -38,7 +40,7 @@ class Leaky:
 
 @pytest.fixture
 def leaky(monkeypatch):
-    monkeypatch.setitem(selectors.SELECTORS, "contrastive", Leaky)
+    monkeypatch.setitem(METHODS, "pcevolve", replace(METHODS["pcevolve"], selector=Leaky))
 
 
 def test_a_correct_method_is_not_refuted_and_the_exit_code_is_0(invoke):
@@ -68,6 +70,23 @@ def test_a_leak_is_one_clear_line_and_exit_code_1(invoke, leaky):
     assert found["epsilon_lower_bound"] == found["epsilon_ceiling"] > 1
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith("method 'pcevolve' is REFUTED: epsilon is at least ")
+
+
+def test_a_method_that_is_one_file_and_one_line_is_attacked(invoke, monkeypatch):
+    monkeypatch.setitem(METHODS, "toy", toy.METHOD)
+    result = invoke("toy", "--epsilon", "2", "--json", *FAST)
+    assert result.exit_code == 0
+    assert 0.5 < json.loads(result.stdout)["epsilon_lower_bound"] <= 2
+
+
+def test_a_method_that_names_no_worst_case_is_refused_in_a_sentence(invoke, monkeypatch):
+    monkeypatch.setitem(METHODS, "toy", replace(toy.METHOD, worst_case=None))
+    result = invoke("toy", "--epsilon", "2", *FAST)
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception) == (
+        "method 'toy' names no neighbouring datasets that are worst for it, so an audit would show nothing: give it a "
+        "worst_case"
+    )
 
 
 def test_without_json_a_table_is_printed(invoke):

@@ -17,9 +17,9 @@ from pcevolve.cli.main import COMMANDS, app, main
 from pcevolve.cli.options import given
 from pcevolve.cli.reference import reference
 from pcevolve.encoders import ENCODERS
-from pcevolve.methods import METHODS
 from pcevolve.providers import DIALECTS
 from pcevolve.public.options import Panel, options_of
+from pcevolve.selectors import METHODS
 from pcevolve.session.first.pricing import PlannedRun
 from pcevolve.session.settings import RunSettings
 

@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 
 from pcevolve.encoders import BUNDLED_WEIGHTS, bundled_digest
 from pcevolve.encoders.bundled import EMBEDDING_SIZE, load_bundled
-from pcevolve.selectors.coarse import is_coarse
-from pcevolve.selectors.frame import STEP
+from pcevolve.geometry.coarse import is_coarse
+from pcevolve.geometry.frame import STEP
 
 FRAME = BUNDLED_WEIGHTS.with_name("bundled_frame.safetensors")
 MOST_BYTES = 6_000_000

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from pcevolve.encoders import load_encoder
+from pcevolve.geometry import distances
+from pcevolve.geometry.distances import nearest_candidates, nearest_of_some
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.private import engine as engines
 from pcevolve.private.dataset import loaded
 from pcevolve.private.engine import LocalEngine, Shown
 from pcevolve.private.judge import PrivateViews
 from pcevolve.private.listing import listed_classes
-from pcevolve.selectors import distances
-from pcevolve.selectors.distances import nearest_candidates, nearest_of_some
 from support.folders import class_folders
 
 LOOK = Appearance(0.2, 0.7, 0.5, 0.4, 0.5, 0.5)

@@ -14,13 +14,12 @@ from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.errors import BudgetError, DataError
 from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Ledger, Limits
-from pcevolve.methods import method
 from pcevolve.modality.images.appearance import AS_IS, MATCHED
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.release import Candidate, Query
-from pcevolve.selectors import SELECTORS
+from pcevolve.selectors import method
 from pcevolve.selectors.choosing import Chooser, renditions_of
 from pcevolve_shared import images
 from support.runs import small_plan
@@ -93,7 +92,7 @@ def judge(
     encoder = encoder or MeanColour()
     return PrivateJudge(
         views=PrivateViews(DATA, encoder),
-        chooser=Chooser(public, encoder, BYTES.__getitem__, SELECTORS[chosen.selector]()),
+        chooser=Chooser(public, encoder, BYTES.__getitem__, chosen.make_selector()),
         account=account(path, delta=chosen.delta),
         noise=SecureNoise(),
         events=chosen.planned(public),

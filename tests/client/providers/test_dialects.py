@@ -8,9 +8,9 @@ import json
 import pytest
 
 from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.methods import method
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import ModelSize, require
+from pcevolve.selectors import method
 from pcevolve_shared import wire
 from support.provider import png
 from support.runs import small_plan

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.methods import method
 from pcevolve.private.dataset import load_folder, load_unlabelled
 from pcevolve.private.sources import parse_source
 from pcevolve.public.labels import RELEASE_FILES, SYSTEM_FILES, label_fault, label_faults
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish
+from pcevolve.selectors import method
 from pcevolve.transcript.layout import CARD, MANIFEST
 from support.provider import png
 from support.runs import small_plan

@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from pcevolve.methods import method
 from pcevolve.modality.media import medium
 from pcevolve.privacy import Event
 from pcevolve.public.fields import Earlier
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.publish import Release, assumptions, card, publish
+from pcevolve.selectors import method
 from pcevolve_shared import images
 from support.provider import png
 from support.runs import RUN_ID, small_plan

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.errors import spelled_out
-from pcevolve.methods import method
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.library import Library, Licence
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.card import front_matter, stated_facts
 from pcevolve.publish.promises import guarantee
+from pcevolve.selectors import method
 from pcevolve.transcript.layout import Form
 from support.runs import small_plan
 

@@ -14,12 +14,12 @@ from pcevolve import privacy
 from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderReplyError
-from pcevolve.methods import method
 from pcevolve.providers import dialect
 from pcevolve.public.library import Library, Licence, LicenceFile
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.publish import Release, card
+from pcevolve.selectors import method
 from pcevolve_shared import wire
 from support.forge import Event, forge
 from support.provider import FakeProvider, ok

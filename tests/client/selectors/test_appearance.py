@@ -14,7 +14,7 @@ from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.modality.images.appearance import Appearance, appearances, common_appearance
 from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.selectors.appearance import released_appearance
+from pcevolve.selectors.sums import released_appearance
 
 PRIOR = Appearance(*[0.5] * 6)
 QUIET = Event("gaussian", str(Fraction(1, 10**6)))

@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcevolve.geometry.distances import nearest_of_some
 from pcevolve.privacy import Event
 from pcevolve.selectors import Measurement
 from pcevolve.selectors.cells import Cells, nearest_anchors
-from pcevolve.selectors.distances import nearest_of_some
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
 from support.examples import examples
 

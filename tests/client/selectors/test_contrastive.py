@@ -12,11 +12,11 @@ from hypothesis.extra import numpy as hnp
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.errors import DataError
+from pcevolve.geometry.distances import distances
 from pcevolve.privacy import Event
 from pcevolve.public.settings import TAU
-from pcevolve.selectors import SELECTORS, PrivateEmbeddings
+from pcevolve.selectors import METHODS, PrivateEmbeddings
 from pcevolve.selectors.contrastive import Contrastive, calibrated
-from pcevolve.selectors.distances import distances
 from support.neighbours import Observer, World, records_of
 
 CENTRES = np.array([[0.0], [10.0]])
@@ -104,7 +104,9 @@ def test_every_class_and_every_round_has_a_draw_of_its_own():
     world = World(pools=((0.0,) * 50,) * 4, places=())
     data = records_of(tuple(((0.0, target),) for target in range(4)))
     drawn = [
-        SELECTORS["contrastive"]().measure(
+        METHODS["pcevolve"]
+        .make_selector()
+        .measure(
             data, world.scene("replace-one", iteration=t), (Event("exponential", "1", 4),), SeededNoise(1)
         )["chosen"]
         for t in (1, 2)

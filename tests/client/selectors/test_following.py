@@ -14,36 +14,29 @@ from hypothesis import strategies as st
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import Encoder
 from pcevolve.evolution import Pool
-from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.choosing import Chooser, choice
 from pcevolve.selectors.following import is_surrounded
 from pcevolve.selectors.means import best, is_spread
+from support.contract import CONTRACTED, event_of
 from support.examples import examples
 
 OTHER_MACHINE = 1e-6
 """Relative error of an embedding on another processor."""
 CLEAR = 2e-3
 """Relative difference of distances that no rounding explains."""
-BY_DISTANCE = ("contrastive", "joint")
-DRAWN = ("contrastive", "votes-em", "joint")
+BY_DISTANCE = ("pcevolve", "jvem", "toy")
+DRAWN = ("pcevolve", "pe-em", "jvem", "toy")
 QUICK = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.filter_too_much])
-
-
-def event_of(name: str, classes: int) -> Event:
-    """What pays for one round of a selector."""
-    mechanism = "gaussian" if name in ("votes", "votes-rank", "cells", "means") else "exponential"
-    counts = {"votes": 1, "votes-rank": 1, "cells": 1, "means": 1, "joint": 1, "votes-em": 3}
-    return Event(mechanism, "1/2", counts.get(name, classes))
 
 
 class Case:
     """A question about random candidates, with what was measured and picked."""
 
     def __init__(self, name: str, seed: int, unusable: float = 0.1) -> None:
-        self.name, self.selector, self.unusable = name, SELECTORS[name](), unusable
+        self.name, self.selector, self.unusable = name, CONTRACTED[name].make_selector(), unusable
         self.random = np.random.default_rng(seed)
         classes, width = int(self.random.integers(1, 4)), int(self.random.integers(2, 40))
         pools = [self._pool(target, width) for target in range(classes)]
@@ -96,7 +89,7 @@ class Case:
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", CONTRACTED)
 @given(seed=SEEDS)
 @QUICK
 def test_whatever_was_measured_and_picked_follows(name: str, seed: int):
@@ -104,7 +97,7 @@ def test_whatever_was_measured_and_picked_follows(name: str, seed: int):
     assert case.accepts(case.scene)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", CONTRACTED)
 @given(seed=SEEDS)
 @QUICK
 def test_it_follows_on_another_machine_too(name: str, seed: int):
@@ -112,7 +105,7 @@ def test_it_follows_on_another_machine_too(name: str, seed: int):
     assert case.accepts(case.elsewhere())
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", CONTRACTED)
 @given(seed=SEEDS)
 @QUICK
 def test_it_follows_where_hardly_a_candidate_can_be_used(name: str, seed: int):
@@ -161,7 +154,7 @@ def test_neighbours_in_another_order_do_not_follow(name: str, seed: int):
 @given(seed=SEEDS)
 @QUICK
 def test_a_candidate_that_is_clearly_less_like_its_class_does_not_follow(seed: int):
-    case = Case("means", seed)
+    case = Case("dp-means", seed)
     entrants = case.scene.entrants(0)
     scored = _scores(case)
     taken = case.picked[0]
@@ -191,7 +184,7 @@ def _strays(case: Case) -> np.ndarray:
     return squared[:, 0] > squared.min(axis=1)
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", CONTRACTED)
 @given(seed=SEEDS)
 @QUICK
 def test_a_candidate_that_cannot_be_used_is_never_followed(name: str, seed: int):
@@ -202,7 +195,7 @@ def test_a_candidate_that_cannot_be_used_is_never_followed(name: str, seed: int)
     assert not case.follows(case.with_pick(0, int(broken[0])))
 
 
-@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("name", CONTRACTED)
 @given(seed=SEEDS)
 @QUICK
 def test_an_array_more_or_of_another_type_is_no_measurement(name: str, seed: int):

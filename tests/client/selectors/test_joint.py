@@ -7,7 +7,7 @@ import pytest
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS
+from pcevolve.selectors import METHODS
 from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, ballots, total_votes, votes
 from support.neighbours import Observer, World, records_of
 
@@ -85,7 +85,7 @@ def test_tuples_do_not_depend_on_the_private_data():
 def test_with_hardly_any_noise_the_elected_tuple_is_chosen_and_then_what_is_like_it():
     scene = world((5.0, 0.0, 1.0), (1.0, 9.0), (30.0, 20.0, 29.0)).scene("replace-one", wanted=2)
     data = records_of((((0.0, 0),), ((8.0, 1),), ((31.0, 2),)))
-    selector = SELECTORS["joint"]()
+    selector = METHODS["jvem"].make_selector()
     measured = selector.measure(data, scene, (Event("exponential", "1000"),), SeededNoise(1))
     assert measured["chosen"].tolist() == [1, 1, 0]
     assert [each.tolist() for each in selector.pick(measured, scene)] == [[1, 2], [1, 0], [0, 2]]
@@ -96,6 +96,6 @@ def test_a_draw_has_twice_the_odds_per_vote_under_add_remove():
     for relation in ("add-remove", "replace-one"):
         noise = Observer()
         data, scene = records_of((((0.0, 0),),)), world((0.0,), (1.0,)).scene(relation)
-        SELECTORS["joint"]().measure(data, scene, (Event("exponential", "3/4"),), noise)
+        METHODS["jvem"].make_selector().measure(data, scene, (Event("exponential", "3/4"),), noise)
         rates += [rate for _, _, rate in noise.asked]
     assert rates == [0.75, 0.375]

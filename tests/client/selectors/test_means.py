@@ -10,9 +10,9 @@ from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.frames import PublicFrame
+from pcevolve.geometry.frame import MOST_AXES, Frame
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import MOST_AXES, Frame
+from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means, aims_of, means_of, misfit, ranked, spread
 from pcevolve.selectors.scene import joined_scenes
 from pcevolve.selectors.sums import clipped, typical
@@ -230,7 +230,7 @@ def test_different_candidates_of_the_own_class_are_chosen_and_of_several_kinds()
     second = kinds[2] + random.normal(size=(36, 32)) * 0.3
     pools = [np.concatenate([first, second]), np.concatenate([second, first])]
     data = records_in([first, second])
-    selector = SELECTORS["means"]()
+    selector = METHODS["dp-means"].make_selector()
     for wanted in (4, 36):
         scene = scene_of(pools, shots=36, wanted=wanted)
         picked = selector.pick(selector.measure(data, scene, NOISELESS, SeededNoise(1)), scene)
@@ -252,7 +252,7 @@ def test_parents_are_varied_and_the_dataset_is_what_ranks_best():
 
 def test_later_rounds_choose_from_new_candidates_by_the_same_means():
     pools, later = clouds(9), clouds(10)
-    selector = SELECTORS["means"]()
+    selector = METHODS["dp-means"].make_selector()
     measured = selector.measure(records_in(pools), scene_of(pools, shots=40), NOISELESS, SeededNoise(1))
     mixed = [np.concatenate([later[(place + 1) % 3], later[place]]) for place in range(3)]
     for picked in selector.pick(measured, scene_of(mixed, iteration=2)):

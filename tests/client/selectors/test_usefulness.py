@@ -9,10 +9,10 @@ import pytest
 from pydantic import ValidationError
 
 from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event
 from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.means import Means, aims_of
 from pcevolve.selectors.usefulness import agreement, classes_apart, distance, room
 

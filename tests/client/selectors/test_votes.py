@@ -12,11 +12,10 @@ from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.errors import UsageError
-from pcevolve.methods import METHODS
+from pcevolve.geometry.distances import FEW_PRODUCTS, distances, nearest_candidates
+from pcevolve.geometry.nearest import nearest
 from pcevolve.privacy import Event
-from pcevolve.selectors import SELECTORS, PrivateEmbeddings
-from pcevolve.selectors.distances import FEW_PRODUCTS, distances, nearest_candidates
-from pcevolve.selectors.nearest import nearest
+from pcevolve.selectors import METHODS, PrivateEmbeddings
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, class_counts
 from support.examples import examples
 from support.neighbours import World, records_of
@@ -164,7 +163,7 @@ def test_noise_is_added_to_every_place_of_the_histogram_with_the_multipliers_dev
 
 
 def test_there_are_as_many_draws_as_the_event_counts_and_they_are_reused_if_more_are_wanted():
-    scene, selector = WORLD.scene("add-remove", wanted=7), SELECTORS["votes-em"]()
+    scene, selector = WORLD.scene("add-remove", wanted=7), METHODS["pe-em"].make_selector()
     data = records_of((((1.9, 0),),) * 3 + (((8.0, 1),),) * 3)
     measured = selector.measure(data, scene, (Event("exponential", "100", 5),), SeededNoise(1))
     assert measured["chosen"].tolist() == [[1] * 5, [0] * 5]
@@ -174,8 +173,10 @@ def test_there_are_as_many_draws_as_the_event_counts_and_they_are_reused_if_more
 def test_draws_of_one_round_differ_from_each_other():
     world = World(pools=((0.0, *[50.0] * 99),) * 2, places=())
     data = records_of((((0.0, 0),), ((0.0, 1),)))
-    measured = SELECTORS["votes-em"]().measure(
-        data, world.scene("add-remove"), (Event("exponential", "1/100", 5),), SeededNoise(1)
+    measured = (
+        METHODS["pe-em"]
+        .make_selector()
+        .measure(data, world.scene("add-remove"), (Event("exponential", "1/100", 5),), SeededNoise(1))
     )
     assert len(set(measured["chosen"].ravel().tolist())) > 5
 

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.methods import method
-from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget
-from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, Scene, method
+from pcevolve.selectors.rounds import Scope
 
 CLASSES, CANDIDATES, WIDTH, SEEDS = 2, 100, 32, 40
 
@@ -34,7 +33,7 @@ def share_of_the_best_tenth(name: str, shots: int, seed: int) -> float:
         for centre in truth
     ]
     scene, events = first_round(name, shots, pools, seed)
-    selector = SELECTORS[str(method(name).selector)]()
+    selector = method(name).make_selector()
     picked = selector.pick(selector.measure(records, scene, events, SeededNoise(seed)), scene)
     best = [
         np.argsort(np.linalg.norm(pool - centre, axis=1))[: CANDIDATES // 10]

@@ -19,8 +19,8 @@ from pcevolve.encoders import frame_digest
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
 from pcevolve.evaluation.labelled import Labelled
-from pcevolve.methods import method
 from pcevolve.private.dataset import load_folder
+from pcevolve.selectors import method
 from pcevolve.session import images
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.comparison import compared

@@ -17,9 +17,9 @@ from pcevolve.dp.mechanisms import clamped
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.evolution import Population
-from pcevolve.methods import Scope
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.release import Choice, Chosen
+from pcevolve.selectors import Scope
 from pcevolve.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.places import drawn_places, one_round, place_id
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Round, Session

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
 from pcevolve.errors import DataError, UsageError
-from pcevolve.methods import METHODS, Scope
+from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
-from pcevolve.selectors.distances import distances
-from pcevolve.selectors.drawn import Drawn
-from pcevolve.selectors.scene import IntArray, deviation
+from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors.following import Drawn
+from pcevolve.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, of_events
 
 Utility = Callable[[FloatArray, int, float], FloatArray]

@@ -6,7 +6,7 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.errors import UsageError
-from pcevolve.selectors.scene import IntArray
+from pcevolve.geometry.distances import IntArray
 from pcevolve_benchmarks.baselines.session import Options
 
 

@@ -13,9 +13,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
+from pcevolve.geometry.distances import IntArray, squared_distances
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
-from pcevolve.selectors.distances import squared_distances
-from pcevolve.selectors.scene import IntArray
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Options
 
 POOL = 3

@@ -17,15 +17,14 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.errors import DataError
-from pcevolve.methods import METHODS, Scope
+from pcevolve.geometry.coarse import without_idle_digits
+from pcevolve.geometry.distances import IntArray, nearest_of_some
+from pcevolve.geometry.grouping import centres
 from pcevolve.privacy import Budget
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.settings import MOST_CELLS
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
-from pcevolve.selectors.coarse import without_idle_digits
-from pcevolve.selectors.distances import nearest_of_some
-from pcevolve.selectors.grouping import centres
-from pcevolve.selectors.scene import GRID, IntArray
+from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors.scene import GRID
 from pcevolve.selectors.votes import cast_votes
 from pcevolve.session.secrecy import declared
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, fair_weights, rates, smallest_sigma

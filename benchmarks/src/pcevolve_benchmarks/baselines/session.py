@@ -12,14 +12,14 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.evolution import Ask, Evolved, Pool, Population, evolve
-from pcevolve.methods import Scope
+from pcevolve.geometry.distances import IntArray
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Query, Receipt
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Scope, Selector
 from pcevolve.selectors.choosing import Chooser, choice
-from pcevolve.selectors.scene import IntArray, joined_scenes
+from pcevolve.selectors.scene import joined_scenes
 from pcevolve.session.components import Components
 
 Options: TypeAlias = Mapping[str, Any]

@@ -1,7 +1,7 @@
 """How likely a selection takes a candidate of the best tenth, and what that adds up to. Public numbers only.
 
-Luck is one tenth. Prices and ideal cases are the methods' own (``methods.lift`` says what each supposes); here is what
-the PCEvolve paper's page needs beside them: the published calibrator, a whole run, and budgets turned round.
+Luck is one tenth. Prices and ideal cases are the methods' own (each family of ``selectors`` says what it supposes);
+here is what the paper's page needs beside them: the published calibrator, a whole run, and budgets turned round.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pcevolve.dp.calibration import classical_deviation, largest_bounded_range
-from pcevolve.methods import METHODS, Scope
-from pcevolve.methods.lift import best_tenth, exponential_lift
 from pcevolve.privacy import Budget, Event
-from pcevolve.selectors.contrastive import similarity
+from pcevolve.selectors import METHODS, Scope
+from pcevolve.selectors.contrastive import exponential_lift, similarity
+from pcevolve.selectors.control import best_tenth
 
 DELTA = 1e-5
 PAPER = Scope("replace-one", iterations=20, classes=2, shots=10, candidates=100)

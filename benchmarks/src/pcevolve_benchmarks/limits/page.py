@@ -9,9 +9,10 @@ from statistics import fmean
 from typing import Any
 
 from pcevolve.evaluation.intervals import Value
-from pcevolve.methods.lift import best_tenth, kept_votes
 from pcevolve.pages.drawing import svg
 from pcevolve.pages.report.charts import Chart, Series
+from pcevolve.selectors.control import best_tenth
+from pcevolve.selectors.votes import kept_votes
 from pcevolve_benchmarks.limits import chances, measured
 from pcevolve_benchmarks.limits.chances import PAPER
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import AUTO_DELTA, Scope
 from pcevolve.privacy import Budget
 from pcevolve.public.figures import parse_epsilon
+from pcevolve.selectors import AUTO_DELTA, Scope
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import columns_of, places
 from pcevolve_benchmarks.tables.data import (

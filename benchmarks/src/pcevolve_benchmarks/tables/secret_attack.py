@@ -18,10 +18,9 @@ from scipy.stats import binomtest
 from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.dp.secrecy import most_success, secret_budget, secret_share
 from pcevolve.dp.sensitivity import histogram_sensitivity
-from pcevolve.methods import method
-from pcevolve.methods.method import first_selection
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import SELECTORS, PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, Scene, method
+from pcevolve.selectors.method import first_selection
 
 PRIOR: Final = 1e-2
 """Of the attacker's guess: at a smaller one some thousand releases would show nothing."""
@@ -72,7 +71,7 @@ def attacked(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) ->
         np.zeros((most, 1)), np.zeros(most, dtype=np.int64), np.arange(most), caps=np.full(most, share)
     )
     scene = Scene(("a",), (np.array([[0.0], [1.0]]),), 1, plan.shots, 1, 1, 0, plan.relation)
-    selector = SELECTORS[str(method(plan.method).selector)]()
+    selector = method(plan.method).make_selector()
     moved = float(most * holders.capped[0])
     sigma = float(event.value) * histogram_sensitivity(plan.relation) * weaker
     threshold = -moved - math.sqrt(2) * sigma * float(ndtri(PRIOR))

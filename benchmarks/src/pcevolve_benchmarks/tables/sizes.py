@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.methods import METHODS, Scope
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.options import Panel, Setting
+from pcevolve.selectors import METHODS, Scope
 from pcevolve.session.settings import Epsilon, MaxCost, Price
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.tables.table import Original
@@ -58,7 +58,7 @@ class Facts:
             return cls(method.name, foreign, baseline.looks, baseline.paid, baseline.evolves, rounds=rounds)
         looks = method.selector is not None
         ends = method.varies and method.keep == "last"
-        return cls(name, foreign, looks, looks, ends, method.selector == "votes")
+        return cls(name, foreign, looks, looks, ends, "class_counts" in method.own)
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
         """T: what is wanted, or the method's own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pcevolve import methods
+from pcevolve import selectors
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
@@ -15,7 +15,7 @@ def receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
     """What is wrong with a receipt by itself: that it pays for what is planned, and says no more than a receipt may."""
     if (receipt.run_id, receipt.relation) != (plan.run_id, plan.relation):
         yield "for another run or relation"
-    if receipt.events != methods.method(plan.method).planned(plan).get(receipt.iteration):
+    if receipt.events != selectors.method(plan.method).planned(plan).get(receipt.iteration):
         yield "not the planned price or mechanism"
     if not names_as_planned(receipt, plan):
         yield "names other classes or numbers of prototypes than the plan"

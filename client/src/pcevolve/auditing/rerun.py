@@ -20,8 +20,8 @@ from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors.usability import Usability
 from pcevolve.transcript import RunReader
+from pcevolve.usability import Usability
 
 
 @dataclass

@@ -14,14 +14,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parsed
 from safetensors.numpy import save
 
-from pcevolve import methods
+from pcevolve import selectors
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.encoders import Encoder, load_encoder, shipped_digest, weights_digest
 from pcevolve.errors import ClientError, ModelError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
-from pcevolve.selectors import SELECTORS, Measurement
+from pcevolve.selectors import Measurement
 from pcevolve.selectors.choosing import Chooser, frame_of, renditions_of
 from pcevolve.selectors.scene import joined_scenes
 from pcevolve.selectors.usefulness import assessment, room
@@ -111,9 +111,9 @@ class Selections:
     def _chooser(self) -> Chooser | None:
         """Chooses as a finished run did, with its encoder; None where no selector looked at embeddings."""
         plan = self.run.plan
-        if plan is None or not methods.method(plan.method).compares or not self.run.finished:
+        if plan is None or not selectors.method(plan.method).compares or not self.run.finished:
             return None
-        selector = SELECTORS[str(methods.method(plan.method).selector)]()
+        selector = selectors.method(plan.method).make_selector()
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
 
     def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:

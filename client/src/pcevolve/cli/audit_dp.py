@@ -56,7 +56,7 @@ class AuditedClaim(BaseModel):
         Raises:
             UsageError: There is no such method, or the claim cannot be tested.
         """
-        from pcevolve.methods import default_delta
+        from pcevolve.selectors import default_delta
 
         delta = default_delta(method) if self.delta is None else self.delta
         budget = Budget(parse_epsilon(self.epsilon), delta)

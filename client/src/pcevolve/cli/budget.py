@@ -26,7 +26,7 @@ from pcevolve.session.settings import default_ledger
 
 if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
-    from pcevolve.methods.planner import BudgetPlan, SecretPlan
+    from pcevolve.selectors.planner import BudgetPlan, SecretPlan
 
 budget = typer.Typer(
     cls=GroupWithPanels,

@@ -6,6 +6,6 @@ of single mechanisms, and ``tradeoff`` how often an attacker can be right; ``cal
 files.
 
 Imports ``privacy`` alone of ours (and may import ``errors``). Imported by ``audit``, ``dp_audit``, ``ledger``,
-``methods``, ``pages``, ``private``, ``publish``, ``run`` and ``selectors``, from its modules: NumPy, SciPy and OpenDP
-take a while to load, and who needs one of them need not wait for all.
+``pages``, ``private``, ``publish``, ``selectors`` and ``session``, from its modules: NumPy, SciPy and OpenDP take a
+while to load, and who needs one of them need not wait for all.
 """

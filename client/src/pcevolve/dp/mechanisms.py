@@ -16,16 +16,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_gaussian, make_noisy_max
-from opendp.measures import max_divergence, zero_concentrated_divergence
-from opendp.metrics import l2_distance, linf_distance
-from opendp.mod import enable_features
 
 FloatArray = NDArray[np.float64]
 Source = Literal["os-csprng", "INSECURE-seeded"]
-
-enable_features("contrib")  # noisy max is one of OpenDP's contributed, proof-carrying mechanisms
 
 
 class Noise(Protocol):
@@ -99,6 +92,9 @@ class SecureNoise:
 
     source: Literal["os-csprng"] = "os-csprng"
 
+    def __init__(self) -> None:
+        _vectors()  # a machine that cannot load OpenDP finds out before anything is paid for
+
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
         """Draw an index by the exponential mechanism, with OpenDP's exact Gumbel noise; arguments as in ``Noise``."""
         return int(exponential_measurement(rate)(_finite_scores(scores).tolist()))
@@ -170,12 +166,16 @@ def noise_scale(rate: Fraction) -> float:
 @lru_cache(maxsize=32)  # a measurement has no state
 def exponential_measurement(rate: Fraction) -> Any:  # noqa: ANN401 - OpenDP ships no types
     """OpenDP's exponential mechanism; its privacy map says η²/8 zCDP, the mark of a bounded range η."""
+    from opendp.measures import zero_concentrated_divergence
+
     return _noisy_max(zero_concentrated_divergence(), rate)
 
 
 @lru_cache(maxsize=32)
 def permute_and_flip_measurement(rate: Fraction) -> Any:  # noqa: ANN401
     """OpenDP's permute-and-flip; its privacy map says ε."""
+    from opendp.measures import max_divergence
+
     return _noisy_max(max_divergence(), rate)
 
 
@@ -187,10 +187,16 @@ def gaussian_measurement(sigma: float) -> Any:  # noqa: ANN401
     inputs are not rounded before the noise, and the result is rounded only after it, which is post-processing. A
     coarser grid is four times as fast but adds to the sensitivity.
     """
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+
     return make_gaussian(_vectors(), l2_distance(T=float), scale=_positive(sigma))
 
 
 def _noisy_max(divergence: Any, rate: Fraction) -> Any:  # noqa: ANN401
+    from opendp.measurements import make_noisy_max
+    from opendp.metrics import linf_distance
+
     # Not monotonic: that only makes OpenDP's map the dearer of the two; the draw itself is the same.
     return make_noisy_max(
         _vectors(), linf_distance(T=float, monotonic=False), divergence, scale=noise_scale(rate)
@@ -198,6 +204,11 @@ def _noisy_max(divergence: Any, rate: Fraction) -> Any:  # noqa: ANN401
 
 
 def _vectors() -> Any:  # noqa: ANN401
+    # loaded with the first noise: who asks what a method costs need not wait for it
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features
+
+    enable_features("contrib")  # noisy max is one of OpenDP's contributed, proof-carrying mechanisms
     return vector_domain(atom_domain(T=float, nan=False))
 
 

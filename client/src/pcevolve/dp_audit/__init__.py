@@ -3,5 +3,5 @@
 It simulates a method's real selector on points in a plane: no private data, no images, no sockets. It can refute a
 claim of (ε, δ)-DP, and never prove one.
 
-May import ``dp``, ``methods``, ``modality`` and ``selectors``. Imported by ``cli`` alone.
+May import ``dp``, ``modality`` and ``selectors``. Imported by ``cli`` alone.
 """

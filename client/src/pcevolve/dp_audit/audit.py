@@ -13,15 +13,13 @@ from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.dp_audit.bound import AnyMechanism, GaussianMechanism, Inference
 from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.dp_audit.event import Outcomes, most_telling
-from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours, worst_case
-from pcevolve.errors import UsageError
-from pcevolve.methods import Method
-from pcevolve.methods import method as method_named
+from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours
 from pcevolve.modality.images.appearance import common_appearance
 from pcevolve.privacy import Event, Events
-from pcevolve.selectors import SELECTORS, Measurement, PrivateEmbeddings, Selector
-from pcevolve.selectors.appearance import released_appearance
+from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Selector
+from pcevolve.selectors import method as method_named
 from pcevolve.selectors.scene import only
+from pcevolve.selectors.sums import released_appearance
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]
@@ -85,31 +83,33 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
         tick: Called after each of the ``2 * claim.runs`` simulated runs.
 
     Raises:
-        UsageError: No such method, one that never looks at private data, or one that needs a δ.
+        UsageError: No such method, or as ``audit_selector``.
     """
     method = method_named(claim.method)
-    if method.selector is None:
-        raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
-    return audit_selector(claim, method, SELECTORS[method.selector](), noises(seed), tick)
+    return audit_selector(claim, method, None, noises(seed), tick)
 
 
 def audit_selector(
-    claim: Claim, method: Method, selector: Selector, noise_of: NoiseOf, tick: Tick
+    claim: Claim, method: Method, selector: Selector | None, noise_of: NoiseOf, tick: Tick
 ) -> Verdict:
-    """Audit any selector, also a broken one, against the claim of a method that looks at private data.
+    """Audit a method's own selector, or any, also a broken one, against the claim of the method.
 
     Args:
         claim: What is put to the test.
         method: Makes the claim, and says which events a run pays for.
-        selector: Audited in place of the method's own.
+        selector: Audited in place of the method's own, if any.
         noise_of: Noise of each simulated run.
         tick: Called after each of them.
+
+    Raises:
+        UsageError: The method never looks at private data, names no worst case, or needs a δ.
     """
-    assert method.selector is not None
-    pair = worst_case(method.selector, claim.relation, claim.images)
+    pair = Neighbours.worst_for(method, claim.relation, claim.images)
     scope = pair.scope(claim.rounds)
     accesses = method.accesses(claim.budget, scope, appearance=method.appearance)
-    simulation = Simulation(selector, pair, accesses, method.prototypes or scope.candidates, noise_of)
+    simulation = Simulation(
+        selector or method.make_selector(), pair, accesses, method.prototypes or scope.candidates, noise_of
+    )
     numbers = range(claim.runs), range(claim.runs, 2 * claim.runs)
     first, second = (
         simulation.outcomes(private, appearances, each, tick)

@@ -1,8 +1,4 @@
-"""Neighbouring datasets in the plane that are as far apart as the sensitivity analyses allow.
-
-Candidates sit at an eastern and a western point. What is released about the first dataset speaks for the east, what
-is released about its neighbour for the west, and nothing that a single privacy unit could do would turn it further.
-"""
+"""The neighbouring datasets that a method names as its worst case, as embeddings in the plane and as appearances."""
 
 from __future__ import annotations
 
@@ -10,23 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pcevolve.methods import Scope
-from pcevolve.methods.method import SelectorName
+from pcevolve.errors import UsageError
 from pcevolve.modality.images.appearance import MIDDLE, NUMBERS, FloatArray
 from pcevolve.privacy import Relation
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import Method, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors.scene import Point
 
-Point = tuple[float, float]
 Unit = tuple[int, Point, int]
 """A privacy unit: the class and point of its images, and how many it has."""
 
 LABELS = ("first", "second")
 SHOTS = 2
-
-EAST, WEST, BETWEEN = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.0)
-BEYOND_EAST = (0.3, 0.0)  # the mean of it and WEST is EAST
-BESIDE = (0.3, 0.001)  # as good, and another place, so that a leak of bare embeddings shows
-FAR_EAST, FAR_WEST, NORTH = (30.0, 0.0), (-30.0, 0.0), (0.0, 0.1)
 
 
 @dataclass(frozen=True)
@@ -46,6 +36,34 @@ class Neighbours:
     first: Unit
     second: Unit | None
     relation: Relation
+
+    @classmethod
+    def worst_for(cls, method: Method, relation: Relation, images: int) -> Neighbours:
+        """The pair that a method names.
+
+        Args:
+            method: Whose selector will be tried.
+            relation: Neighbour relation.
+            images: Images in the privacy unit that changes; all of them are alike.
+
+        Raises:
+            UsageError: The method never looks at private data, or names no worst case.
+        """
+        if method.selector is None:
+            raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
+        if method.worst_case is None:
+            raise UsageError(
+                f"method '{method.name}' names no neighbouring datasets that are worst for it, so an audit would show "
+                "nothing: give it a worst_case"
+            )
+        worst = method.worst_case(relation)
+        return cls(
+            pools=worst.pools,
+            common=tuple((*unit, 1) for unit in worst.common),
+            first=(*worst.first, images),
+            second=(*worst.second, images) if worst.second else None,
+            relation=relation,
+        )
 
     @property
     def datasets(self) -> tuple[PrivateEmbeddings, PrivateEmbeddings]:
@@ -82,49 +100,6 @@ class Neighbours:
             seed=0,
             relation=self.relation,
         )
-
-
-def worst_case(selector: SelectorName, relation: Relation, images: int) -> Neighbours:
-    """A pair that a selector of this kind can hardly treat more differently.
-
-    Args:
-        selector: Kind of selector.
-        relation: Neighbour relation.
-        images: Images in the privacy unit that changes; all of them are alike.
-    """
-    if selector in ("votes", "votes-em", "joint", "means"):
-        return _moving_votes(relation, images)
-    return _moving_centres(relation, images)
-
-
-def _moving_votes(relation: Relation, images: int) -> Neighbours:
-    """A unit of the first class leaves one candidate for the other, and one end of the clipping ball for the other.
-
-    The second class stays between both, so that its candidates win where those of the first class lose.
-    """
-    return Neighbours(
-        pools=((EAST, WEST), (NORTH, NORTH)),
-        common=((0, WEST, 1), (1, NORTH, 1)),
-        first=(0, FAR_EAST, images),
-        second=(0, FAR_WEST, images) if relation == "replace-one" else None,
-        relation=relation,
-    )
-
-
-def _moving_centres(relation: Relation, images: int) -> Neighbours:
-    """A class's centre moves from east to west, and the other's the other way if the unit changes its class.
-
-    One candidate in four loses by that and three win, so both the score and the normalisation of a draw turn
-    against the one.
-    """
-    changes_class = relation == "replace-one"
-    return Neighbours(
-        pools=((EAST, WEST, WEST, WEST), (WEST, EAST, EAST, EAST)),
-        common=((0, WEST, 1), (1, WEST if changes_class else BETWEEN, 1)),
-        first=(0, BEYOND_EAST, images),
-        second=(1, BESIDE, images) if changes_class else None,
-        relation=relation,
-    )
 
 
 def _embeddings_of(units: tuple[Unit, ...]) -> PrivateEmbeddings:

@@ -7,7 +7,7 @@ folder, so that a run made here and one made there differ in nothing: gate, ledg
 - ``result``: ``Result``, ``DatasetImage``, ``load``.
 - ``questions``: ``plan`` and ``audit``, which spend nothing.
 
-May import ``run``, ``audit``, ``methods``, ``pages``, ``publish``, ``transcript``, ``modality`` and what is public.
+May import ``run``, ``audit``, ``selectors``, ``pages``, ``publish``, ``transcript``, ``modality`` and what is public.
 Nobody imports it but ``pcevolve`` itself, by name, when it is asked.
 """
 
@@ -18,7 +18,7 @@ from pcevolve.interface.extending import extend
 from pcevolve.interface.provider import Provider
 from pcevolve.interface.questions import AuditResult, audit, plan
 from pcevolve.interface.result import DatasetImage, Result, load
-from pcevolve.methods.planner import BudgetPlan
+from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.components import Generator
 from pcevolve.session.progress import Progress
 

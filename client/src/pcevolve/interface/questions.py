@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.auditing import Audit, encoder_of
-from pcevolve.methods.planner import BudgetPlan
 from pcevolve.public.finding import Finding
 from pcevolve.public.options import checked, typed_as
+from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.first.pricing import PlannedRun, priced
 
 

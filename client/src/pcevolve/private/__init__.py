@@ -6,6 +6,6 @@ carries a statistic of the data; errors name only the owner's own files. What it
 ``subsample`` draws some, ``dataset`` reads them, ``units`` groups them; ``engine`` says where they are worked on, in
 this process or on Ray (``cluster``); ``inspection`` looks at a folder without a run.
 
-May import ``dp``, ``encoders``, ``evolve``, ``ledger``, ``modality``, ``public`` and ``selectors``. Imported by
-``benchmarks``, ``evaluation`` and ``run`` alone.
+May import ``dp``, ``encoders``, ``evolve``, ``geometry``, ``ledger``, ``modality``, ``public`` and ``selectors``.
+Imported by ``benchmarks``, ``evaluation`` and ``session`` alone.
 """

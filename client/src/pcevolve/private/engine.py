@@ -15,10 +15,10 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
+from pcevolve.geometry.distances import Embeddings, IntArray, are_single, nearest_of_some
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.telling import BATCH_IMAGES, Told
 from pcevolve.selectors.choosing import Rendition
-from pcevolve.selectors.distances import Embeddings, IntArray, are_single, nearest_of_some
 
 
 class Engine(Protocol):
@@ -50,7 +50,7 @@ class Engine(Protocol):
     def nearest(
         self, points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1
     ) -> IntArray:
-        """The nearest candidates of some private images; see ``selectors.distances.nearest_of_some``."""
+        """The nearest candidates of some private images; see ``geometry.distances.nearest_of_some``."""
         ...
 
 

@@ -18,6 +18,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError
 from pcevolve.evolution import Pool, Population
+from pcevolve.geometry.distances import Embeddings
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.modality.images.appearance import appearances
 from pcevolve.privacy import Event, Events
@@ -27,10 +28,9 @@ from pcevolve.private.telling import Told, nobody
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
-from pcevolve.selectors.appearance import released_appearance
 from pcevolve.selectors.choosing import Chooser, Rendition, choice, renditions_of
-from pcevolve.selectors.distances import Embeddings
 from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.sums import released_appearance
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,7 +1,7 @@
 """What a run hands out: the release folder with manifest and card, and the summary; all of it follows from the record.
 
-May import what is public, ``transcript``, ``modality`` for pixels, and ``methods`` and ``dp`` for what is promised. May
-be imported by ``audit``, ``pages`` and ``run``.
+May import what is public, ``transcript``, ``modality`` for pixels, and ``selectors`` and ``dp`` for what is
+promised. May be imported by ``auditing``, ``pages`` and ``session``.
 """
 
 from __future__ import annotations

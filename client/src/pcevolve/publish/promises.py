@@ -8,7 +8,6 @@ from math import isfinite
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.sensitivity import DRAWN_UNITS
 from pcevolve.ledger.units import SINGLE
-from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.privacy import Event
 from pcevolve.public.fields import Extension
@@ -17,6 +16,7 @@ from pcevolve.public.library import Library, LicenceFile
 from pcevolve.public.modality import spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.selectors.method import Method
 from pcevolve.transcript.manifest import Guarantee
 
 _MOST_NAMED = 3  # licences in one sentence

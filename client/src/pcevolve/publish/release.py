@@ -15,14 +15,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from pcevolve.errors import TranscriptError
-from pcevolve.methods import method
-from pcevolve.methods.method import Method
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import guarantee, how_made, marks
+from pcevolve.selectors import method
+from pcevolve.selectors.method import Method
 from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 from pcevolve.transcript.reader import RunReader
 

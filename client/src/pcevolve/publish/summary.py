@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from pcevolve.durable import write_durably
-from pcevolve.methods import method
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import guarantee, marks
+from pcevolve.selectors import method
 from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.traffic import Counts
 

@@ -3,24 +3,29 @@
 The anchors of cells are public: the first candidates, or the centres of groups of them. A record counts for the cell of
 its nearest anchor of its class: less where it holds secrets, and never with more than a unit's whole vote. Later
 candidates fall into cells too, by their own nearest anchor, so no later round looks at private data.
+
+Where the published mechanism (arXiv 2510.10990) draws records anew in each round, this one counts all of them once:
+the centres of cells do not depend on what is released, so nothing is gained by asking again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import histogram_sensitivity
-from pcevolve.privacy import Events
-from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
-from pcevolve.selectors.distances import are_single, nearest_of_some
+from pcevolve.geometry.coarse import idle_step, is_coarse, without_idle_digits
+from pcevolve.geometry.distances import IntArray, are_single, nearest_of_some
+from pcevolve.geometry.grouping import centres
+from pcevolve.privacy import Event, Events
 from pcevolve.selectors.following import has_form
-from pcevolve.selectors.grouping import centres
+from pcevolve.selectors.method import Method, Schedule, always
+from pcevolve.selectors.rounds import Scope, gaussian_once
 from pcevolve.selectors.scene import (
-    IntArray,
     Measurement,
     PrivateEmbeddings,
     Scene,
@@ -28,10 +33,14 @@ from pcevolve.selectors.scene import (
     expect,
     only,
 )
-from pcevolve.selectors.votes import cast_votes, counted
+from pcevolve.selectors.votes import HISTOGRAM, cast_votes, counted, histogram_lift, moving_vote
 
 LEAST = 1e-9
 """What a cell counts that noise left nothing of: its candidates come last."""
+CLEAR: Final = 2.0
+"""Standard deviations of noise that the average cell counts."""
+FEWEST: Final = 12
+"""Cells, of fewer of which a selection hardly differs from luck (docs/results/cells.md), however clearly they count."""
 
 
 @dataclass(frozen=True)
@@ -140,3 +149,52 @@ def _grouped(first: FloatArray, count: int) -> FloatArray:
 
 def _sizes(scene: Scene) -> IntArray:
     return np.array([len(pool) for pool in scene.pools], dtype=np.int64)
+
+
+def usual_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
+    """Default cells of each class: the most of which the average one outcounts noise, were a secret in every text.
+
+    Args:
+        event: What pays for the release.
+        scope: Public sizes.
+        share: What is left of the vote of a text with a secret, in [0, 1]; see ``dp.secrecy.secret_share``.
+        initial: First candidates of each class, which are the most cells that there can be.
+    """
+    sigma = float(event.value) * histogram_sensitivity(scope.relation)
+    return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))
+
+
+METHOD = Method(
+    name="secpe",
+    summary="SecPE: private records are counted once around groups of the first candidates, those with secrets less, "
+    "with Gaussian noise; all selections follow for free",
+    guarantee=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of counts of all classes together, to which "
+        "a privacy unit adds a vector of L2 norm at most 1, of L2 sensitivity 1 under add-remove and the square root "
+        "of 2 under replace-one; every selection is post-processing of it"
+    ),
+    selector=Cells,
+    tight=gaussian_once,
+    lift=histogram_lift,
+    sensitivity=HISTOGRAM,
+    worst_case=moving_vote,
+    rounds=always(4),
+    delta=1e-5,
+    prototypes=None,
+    schedule=Schedule(0.98, 0.6),
+    initial=4,
+    pool="all",
+    keep="selected",
+    own=frozenset(
+        {
+            "secrets",
+            "secret_columns",
+            "detect_secrets",
+            "secret_prior",
+            "secret_bound",
+            "secret_size",
+            "cells",
+            "variations",
+        }
+    ),
+)

@@ -18,15 +18,15 @@ from pcevolve.encoders import Encoder
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
 from pcevolve.evolution import Pool, Population
+from pcevolve.geometry.distances import IntArray
+from pcevolve.geometry.frame import projected
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance
 from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
 from pcevolve.selectors.following import MACHINE_SHARE
-from pcevolve.selectors.frame import projected
 from pcevolve.selectors.means import misfit
-from pcevolve.selectors.scene import IntArray
 
 Rendition: TypeAlias = Appearance | None
 """The appearance that images are given before they are embedded; None: they are taken as they are."""

@@ -1,4 +1,4 @@
-"""PCEvolve: class centres, contrastive filter, similarity calibrator (section 4.1).
+"""PCEvolve (Zhang et al., ICML 2025, Algorithm 1): class centres, contrastive filter, similarity calibrator.
 
 Every utility lies in [0, 1] whatever the private data are, so its sensitivity is 1 under both neighbour relations and
 for units of any number of images. It is not monotone: one image moves a class's centre, and with it all candidates.
@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
 from pcevolve.errors import DataError
-from pcevolve.privacy import Events
-from pcevolve.selectors.distances import distances
-from pcevolve.selectors.drawn import Drawn
+from pcevolve.geometry.distances import IntArray, distances
+from pcevolve.privacy import Event, Events, Relation
+from pcevolve.selectors.control import best_tenth, drawn_lift
+from pcevolve.selectors.following import Drawn
+from pcevolve.selectors.method import Method, Sensitivity
+from pcevolve.selectors.rounds import Scope, exponential_per_class
 from pcevolve.selectors.scene import (
-    IntArray,
     Measurement,
     PrivateEmbeddings,
     Scene,
+    WorstCase,
     expect,
     only,
 )
@@ -101,3 +104,49 @@ def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
     shares = private.shares
     rows = [private.targets == target for target in range(len(scene.labels))]
     return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])
+
+
+def exponential_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """PCEvolve: utility 1 for the best tenth and 0 for the rest, drawn with ``exp(ε u / 2)``.
+
+    Args:
+        events: Those of one round that pays.
+        scope: Public sizes.
+    """
+    return drawn_lift(float(events[0].value) / 2, best_tenth(scope.candidates), scope)
+
+
+def moving_centres(relation: Relation) -> WorstCase:
+    """A class's centre moves from east to west, and the other's the other way if the unit changes its class.
+
+    One candidate in four loses by that and three win, so both the score and the normalisation of a draw turn
+    against the one.
+    """
+    east, west, between = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.0)
+    beyond_east = (0.3, 0.0)  # the mean of it and west is east
+    beside = (0.3, 0.001)  # as good, and another place, so that a leak of bare embeddings shows
+    changes_class = relation == "replace-one"
+    return WorstCase(
+        pools=((east, west, west, west), (west, east, east, east)),
+        common=((0, west), (1, west if changes_class else between)),
+        first=(0, beyond_east),
+        second=(1, beside) if changes_class else None,
+    )
+
+
+METHOD = Method(
+    name="pcevolve",
+    summary="PCEvolve: class centres, contrastive filter, similarity calibrator, exponential mechanism",
+    guarantee=(
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under "
+        "replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
+    ),
+    selector=Contrastive,
+    tight=exponential_per_class,
+    lift=exponential_lift,
+    # one score may rise from 0 to 1 where another falls from 1 to 0
+    sensitivity=Sensitivity(lambda relation: 2.0, "utilities"),
+    worst_case=moving_centres,
+    own=frozenset({"tau"}),
+)

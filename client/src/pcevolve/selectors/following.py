@@ -1,4 +1,4 @@
-"""Whether choices follow from a measurement: what an auditor asks, whose processor may round otherwise.
+"""Choices that follow from a measurement, and the auditor's questions whether they do: processors round differently.
 
 Embeddings are float32 and sums of products, and two machines agree on them to about six digits. So what is nearly
 equal on one may come in another order on the other, and no more than that is forgiven: see ``MACHINE_SHARE``.
@@ -6,14 +6,15 @@ equal on one may come in another order on the other, and no more than that is fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.selectors.distances import distances
-from pcevolve.selectors.scene import IntArray, Measurement, Scene
+from pcevolve.geometry.distances import IntArray, distances
+from pcevolve.privacy import Events
+from pcevolve.selectors.scene import Measurement, Scene
 
 MACHINE_SHARE = 1e-4
 """Share of a distance by which two machines may differ; float32 embeddings differ by a hundredth of it."""
@@ -42,8 +43,21 @@ def repeats(picked: IntArray, distinct: int) -> bool:
     return len(set(first.tolist())) == len(first) and bool((picked == np.resize(first, len(picked))).all())
 
 
+def surrounded(scene: Scene, target: int, winner: int) -> IntArray:
+    """A drawn candidate and the others of its class that are nearest to it, until there are enough.
+
+    For draws that name one candidate where several are wanted. Public: the pool decides all but the winner. Where
+    the pool is too small the same are named again, in the same order.
+    """
+    others = scene.entrants(target)
+    others = others[others != winner]
+    pool = scene.pools[target]
+    near = distances(pool[[winner]], pool[others])[0]
+    return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), scene.wanted)
+
+
 def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> bool:
-    """Whether picks could be those of ``scene.surrounded``: a drawn candidate and the nearest others of its class."""
+    """Whether picks could be those of ``surrounded``: a drawn candidate and the nearest others of its class."""
     others = scene.entrants(target)
     others = others[others != winner]
     distinct = min(scene.wanted, len(others) + 1)
@@ -79,3 +93,26 @@ def are_possible(
     )
     surely = (high < low[last]) | ((high == low[last]) & (score + slack < score[last] - slack))
     return np.asarray(possible), np.asarray(surely)
+
+
+class Drawn:
+    """``pick`` and the auditor's questions for selectors that measure one ``chosen`` candidate of each class."""
+
+    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+        """The drawn candidates; where several per class are wanted, with their nearest neighbours in the pool.
+
+        One draw per class and round is what the budget is spent on, so the others can only be alike, not chosen.
+        """
+        return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
+
+    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+        """0 for one candidate of each class that could be drawn, which no rounding touches; else None."""
+        form = {"chosen": (np.int64, (len(scene.labels),))}
+        return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
+
+    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+        """Whether these are the drawn candidates and their nearest neighbours, rounding aside."""
+        return all(
+            is_surrounded(scene, target, int(winner), picked[target])
+            for target, winner in enumerate(measured["chosen"])
+        )

@@ -16,10 +16,20 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate
-from pcevolve.privacy import Events
-from pcevolve.selectors.distances import distances
-from pcevolve.selectors.drawn import Drawn
-from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, expect, only
+from pcevolve.geometry.distances import IntArray, distances
+from pcevolve.privacy import Budget, Event, Events
+from pcevolve.selectors.control import best_tenth, drawn_lift
+from pcevolve.selectors.following import Drawn
+from pcevolve.selectors.method import Method, Schedule
+from pcevolve.selectors.rounds import Scope, exponential_per_round
+from pcevolve.selectors.scene import (
+    Measurement,
+    PrivateEmbeddings,
+    Scene,
+    expect,
+    only,
+)
+from pcevolve.selectors.votes import ONE_VOTE, moving_vote
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""
@@ -28,6 +38,7 @@ CLOSE_SHARE = Fraction(15, 100)
 """m, the candidates that count as close to an image, as a share of the class's; exact, so that the count is."""
 CLOSE_WORTH = 0.5
 """α, a multiple of 2**-22, so that totals are exact sums."""
+MOST_ROUNDS = 20
 
 
 @dataclass(frozen=True)
@@ -99,3 +110,39 @@ def _tuples(pools: Sequence[IntArray], random: np.random.Generator) -> IntArray:
     if math.prod(map(len, pools)) <= MOST_TUPLES:
         return np.array(list(itertools.product(*pools)), dtype=np.int64)
     return np.stack([random.choice(pool, MOST_TUPLES) for pool in pools], axis=1)
+
+
+def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """JVEM: all K images of a class vote 1 for tuples that take its prototype from the best tenth, 0 for others.
+
+    The ideal total is then a sum over classes, so each class's share of the block's draw is a draw of its own with
+    ``exp(η K)`` for the best tenth.
+    """
+    return drawn_lift(
+        float(draw_rate(events[0], scope.relation)) * scope.shots, best_tenth(scope.candidates), scope
+    )
+
+
+def rounds(budget: Budget, scope: Scope) -> int:
+    """``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, ``/ 15`` under add-remove."""
+    share = Fraction(30 if scope.relation == "replace-one" else 15)
+    return min(max(int(budget.epsilon * scope.shots / share), 1), MOST_ROUNDS)
+
+
+METHOD = Method(
+    name="jvem",
+    summary="joint-vote exponential mechanism: private images vote for tuples of one candidate per class",
+    guarantee=(
+        "every round is one eta-bounded-range access under add-remove and 2 eta under replace-one: a privacy unit's "
+        "vote for a tuple lies in [0, 1] and counts in one block of classes, so blocks compose in parallel; rounds "
+        "compose adaptively, by the best of pure, zCDP and Renyi accounting at the given delta"
+    ),
+    selector=Joint,
+    tight=exponential_per_round,
+    lift=joint_lift,
+    sensitivity=ONE_VOTE,
+    worst_case=moving_vote,
+    rounds=rounds,
+    delta=1e-5,
+    schedule=Schedule(0.8, 0.6),
+)

@@ -14,19 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.dp.sensitivity import DEVIATION_RADIUS
-from pcevolve.privacy import Events
-from pcevolve.selectors.coarse import idle_step, is_coarse
-from pcevolve.selectors.distances import squared_distances
+from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
+from pcevolve.geometry.coarse import idle_step, is_coarse
+from pcevolve.geometry.distances import IntArray, squared_distances
+from pcevolve.geometry.frame import projected
+from pcevolve.privacy import Event, Events
+from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.following import MACHINE_SHARE, are_possible, has_form, repeats
-from pcevolve.selectors.frame import projected
-from pcevolve.selectors.scene import (
-    IntArray,
-    Measurement,
-    PrivateEmbeddings,
-    Scene,
-)
+from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
+from pcevolve.selectors.rounds import Scope, gaussian_once
+from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene
 from pcevolve.selectors.sums import released_form
+from pcevolve.selectors.votes import moving_vote
 
 BEST_SHARE = 0.1
 """Share of a class's candidates among which diversity decides."""
@@ -196,3 +195,62 @@ def spread(points: FloatArray, count: int) -> IntArray:
         gap = np.minimum(gap, squared_distances(points[[chosen[-1]]], points)[0])
         gap[chosen] = -1.0
     return np.array(chosen, dtype=np.int64)
+
+
+def means_noise(events: Events, scope: Scope) -> float:
+    """Standard deviation of the noise on each coordinate of a class mean, in clip radii of what is summed.
+
+    Args:
+        events: Those of the round that releases the means: one, clipped to R, or a centre's and then the deviations',
+            clipped to R/2; one of them looks at private data.
+        scope: Public sizes of the run.
+    """
+    last = [event for event in events if not event.free][-1]
+    return float(last.value) * bounded_sum_sensitivity(scope.relation) / scope.shots
+
+
+def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """DP class means: a candidate at the private mean is among the tenth that lies in the released mean's direction.
+
+    All candidates lie on the sphere of the clip radius r round the centre (R round a public one, R/2 round one that is
+    released first), the best tenth at the private mean, the rest in random directions of many coordinates; as many are
+    chosen as are best, so this share of the best that are chosen is the share of the chosen that are best. With noise
+    s·r on each coordinate of the mean, the projection of a candidate on the released mean is normal, shifted by 1/s
+    for the best: ``Φ(1/s - Φ⁻¹(0.9))``. The centre's own noise moves all candidates alike and is left out.
+    """
+    from scipy.special import ndtr, ndtri
+
+    noise = means_noise(events, scope)
+    share = best_tenth(scope.candidates) / scope.candidates
+    return float(ndtr(1 / noise - ndtri(1 - share)))
+
+
+METHOD = Method(
+    name="dp-means",
+    summary="DP class means: released once, around a centre, with Gaussian noise; all selections follow for free",
+    guarantee=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, publicly centred "
+        "embeddings of all classes together, of L2 sensitivity R under add-remove and 2 R under replace-one, R being "
+        "the public clip radius; every selection is post-processing of it"
+    ),
+    selector=Means,
+    tight=gaussian_once,
+    lift=means_lift,
+    sensitivity=Sensitivity(deviation_sum_sensitivity, "clip radii R"),
+    worst_case=moving_vote,
+    rounds=always(0),
+    delta=1e-5,
+    prototypes=10,
+    schedule=Schedule(0.6, 0.4),
+    initial=4,
+    pool="all",
+    keep="selected",
+    appearance="auto",
+    centre_first=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: two releases in publicly centred embeddings, the second "
+        "chosen after seeing the first: the sum of all embeddings clipped to the public radius R, of L2 sensitivity R "
+        "under add-remove and 2 R under replace-one, and the sums by class of their deviations from the centre that "
+        "it gives, clipped to R/2, of all classes together, of L2 sensitivity R/2 under add-remove and R under "
+        "replace-one; every selection is post-processing of them"
+    ),
+)

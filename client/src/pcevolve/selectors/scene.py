@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.encoders.frames import PublicFrame
+from pcevolve.geometry.distances import Embeddings, IntArray, Search, nearest_of_some
+from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.public.settings import TAU
-from pcevolve.selectors.distances import Embeddings, Search, distances, nearest_of_some
-from pcevolve.selectors.frame import Frame
 
-IntArray = NDArray[np.int64]
 Measurement = Mapping[str, NDArray[Any]]
 """What one access released, by name: noisy numbers (float64) or drawn indices (int64); public once it is paid for."""
 
@@ -147,6 +146,26 @@ class Scene:
         return np.random.default_rng([self.seed, *purpose])
 
 
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """Two datasets in a plane that differ in one unit, which a selector can hardly treat more differently.
+
+    Attributes:
+        pools: For each of two classes, the points of its candidates; of equally many.
+        common: Class and point of the units, of one image each, that both datasets have.
+        first: Class and point of the unit that only the first dataset has; it may have several images, all alike.
+        second: Those of the unit that the second has instead; None under ``add-remove``.
+    """
+
+    pools: tuple[tuple[Point, ...], ...]
+    common: tuple[tuple[int, Point], ...]
+    first: tuple[int, Point]
+    second: tuple[int, Point] | None
+
+
 def joined_scenes(scenes: Sequence[Scene]) -> Scene:
     """One question about several renditions of the same candidates, each of which is a row of its own."""
     if len(scenes) == 1:
@@ -246,16 +265,3 @@ def unit_shares(units: IntArray) -> FloatArray:
 def deviation(event: Event, sensitivity: float) -> float:
     """Standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
     return float(event.value) * sensitivity * (1 + 2**-50)
-
-
-def surrounded(scene: Scene, target: int, winner: int) -> IntArray:
-    """A drawn candidate and the others of its class that are nearest to it, until there are enough.
-
-    For draws that name one candidate where several are wanted. Public: the pool decides all but the winner. Where
-    the pool is too small the same are named again, in the same order.
-    """
-    others = scene.entrants(target)
-    others = others[others != winner]
-    pool = scene.pools[target]
-    near = distances(pool[[winner]], pool[others])[0]
-    return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), scene.wanted)

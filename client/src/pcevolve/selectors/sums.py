@@ -1,4 +1,4 @@
-"""What DP class means release: noisy sums of clipped points, at once or around a centre that is released first.
+"""Noisy sums of clipped private points: class means, at once or around a centre released first, and an appearance.
 
 The only code of DP class means that sees private points. Sensitivities are proved here for any public frame and any
 centre, so that nothing which is derived from the released numbers has to be trusted.
@@ -8,18 +8,36 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
-from pcevolve.privacy import Event, Events
-from pcevolve.selectors.coarse import without_idle_digits
-from pcevolve.selectors.frame import Frame
-from pcevolve.selectors.scene import IntArray, Measurement, PrivateEmbeddings, Scene, deviation, expect, only
+from pcevolve.geometry.coarse import without_idle_digits
+from pcevolve.geometry.distances import IntArray
+from pcevolve.geometry.frame import Frame
+from pcevolve.privacy import Event, Events, Relation
+from pcevolve.selectors.scene import (
+    Measurement,
+    PrivateEmbeddings,
+    Scene,
+    deviation,
+    expect,
+    only,
+    unit_shares,
+)
+
+if TYPE_CHECKING:
+    from pcevolve.modality.images.appearance import Appearance
 
 ROUNDING_SHARE = 1e-8
 """Of the clip radius, left to float64 rounding of the sums, which is far below it for 10**5 images."""
+
+CLIP_RADIUS = 1.0
+"""Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""
+PRIOR_VARIANCE = 0.1
+"""How far the owner's images may look from the provider's; public. The noisier the mean, the more it counts."""
 
 
 @dataclass(frozen=True)
@@ -192,3 +210,40 @@ def typical(points: FloatArray) -> FloatArray:
     """Mean of the points that are finite, float64 ``(k,)``; the centre if none is."""
     rows = points[np.isfinite(points).all(axis=1)]
     return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(points.shape[1]))
+
+
+def released_appearance(
+    rows: FloatArray,
+    unit_of: IntArray,
+    expected: int,
+    prior: Appearance,
+    event: Event,
+    relation: Relation,
+    noise: Noise,
+) -> Appearance:
+    """Mean appearance of the private images, noisy, drawn towards a public guess as far as noise makes it uncertain.
+
+    A unit adds the mean of its images' appearances, measured from the middle and clipped, so the sum moves by at most
+    1 in L2 norm under ``add-remove`` and by 2 under ``replace-one``.
+
+    Args:
+        rows: float64 ``(images, 6)`` in [0, 1]: see ``appearances``.
+        unit_of: int64 ``(images,)``: the privacy unit of each.
+        expected: Nominal number of privacy units in all classes.
+        prior: Public guess, as the provider's images look.
+        event: Gaussian; pays.
+        relation: Neighbour relation.
+        noise: Draws.
+    """
+    # who asks what a method costs need not wait for Pillow
+    from pcevolve.modality.images.appearance import MIDDLE, Appearance
+
+    sigma = deviation(event, CLIP_RADIUS * bounded_sum_sensitivity(relation))
+    noisy = noise.gaussian("appearance", _appearance_sum(rows - MIDDLE, unit_of), sigma) / expected + MIDDLE
+    trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma / expected) ** 2)
+    return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))
+
+
+def _appearance_sum(offsets: FloatArray, unit_of: IntArray) -> FloatArray:
+    weighted = clipped(offsets, CLIP_RADIUS * (1 - ROUNDING_SHARE)) * unit_shares(unit_of)[:, None]
+    return np.array([math.fsum(column) for column in weighted.T])

@@ -6,22 +6,34 @@ several images has one vote in all, spread over what its images vote for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate, histogram_sensitivity
-from pcevolve.privacy import Events
-from pcevolve.selectors.coarse import idle_step, is_coarse, without_idle_digits
+from pcevolve.geometry.coarse import idle_step, is_coarse, without_idle_digits
+from pcevolve.geometry.distances import IntArray
+from pcevolve.privacy import Budget, Event, Events, Relation
+from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.following import are_entrants, has_form
+from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
+from pcevolve.selectors.rounds import (
+    Rounds,
+    Scope,
+    exponential_draws,
+    gaussian_per_round,
+    published_gaussian_per_round,
+)
 from pcevolve.selectors.scene import (
-    IntArray,
     Measurement,
     PrivateEmbeddings,
     Scene,
+    WorstCase,
     deviation,
     expect,
     only,
@@ -181,3 +193,133 @@ def _by_class(values: FloatArray, scene: Scene) -> list[FloatArray]:
 
 def _starts(scene: Scene) -> IntArray:
     return np.cumsum([0, *map(len, scene.pools)])
+
+
+def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """PE: the K votes spread evenly over the best tenth, one each at least; its share of the noisy histogram.
+
+    The share is of expectations: a bin with v votes keeps ``E max(v + N(0, σ²) - H, 0)``, at H = 0. The votes are the
+    last access of their round.
+    """
+    voted, votes = _spread(scope)
+    best = best_tenth(scope.candidates)
+    sigma = float(events[-1].value) * histogram_sensitivity(scope.relation)
+    empty = kept_votes(0.0, sigma)
+    good = voted * kept_votes(votes, sigma) + (best - voted) * empty
+    return good / (good + (scope.candidates - best) * empty)
+
+
+def draws_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """PE-EM: the K votes spread evenly over the best tenth, one each at least, drawn with ``exp(η votes)``."""
+    voted, votes = _spread(scope)
+    return drawn_lift(float(draw_rate(events[0], scope.relation)) * votes, voted, scope)
+
+
+def kept_votes(votes: float, sigma: float) -> float:
+    """``E max(v + N(0, σ²), 0) = v Φ(v/σ) + σ φ(v/σ)``."""
+    from scipy.special import ndtr
+
+    ratio = votes / sigma
+    return float(votes * ndtr(ratio) + sigma * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi))
+
+
+def _spread(scope: Scope) -> tuple[int, float]:
+    """How many of the best tenth get votes, and how many each."""
+    voted = min(best_tenth(scope.candidates), scope.shots)
+    return voted, scope.shots / voted
+
+
+def moving_vote(relation: Relation) -> WorstCase:
+    """A unit of the first class leaves one candidate for the other, and one end of a clipping ball for the other.
+
+    The second class stays between both, so that its candidates win where those of the first class lose.
+    """
+    east, west, north = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.1)
+    return WorstCase(
+        pools=((east, west), (north, north)),
+        common=((0, west), (1, north)),
+        first=(0, (30.0, 0.0)),
+        second=(0, (-30.0, 0.0)) if relation == "replace-one" else None,
+    )
+
+
+HISTOGRAM = Sensitivity(histogram_sensitivity, "votes")
+ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0, "votes")
+"""Of draws by votes: a unit's one vote is there or not, or leaves one candidate and comes to another."""
+
+PE = Method(
+    name="pe",
+    summary="Private Evolution: every private image votes for its nearest candidate, Gaussian noise, resampling",
+    guarantee=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "
+        "by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one; the iterations "
+        "compose. The published calibration is the looser split sigma = sqrt(2 ln(1.25/delta))/epsilon per step"
+    ),
+    selector=Votes,
+    tight=gaussian_per_round,
+    lift=histogram_lift,
+    sensitivity=HISTOGRAM,
+    worst_case=moving_vote,
+    published=published_gaussian_per_round,
+    rounds=always(3),
+    delta=1e-5,
+    prototypes=None,
+    schedule=Schedule(0.98, 0.6),
+    own=frozenset({"threshold", "threshold_end", "votes", "class_counts"}),
+)
+
+DRAWS = 5
+"""Most draws of ``pe-em`` per class and round: as many as it has prototypes by default, so that none is in vain."""
+
+
+def _draws(budget: Budget, scope: Scope) -> Rounds:
+    return exponential_draws(PE_EM.prototypes_for(scope.candidates))(budget, scope)
+
+
+PE_EM = replace(
+    PE,
+    name="pe-em",
+    summary="Private Evolution's votes with the exponential mechanism in place of Gaussian noise",
+    guarantee=(
+        "epsilon-DP, or (epsilon, delta)-DP where composition of bounded-range mechanisms is tighter: every draw "
+        "has probability proportional to exp(eta x votes); a privacy unit adds at most 1 vote in one class, so a draw "
+        "of all classes together is eta-bounded-range under add-remove and 2 eta under replace-one"
+    ),
+    selector=ExponentialVotes,
+    tight=_draws,
+    lift=draws_lift,
+    sensitivity=ONE_VOTE,
+    published=None,
+    prototypes=DRAWS,
+    own=frozenset(),
+)
+
+AUG_PE = Method(
+    name="aug-pe",
+    summary="Augmented Private Evolution: every private image votes for its nearest candidate of survivors and their "
+    "variations, Gaussian noise, the best survive, are varied and in the end kept",
+    guarantee=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "
+        "by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one; the iterations and "
+        "the selection of the dataset compose"
+    ),
+    selector=partial(Votes, ranked=True),
+    tight=gaussian_per_round,
+    lift=histogram_lift,
+    sensitivity=HISTOGRAM,
+    worst_case=moving_vote,
+    rounds=always(9),
+    delta=1e-5,
+    prototypes=None,
+    schedule=Schedule(0.98, 0.6),
+    pool="survivors",
+    variations=3,
+    keep="selected",
+    selects_anew=True,
+    own=frozenset({"votes", "threshold", "threshold_end", "selection", "variations"}),
+)
+"""Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
+
+Sizes are those that its authors use with chat APIs: L = 4, so a pool of four times the dataset, which is the survivors
+and three variations of each; ten votes, the last of which selects the dataset.
+"""

@@ -18,9 +18,6 @@ from pcevolve.egress.transport import Address
 from pcevolve.errors import UsageError
 from pcevolve.ledger.ledger import Account
 from pcevolve.ledger.listed import told
-from pcevolve.methods.lift import uniform_lift
-from pcevolve.methods.method import first_selection, scope_of
-from pcevolve.methods.planner import CHANCE, verdict
 from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.calls import Call
@@ -28,6 +25,9 @@ from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import guessed
 from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, folder_promise, in_all, marks, real_images
+from pcevolve.selectors.control import uniform_lift
+from pcevolve.selectors.method import first_selection, scope_of
+from pcevolve.selectors.planner import CHANCE, verdict
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.settings import RunSettings

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from pcevolve import methods
+from pcevolve import selectors
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
@@ -17,8 +17,6 @@ from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.choice import resolved
 from pcevolve.evolution import Judge
 from pcevolve.ledger.ledger import Account, Limits
-from pcevolve.methods import Method, Scope
-from pcevolve.methods.method import AppearanceMode, first_selection
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
@@ -26,8 +24,9 @@ from pcevolve.private.telling import Told, nobody
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import SELECTORS
+from pcevolve.selectors import Method, Scope
 from pcevolve.selectors.choosing import Chooser
+from pcevolve.selectors.method import AppearanceMode, first_selection
 from pcevolve.session.kind import of_kind
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.secrecy import caps, declared
@@ -100,7 +99,7 @@ class Components:
             shots=settings.shots,
             candidates=settings.candidates,
         )
-        method, reason = methods.resolved(settings.method, limits.run, scope)
+        method, reason = selectors.resolved(settings.method, limits.run, scope)
         iterations = method.iterations(settings.iterations, limits.run, scope)
         require(
             spoken,
@@ -178,8 +177,7 @@ class Components:
         """The public half of every selection; None for methods that compare nothing."""
         if not self.method.compares:
             return None
-        selector = SELECTORS[str(self.method.selector)]()
-        return Chooser(plan, self.encoder, transcript.bodies.file, selector)
+        return Chooser(plan, self.encoder, transcript.bodies.file, self.method.make_selector())
 
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
         """The side that looks at private images and chooses by them, or the control's, which draws."""

@@ -33,7 +33,6 @@ from pcevolve.publish import Release, publish, write_summary
 from pcevolve.publish.exports import export_run
 from pcevolve.publish.summary import encoded
 from pcevolve.selectors.choosing import Chooser
-from pcevolve.selectors.usability import Usability
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.session.approval import approve, costs_ahead, disclosure, require_liking
 from pcevolve.session.components import Components
@@ -52,6 +51,7 @@ from pcevolve.session.progress import (
 )
 from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader, Transcript
+from pcevolve.usability import Usability
 
 
 def show_opening(

@@ -18,8 +18,6 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import BUNDLED
 from pcevolve.encoders.choice import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
-from pcevolve.methods.method import AppearanceMode, Method, Schedule
-from pcevolve.methods.rounds import Scope
 from pcevolve.modality.images.sheet import strip
 from pcevolve.modality.medium import Item
 from pcevolve.pages.preview import opening_images
@@ -36,6 +34,8 @@ from pcevolve.public.fields import TEMPLATE, UNLABELLED_TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.public.wordings import shown
+from pcevolve.selectors.method import AppearanceMode, Method, Schedule
+from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
 from pcevolve.session.settings import REST, USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS, RunSettings

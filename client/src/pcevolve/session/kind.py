@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from pcevolve.dp.mechanisms import FloatArray
     from pcevolve.evaluation.judge import Judge
     from pcevolve.evaluation.labelled import Labelled
-    from pcevolve.methods.method import AppearanceMode, Method, Schedule
-    from pcevolve.methods.rounds import Scope
     from pcevolve.privacy import Budget
     from pcevolve.private.dataset import PrivateDataset
     from pcevolve.private.telling import Told
     from pcevolve.providers.dialect import Advice, ModelSize
     from pcevolve.public.plan import PublicPlan
+    from pcevolve.selectors.method import AppearanceMode, Method, Schedule
+    from pcevolve.selectors.rounds import Scope
     from pcevolve.session.folder import RunFolder
     from pcevolve.session.private_data import RunData
     from pcevolve.session.settings import RunSettings

@@ -18,9 +18,6 @@ from pcevolve.errors import LedgerError, UsageError
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
-from pcevolve.methods import METHODS
-from pcevolve.methods.cells import usual_cells
-from pcevolve.methods.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.private.telling import Told, nobody
 from pcevolve.providers.dialect import Advice, ModelSize, asks_for
 from pcevolve.public.fields import TEMPLATE, Earlier
@@ -30,6 +27,9 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.settings import UNKNOWN_LICENCE, Prompt
 from pcevolve.public.wordings import USUAL, usual_prompts
+from pcevolve.selectors import METHODS
+from pcevolve.selectors.cells import usual_cells
+from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.session.approval import PrivateNotes
 from pcevolve.session.components import Components
 from pcevolve.session.kind import of_kind

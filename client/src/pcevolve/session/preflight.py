@@ -233,7 +233,7 @@ def _budget(settings: RunSettings) -> Budget:
     Raises:
         UsageError: There is no such method.
     """
-    from pcevolve.methods import default_delta
+    from pcevolve.selectors import default_delta
 
     delta = default_delta(settings.method)  # looked up whether it is needed or not: the method has to exist
     return Budget(parse_epsilon(settings.epsilon), delta if settings.delta is None else settings.delta)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.errors import DataError
-from pcevolve.methods import AUTO
-from pcevolve.methods import method as found
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.shots import Shots
+from pcevolve.selectors import AUTO
+from pcevolve.selectors import method as found
 from pcevolve.session.progress import error_console
 from pcevolve.session.settings import RunSettings
 

@@ -16,8 +16,6 @@ from rich.console import Console
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import WORDS
 from pcevolve.errors import DataError, UsageError
-from pcevolve.methods.method import AppearanceMode, Method, Schedule
-from pcevolve.methods.rounds import Scope
 from pcevolve.modality.texts.reading import read
 from pcevolve.pages.preview import opening_images
 from pcevolve.privacy import Budget
@@ -31,6 +29,8 @@ from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.fields import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import shown
+from pcevolve.selectors.method import AppearanceMode, Method, Schedule
+from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
 from pcevolve.session.settings import REST, USUAL_TEMPERATURE, USUAL_TOKENS, RunSettings

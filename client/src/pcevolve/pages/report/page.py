@@ -13,9 +13,6 @@ from jinja2 import Template
 
 import pcevolve
 from pcevolve.durable import write_durably
-from pcevolve.methods import method
-from pcevolve.methods.lift import uniform_lift
-from pcevolve.methods.method import first_selection, scope_of
 from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.charts import AccuracyPoint, curves, percent, spent
@@ -25,6 +22,9 @@ from pcevolve.pages.report.source import FinishedRun, TrafficTable
 from pcevolve.public.figures import factor, loss
 from pcevolve.public.modality import Kind, spoken
 from pcevolve.publish import folder_promise, in_all, promise, real_images
+from pcevolve.selectors import method
+from pcevolve.selectors.control import uniform_lift
+from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import WIRE_PAGE
 

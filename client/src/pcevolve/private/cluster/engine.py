@@ -14,13 +14,13 @@ import numpy as np
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.errors import EngineError, UsageError
+from pcevolve.geometry.distances import Embeddings, IntArray, nearest_candidates
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.private.cluster.connection import connected
 from pcevolve.private.cluster.work import Embedding, embedded
 from pcevolve.private.stored import StoredImages, changed
 from pcevolve.private.telling import Told
 from pcevolve.selectors.choosing import Rendition
-from pcevolve.selectors.distances import Embeddings, IntArray, nearest_candidates
 
 TASK_IMAGES = 512
 TASK_BYTES = 16 * 2**20

@@ -15,13 +15,13 @@ from safetensors.numpy import load_file
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError, UsageError
+from pcevolve.geometry.distances import squared_distances
+from pcevolve.geometry.frame import projected
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Item, UnreadableError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
-from pcevolve.selectors.distances import squared_distances
-from pcevolve.selectors.frame import projected
 from pcevolve.transcript import RunLayout, RunReader
 
 

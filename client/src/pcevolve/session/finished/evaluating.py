@@ -20,11 +20,11 @@ from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict
 from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, control_of
 from pcevolve.evaluation.memorisation import memorisation
 from pcevolve.evaluation.private_file import write_private_bytes
-from pcevolve.methods import method
 from pcevolve.modality.images.sheet import confusion_png
 from pcevolve.private.telling import Told, nobody
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors import method
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.judging import judges_of, keep, subject
 from pcevolve.session.folder import RunFolder

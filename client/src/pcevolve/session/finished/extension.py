@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from pcevolve import methods
+from pcevolve import selectors
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.in_process import Generator, InProcess
@@ -23,7 +23,6 @@ from pcevolve.egress.transport import Address, HttpTransport
 from pcevolve.errors import StoppedError, TranscriptError, UsageError
 from pcevolve.evolution import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.methods.method import CREATES, VARIES
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
@@ -33,6 +32,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, marks, publish, write_summary
 from pcevolve.publish.exports import export_run, forms_beside
+from pcevolve.selectors.method import CREATES, VARIES
 from pcevolve.session.approval import approve_requests, costs_ahead
 from pcevolve.session.execution import allowance, patience, save_result
 from pcevolve.session.folder import RunFolder
@@ -191,7 +191,7 @@ def _strength(plan: PublicPlan) -> float:
     """How different variations are unless the owner says: as in the last round, or as its method's last would be."""
     if plan.extended:
         return plan.extended[-1].strength
-    return plan.strengths[-1] if plan.strengths else methods.method(plan.method).schedule.end
+    return plan.strengths[-1] if plan.strengths else selectors.method(plan.method).schedule.end
 
 
 def _is_published(run: RunReader) -> bool:

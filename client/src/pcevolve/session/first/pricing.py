@@ -14,7 +14,7 @@ from pcevolve.public.figures import parse_epsilon, parse_noise_multiplier
 from pcevolve.public.options import EXACT, Panel, Setting, flag
 
 if TYPE_CHECKING:
-    from pcevolve.methods.planner import BudgetPlan, SecretPlan
+    from pcevolve.selectors.planner import BudgetPlan, SecretPlan
 
 DEFAULT_EPSILON = "10"
 DECLARED = Setting(Panel.MOST_USED)
@@ -81,8 +81,8 @@ def priced(asked: PlannedRun) -> BudgetPlan:
         UsageError: Options answer each other, or such a run cannot be.
     """
     # SciPy takes a second to load; --help should not
-    from pcevolve.methods import Scope, default_delta, resolved
-    from pcevolve.methods.planner import plan, plan_for_noise
+    from pcevolve.selectors import Scope, default_delta, resolved
+    from pcevolve.selectors.planner import plan, plan_for_noise
 
     asked.require_one_question()
     sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
@@ -109,15 +109,15 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     Raises:
         UsageError: Something is asked of secrets, and it takes none.
     """
-    from pcevolve.methods import method
+    from pcevolve.selectors import method
 
     chosen, scope = method(planned.method), planned.scope
     if "secrets" not in chosen.own:
         _require_no_secrets(asked, chosen.name)
         return None
     from pcevolve.dp.secrecy import protection, secret_budget
-    from pcevolve.methods.cells import usual_cells
-    from pcevolve.methods.planner import SecretPlan
+    from pcevolve.selectors.cells import usual_cells
+    from pcevolve.selectors.planner import SecretPlan
     from pcevolve.session.secrecy import least_share, promised
 
     promise = promised(asked.secret_prior, asked.secret_bound, asked.secret_size)

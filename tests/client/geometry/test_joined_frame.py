@@ -7,10 +7,10 @@ import pytest
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.frames import PublicFrame
+from pcevolve.geometry.coarse import is_coarse
+from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.coarse import is_coarse
-from pcevolve.selectors.frame import Frame
 from pcevolve.selectors.means import Means
 
 WIDTH, KNOWN = 40, 24

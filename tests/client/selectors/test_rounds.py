@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from pcevolve.dp.accountants import epsilon, merged, within
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.errors import UsageError
-from pcevolve.methods.rounds import (
+from pcevolve.privacy import FREE, Budget, Event
+from pcevolve.public.figures import parse_epsilon
+from pcevolve.selectors.rounds import (
     Scope,
     exponential_draws,
     exponential_per_class,
@@ -23,8 +25,6 @@ from pcevolve.methods.rounds import (
     gaussian_per_round,
     published_gaussian_per_round,
 )
-from pcevolve.privacy import FREE, Budget, Event
-from pcevolve.public.figures import parse_epsilon
 
 unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
 GAUSSIAN = [gaussian_per_round, gaussian_once]

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.evolution import Ask, Evolved, Pool, evolve
-from pcevolve.methods import METHODS, Scope
 from pcevolve.privacy import Budget
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Query, Receipt
-from pcevolve.selectors import SELECTORS, PrivateEmbeddings
+from pcevolve.selectors import METHODS, PrivateEmbeddings, Scope
 from pcevolve.selectors.choosing import Chooser
 from support.runs import small_plan
 
@@ -135,7 +134,7 @@ class Run:
     def __post_init__(self) -> None:
         method = METHODS["aug-pe"]
         self.events = method.planned(self.plan)
-        self.selector = SELECTORS["votes-rank"]()
+        self.selector = METHODS["aug-pe"].make_selector()
         self.chooser = Chooser(self.plan, Points(), lambda digest: self.texts[digest].encode(), self.selector)
         rows = np.concatenate([self.private[label] for label in self.plan.labels])
         targets = np.repeat(

@@ -20,9 +20,9 @@ from pcevolve.evolution import Pool, evolve
 from pcevolve.modality.media import medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish, write_summary
-from pcevolve.selectors.usability import ClassUsability, Usability
 from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader
+from pcevolve.usability import ClassUsability, Usability
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok, png
 from support.runs import Silent, SmallRun, small_plan

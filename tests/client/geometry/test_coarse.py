@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.selectors.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
-from pcevolve.selectors.frame import STEP, Frame
+from pcevolve.geometry.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
+from pcevolve.geometry.frame import STEP, Frame
 
 POSITIVE = st.floats(1e-12, 1e12)
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20).map(np.array)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.selectors.distances import nearest_of_some
-from pcevolve.selectors.scene import IntArray
+from pcevolve.geometry.distances import FloatArray, IntArray, nearest_of_some
 
 FINEST = 20
 """Binary digits of the largest coordinate: squared distances of 1000 coordinates stay below 2**53."""

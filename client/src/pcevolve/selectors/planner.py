@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
-from pcevolve.dp.sensitivity import (
-    DRAWN_UNITS,
-    bounded_sum_sensitivity,
-    deviation_sum_sensitivity,
-    histogram_sensitivity,
-)
+from pcevolve.dp.sensitivity import DRAWN_UNITS
 from pcevolve.errors import UsageError
-from pcevolve.methods.appearance import is_blurred
-from pcevolve.methods.lift import uniform_lift
-from pcevolve.methods.method import Method
-from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Budget, Event
-
-SENSITIVITIES: Mapping[str, tuple[Callable[[Scope], float], str]] = {
-    "votes": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
-    "cells": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
-    "votes-rank": (lambda scope: histogram_sensitivity(scope.relation), "votes"),
-    "means": (lambda scope: bounded_sum_sensitivity(scope.relation), "clip radii R"),
-}
-"""L2 sensitivity of each selector that adds Gaussian noise, and the unit that it is in."""
+from pcevolve.selectors.control import uniform_lift
+from pcevolve.selectors.method import Method
+from pcevolve.selectors.rounds import Scope, is_blurred
 
 VERDICTS = (
     (0.4, "weak: most prototypes would be there by luck"),
@@ -188,7 +174,7 @@ def _priced(
     lift = method.lift(paying, scope) if paying else uniform_lift((), scope)
     selecting = paying[-1:]  # after a centre, which class means are measured from
     multiplier = next((float(event.value) for event in selecting if event.mechanism == "gaussian"), None)
-    sensitivity, unit = _sensitivity(method, scope, len(paying)) if multiplier is not None else (None, None)
+    hides = None if multiplier is None else method.sensitivity
     return BudgetPlan(
         method=method.name,
         scope=scope,
@@ -201,8 +187,8 @@ def _priced(
         within_budget=within(spent, budget),
         lift_top10=lift,
         noise_multiplier=multiplier,
-        sigma=multiplier * sensitivity if multiplier is not None and sensitivity is not None else None,
-        sigma_unit=unit,
+        sigma=multiplier * hides.of(scope.relation) if multiplier and hides else None,
+        sigma_unit=hides.unit if hides else None,
         verdict=verdict(lift, uniform_lift((), scope)),
     )
 
@@ -211,14 +197,6 @@ def _per_query(paying: tuple[Event, ...], delta: float) -> float:
     one = tuple(replace(event, count=1) for event in paying[:1])
     pure = pure_epsilon(one)
     return epsilon(one, delta) if pure is None else above(pure)
-
-
-def _sensitivity(method: Method, scope: Scope, accesses: int) -> tuple[float, str]:
-    """L2 sensitivity of the last of a round's accesses, and its unit."""
-    if accesses > 1:
-        return deviation_sum_sensitivity(scope.relation), SENSITIVITIES["means"][1]
-    of, unit = SENSITIVITIES[str(method.selector)]
-    return of(scope), unit
 
 
 def _scaled(event: Event, factor: Fraction) -> Event:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.methods import METHODS
-from pcevolve.methods.method import APPEARANCE, COMPOSED
+from pcevolve.selectors import METHODS
+from pcevolve.selectors.method import APPEARANCE, COMPOSED
 from support.runs import small_plan
 
 PROMISES = {

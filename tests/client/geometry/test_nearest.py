@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pcevolve.selectors.nearest import (
+from pcevolve.geometry.nearest import (
     ROW_BYTES,
     _alike,
     _float,

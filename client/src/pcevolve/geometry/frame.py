@@ -13,10 +13,9 @@ from typing import Self
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.selectors.coarse import coarse, is_coarse, power_below
-from pcevolve.selectors.distances import Embeddings
+from pcevolve.geometry.coarse import coarse, is_coarse, power_below
+from pcevolve.geometry.distances import Embeddings, FloatArray
 
 CANDIDATES_SHARE = 1 / 3
 """What candidates count for beside public images: enough to see a domain that they show (decision 28)."""

@@ -8,23 +8,20 @@ from typing import Literal, TypeAlias
 
 from pcevolve.dp.accountants import epsilon, pure_epsilon
 from pcevolve.errors import UsageError
-from pcevolve.methods.appearance import is_blurred, with_appearance
-from pcevolve.methods.centre_first import with_centre
-from pcevolve.methods.class_counts import with_class_counts
-from pcevolve.methods.rounds import Calibration, Rounds, Scope
-from pcevolve.privacy import FREE, Budget, Event
+from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public import settings
 from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors.rounds import (
+    Calibration,
+    Rounds,
+    Scope,
+    is_blurred,
+    with_appearance,
+    with_centre,
+    with_class_counts,
+)
+from pcevolve.selectors.scene import Selector, WorstCase
 
-SelectorName = Literal[
-    "contrastive",
-    "votes",
-    "votes-rank",
-    "cells",
-    "votes-em",
-    "joint",
-    "means",
-]
 AppearanceMode = Literal["as-is", "matched", "auto"]
 
 APPEARANCE = (
@@ -80,16 +77,35 @@ def always(iterations: int) -> Rule:
 
 
 @dataclass(frozen=True)
+class Sensitivity:
+    """How far one privacy unit moves what a selector's draws hide.
+
+    Attributes:
+        of: By neighbour relation: the L2 norm of the change, under Gaussian noise; for draws, how far apart the
+            changes of two candidates' scores can lie, so that at a rate r per score the bounded range is r times it.
+        unit: What it counts.
+    """
+
+    of: Callable[[Relation], float]
+    unit: str
+
+
+@dataclass(frozen=True)
 class Method:
-    """A way to choose prototypes.
+    """A way to choose prototypes, with all that anybody asks of it: one object, in the file of its family.
+
+    What looks at private data has a ``selector``, and names its ``sensitivity`` and its ``worst_case`` beside it; the
+    contract tests hold all three against each other for every method in the registry.
 
     Attributes:
         name: What ``--method`` calls it.
         summary: One line for help, manifest and report.
         guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
-        selector: How the private side scores candidates; None when private data are not looked at.
+        selector: Makes what measures private data and picks by that; None when private data are not looked at.
         tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
+        sensitivity: Of what the selector's last access hides; None where it hides nothing.
+        worst_case: Neighbouring datasets, by relation, that ``pcevolve audit-dp`` tries to tell apart.
         published: The paper's own, looser calibration, where there is one.
         rounds: Default number of iterations T.
         varies: Whether it can vary prototypes at all; text-to-image alone cannot.
@@ -111,9 +127,11 @@ class Method:
     name: str
     summary: str
     guarantee: str
-    selector: SelectorName | None
+    selector: Callable[[], Selector] | None
     tight: Calibration
     lift: Callable[[tuple[Event, ...], Scope], float]
+    sensitivity: Sensitivity | None = None
+    worst_case: Callable[[Relation], WorstCase] | None = None
     published: Calibration | None = None
     rounds: Rule = always(20)  # noqa: RUF009 - a function, and functions do not change
     delta: float = 0.0
@@ -133,6 +151,16 @@ class Method:
     def compares(self) -> bool:
         """Whether private images are embedded and compared with the provider's."""
         return self.selector is not None
+
+    def make_selector(self) -> Selector:
+        """The method's selector.
+
+        Raises:
+            UsageError: The method never looks at private data.
+        """
+        if self.selector is None:
+            raise UsageError(f"method '{self.name}' never looks at private data: it has no selector")
+        return self.selector()
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
         """T: what the user wants, where the method varies anything; else its own."""

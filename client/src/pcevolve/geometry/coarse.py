@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.geometry.distances import FloatArray
 
 Step: TypeAlias = "float | FloatArray"
 """A power of two to multiples of which numbers are rounded: one for all numbers, or one for each column."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.methods import METHODS
-from pcevolve.methods.cells import CLEAR, FEWEST, usual_cells
-from pcevolve.methods.rounds import Scope
 from pcevolve.privacy import Event
+from pcevolve.selectors import METHODS
+from pcevolve.selectors.cells import CLEAR, FEWEST, usual_cells
+from pcevolve.selectors.rounds import Scope
 from support.runs import small_plan
 
 SCOPE = Scope("replace-one", iterations=3, classes=3, shots=90, candidates=40)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcevolve.selectors.grouping import centres
+from pcevolve.geometry.grouping import centres
 from support.examples import examples
 
 SEEDS = st.integers(0, 2**32 - 1)

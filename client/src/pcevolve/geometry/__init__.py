@@ -1,0 +1,7 @@
+"""Geometry of embeddings: distances and nearest candidates, groups, public coordinates, digits that say something.
+
+Nothing here draws noise or knows methods. What is computed of private points is private until a mechanism has drawn
+from it.
+
+May import ``encoders``. Imported by ``benchmarks``, ``private``, ``selectors`` and ``session``.
+"""
