@@ -39,9 +39,9 @@ from pcevolve.session.private_data import SPLIT_SEED
 from pcevolve.session.secrecy import equal_epsilon, least_share
 from pcevolve_benchmarks.tables.text_studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS
 from pcevolve_benchmarks.tables.texts import CANDIDATES
-from pcevolve_server.phrases.loading import load as load_phrases
+from pcevolve_server.phrases.model import load as load_phrases
 from pcevolve_server.settings import ModelSettings
-from pcevolve_server.writer import TextRecipe, TextTask
+from pcevolve_server.work import TextRecipe, TextTask
 
 SHOTS = 90
 CELLS = (2, 6, 12, 24, FIRST)

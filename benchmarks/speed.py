@@ -20,8 +20,8 @@ import numpy as np
 import torch
 
 from pcevolve_server.diffusion.loading import load
-from pcevolve_server.generator import Generator, Recipe, Task, generate
 from pcevolve_server.settings import ModelSettings, Precision
+from pcevolve_server.work import Generator, Recipe, Task, generate
 
 PROMPT = "A printed glyph image with digit 3"
 LONG, SHORT = (10, 5.0), (4, 1.0)

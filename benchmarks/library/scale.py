@@ -35,9 +35,8 @@ from pcevolve_server import server
 from pcevolve_server.engines import thread
 from pcevolve_server.library import loading
 from pcevolve_server.library.collection import Collection
-from pcevolve_server.library.embedding import Appearance
+from pcevolve_server.library.embedding import Appearance, Neighbours
 from pcevolve_server.library.folder import ImageFile, Listing
-from pcevolve_server.library.neighbours import Neighbours
 from pcevolve_server.library.shards import DIGEST_BYTES, Facts, Shelf, pieces
 from pcevolve_server.library.words import WordIndex, drawn
 from pcevolve_server.settings import ModelSettings, Settings

@@ -61,7 +61,7 @@ def real_set(name: str, most: int | None = None) -> RealSet:
 def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     """What the bundled model draws for each class's prompt: ``count`` images per class."""
     from benchmarks.selectors.local import bundled, recommended
-    from pcevolve_server.generator import Recipe, Task
+    from pcevolve_server.work import Recipe, Task
 
     made = []
     for label in real.labels:

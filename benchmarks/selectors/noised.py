@@ -23,7 +23,7 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.wordings import filled
 from pcevolve_server.diffusion.generator import DiffusionGenerator
-from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import Recommended
 
 SIDE = 64

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.server.extent import COMPILED, DEFAULT, TWO_PROCESSES
 from benchmarks.server.ratios import fixed_part
-from pcevolve_server.diffusion.steady import IMAGES
+from pcevolve_server.diffusion.numerics import IMAGES
 
 TARGET, CLIENTS = 0.9, 32
 TASKS = {"t2i": "Text-to-image", "i2i": "Image-to-image"}

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from benchmarks.solvers.teacher import drawn, loaded
-from pcevolve_server.generator import Recipe
 from pcevolve_server.settings import Precision
+from pcevolve_server.work import Recipe
 
 _TRAINING = Path(__file__).parents[2] / "api_server" / "training"
 INTERVALS: Final = ((0.0, 1.0), (0.4, 1.0), (0.0, 0.8))

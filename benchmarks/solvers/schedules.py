@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.solvers.teacher import drawn, loaded
-from pcevolve_server.generator import Recipe
 from pcevolve_server.settings import Precision
+from pcevolve_server.work import Recipe
 
 GUIDANCE: Final = 5.0
 REFERENCE: Final = ("ddim", 400)

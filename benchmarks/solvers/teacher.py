@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from pcevolve_server.diffusion.loading import load
-from pcevolve_server.generator import Generator, Recipe, Task
 from pcevolve_server.settings import OWN_SCHEDULER, Batching, ModelSettings, Precision
+from pcevolve_server.work import Generator, Recipe, Task
 
 COMMIT = "36526ea6eb13e1430eabecd66124944c908a6175"
 """The last one whose bundled model takes ten guided steps."""

@@ -24,10 +24,9 @@ from pcevolve.evaluation.texts import hashed_ngrams
 from pcevolve.private.bundled import load_terms
 from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve_benchmarks.tables.text_studies import WORLDS
-from pcevolve_server.phrases.loading import load
-from pcevolve_server.phrases.model import Phrases
+from pcevolve_server.phrases.model import Phrases, load
 from pcevolve_server.settings import ModelSettings
-from pcevolve_server.writer import TextRecipe, TextTask
+from pcevolve_server.work import TextRecipe, TextTask
 
 VOTER, JUDGE = "words", "ngrams"
 TOKENS = 40

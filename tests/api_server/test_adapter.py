@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import Precision
+from pcevolve_server.work import Recipe, Task
 from support.tiny_model import load, save_adapter
 
 pytestmark = pytest.mark.models

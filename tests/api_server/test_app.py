@@ -13,12 +13,12 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
-from pcevolve_server.app import create_app
+from pcevolve_server.diffusion.safety import SafeGenerator
 from pcevolve_server.engines import thread
 from pcevolve_server.errors import EngineLostError, ModelLoadError
+from pcevolve_server.http.app import create_app
 from pcevolve_server.keys import Key
 from pcevolve_server.logs import JsonFormatter, TerminalFormatter
-from pcevolve_server.safety import SafeGenerator
 from pcevolve_server.settings import Settings
 from pcevolve_shared import images, limits, wire
 

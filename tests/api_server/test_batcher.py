@@ -6,12 +6,12 @@ import dataclasses
 import pytest
 from PIL import Image
 
-from pcevolve_server.batcher import Batcher
 from pcevolve_server.engines import thread
 from pcevolve_server.errors import BusyError, DeadlineError, GenerationError, NotReadyError
-from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.queue.batcher import Batcher
 from pcevolve_server.settings import Batching, ModelSettings, Settings
+from pcevolve_server.work import Picture, Recipe, Task
 from support.served import FakeGenerator
 
 RECIPE = Recipe(width=8, height=8)

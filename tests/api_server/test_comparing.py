@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from pcevolve_server import benching, capacity, comparing, models
+from pcevolve_server import benching, capacity, models
 from pcevolve_server.capacity import Capacity, Figure
 from pcevolve_server.engines import choice
 from pcevolve_server.errors import ModelLoadError, SettingsError
@@ -25,14 +25,14 @@ def eight_cores(monkeypatch):
 def compared(*speeds):
     lone, varied = Figure("text-to-image", 1, 0.5, 2.0), Figure("image-to-image", 16, 1.0, 9.0)
     made = [(lone, Figure("text-to-image", 16, 1.0, speed), varied) for speed in speeds]
-    return comparing.Compared({
+    return benching.Compared({
         flags: Capacity("m", "64 x 64", 4, 1.0, 0.6, 1, figures)
         for flags, figures in zip((ONE, ALL, SEVERAL), made, strict=True)
     })  # fmt: skip
 
 
 def test_one_thread_all_of_them_and_several_processes_are_tried(eight_cores):
-    ways = {way.flags: way.settings for way in comparing.ways(Settings(max_batch=3))}
+    ways = {way.flags: way.settings for way in benching.ways(Settings(max_batch=3))}
     assert list(ways) == [ONE, ALL, SEVERAL]
     assert [each.model.threads for each in ways.values()] == [1, 8, 2]
     assert [each.engine for each in ways.values()] == [
@@ -46,7 +46,7 @@ def test_one_thread_all_of_them_and_several_processes_are_tried(eight_cores):
 
 def test_one_core_leaves_one_way(monkeypatch):
     monkeypatch.setattr(choice, "cores", lambda: 1)
-    assert [way.flags for way in comparing.ways(Settings())] == [ONE]
+    assert [way.flags for way in benching.ways(Settings())] == [ONE]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_one_core_leaves_one_way(monkeypatch):
 )
 def test_what_was_chosen_already_is_not_compared(eight_cores, chosen):
     with pytest.raises(SettingsError, match="--compare tries --engine, --replicas and --threads itself"):
-        comparing.ways(Settings(**chosen))
+        benching.ways(Settings(**chosen))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_simplest_way_wins_unless_another_is_clearly_faster(speeds, advised)
 
 
 def test_a_way_that_failed_is_told_with_its_reason_and_not_advised():
-    found = comparing.Compared(compared(60.0, 45.0, 113.0).capacities, {"--threads 9": "out of memory"})
+    found = benching.Compared(compared(60.0, 45.0, 113.0).capacities, {"--threads 9": "out of memory"})
     assert found.as_text().splitlines()[-2] == "--threads 9 failed: out of memory"
     assert found.as_json()["failed"] == {"--threads 9": "out of memory"}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.work import Recipe, Task
 from support.model_zoo import ZOO
 from support.tiny_model import load
 
@@ -123,7 +123,7 @@ def test_what_is_kept_of_a_prompt_holds_no_graph_of_how_it_was_computed(fresh):
 
 
 def kept_of(most):
-    from pcevolve_server.diffusion.kept import Kept
+    from pcevolve_server.diffusion.encodings import Kept
 
     kept, made = Kept(most, len), []
 

@@ -10,9 +10,9 @@ import pytest
 from pcevolve_server import models
 from pcevolve_server.engines import processes, thread
 from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
+from pcevolve_server.work import Recipe, Task
 from support.replicas import Obedient, OnTwoGpus, unloadable
 
 RECIPE = Recipe(width=8, height=8)

@@ -7,14 +7,13 @@ import time
 import pytest
 from starlette.requests import Request
 
-from pcevolve_server.answering import HEARTBEAT, EventStream, asks_for_events
 from pcevolve_server.errors import GenerationError
-from pcevolve_server.generator import Recipe, Task
-from pcevolve_server.progress import Progress, shown
-from pcevolve_server.rendering import Answer
+from pcevolve_server.http.answering import HEARTBEAT, Events, EventStream, asks_for_events
+from pcevolve_server.http.rendering import Answer
+from pcevolve_server.queue.progress import Progress, shown
+from pcevolve_server.queue.waiting import Chunk, Waiting
 from pcevolve_server.settings import Key
-from pcevolve_server.spelling import Events
-from pcevolve_server.waiting import Chunk, Waiting
+from pcevolve_server.work import Recipe, Task
 from pcevolve_shared import wire
 
 ASK = {"model": "fake", "prompt": "a cat", "seed": 7}

@@ -6,10 +6,10 @@ import httpx
 import pytest
 from PIL import Image
 
-from pcevolve_server import forms
+from pcevolve_server.diffusion.safety import SafeGenerator
 from pcevolve_server.errors import InvalidRequestError
+from pcevolve_server.http import facade
 from pcevolve_server.keys import Key
-from pcevolve_server.safety import SafeGenerator
 from pcevolve_shared import images, limits, wire
 
 KEY = "correct-horse-battery-staple"
@@ -150,7 +150,7 @@ def test_the_safety_checker_looks_at_the_facade_too(serve, fake):
 def test_a_form_of_any_client_is_read_byte_for_byte():
     tricky = b"\r\n--b\r\n\r\n--\r\n" + PNG + b"\r\n"
     request = httpx.Request("POST", "http://x", data={"a": "ü"}, files={"image": ("x.png", tricky)})
-    parts = forms.parse(request.headers["Content-Type"], request.read())
+    parts = facade.parse_form(request.headers["Content-Type"], request.read())
     assert parts == {"a": "ü".encode(), "image": tricky}
 
 
@@ -171,7 +171,7 @@ def test_a_form_of_any_client_is_read_byte_for_byte():
 )
 def test_a_form_that_is_not_whole_and_plain_is_refused(body):
     with pytest.raises(InvalidRequestError, match=r"form|part|twice"):
-        forms.parse("multipart/form-data; boundary=b", body)
+        facade.parse_form("multipart/form-data; boundary=b", body)
 
 
 @pytest.mark.parametrize(
@@ -179,4 +179,4 @@ def test_a_form_that_is_not_whole_and_plain_is_refused(body):
 )
 def test_a_body_that_says_it_is_no_form_is_refused(kind):
     with pytest.raises(InvalidRequestError, match="not multipart/form-data"):
-        forms.parse(kind, FIRST + b"--b--\r\n")
+        facade.parse_form(kind, FIRST + b"--b--\r\n")

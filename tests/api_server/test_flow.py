@@ -60,7 +60,7 @@ def test_what_is_left_of_a_run_is_spaced_as_the_run_was(name):
     """Five steps from the level that is half of the way are the last five of ten."""
     from diffusers import FlowMatchEulerDiscreteScheduler
 
-    from pcevolve_server.diffusion.flow import FlowFrom
+    from pcevolve_server.diffusion.schedulers import FlowFrom
 
     config, mu = SHIFTS[name]
     scheduler = FlowMatchEulerDiscreteScheduler(**config)
@@ -73,7 +73,7 @@ def test_what_is_left_of_a_run_is_spaced_as_the_run_was(name):
 def test_pipelines_find_the_arguments_that_they_look_for(own):
     from diffusers import FlowMatchEulerDiscreteScheduler
 
-    from pcevolve_server.diffusion.flow import FlowFrom
+    from pcevolve_server.diffusion.schedulers import FlowFrom
 
     known = inspect.signature(FlowMatchEulerDiscreteScheduler.set_timesteps).parameters
     assert list(inspect.signature(FlowFrom.set_timesteps).parameters) == list(known)

@@ -6,12 +6,11 @@ import statistics
 import pytest
 from PIL import Image
 
-from pcevolve_server.batcher import Batcher
-from pcevolve_server.gathering import Gathering
-from pcevolve_server.generator import Picture, Recipe, Task
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.rooms import Room
+from pcevolve_server.queue.batcher import Batcher
+from pcevolve_server.queue.gathering import Gathering, Room
 from pcevolve_server.settings import Settings
+from pcevolve_server.work import Picture, Recipe, Task
 from support.served import FakeGenerator
 from support.virtual_time import passing
 

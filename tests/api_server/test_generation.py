@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.errors import InvalidRequestError
-from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.work import Recipe, Task
 
 pytestmark = pytest.mark.models
 

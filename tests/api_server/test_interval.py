@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from pcevolve_server.cli import app
 from pcevolve_server.diffusion.interval import Interval
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import Batching, Precision
+from pcevolve_server.work import Recipe, Task
 from support.tiny_model import load
 
 pytestmark = pytest.mark.models

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve_server.errors import InvalidRequestError, TooLargeError
-from pcevolve_server.json_bodies import parse
+from pcevolve_server.http.json_bodies import parse
 from pcevolve_shared import limits
 
 LONG = "QUJD" * (limits.MAX_FIELDS_BYTES // 2)

@@ -7,9 +7,9 @@ import torch
 
 from pcevolve_server import models, sources
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
-from pcevolve_server.language.drawing import Drawn
+from pcevolve_server.language.sampling import Drawn
 from pcevolve_server.settings import ModelSettings
-from pcevolve_server.writer import TextRecipe, TextTask
+from pcevolve_server.work import TextRecipe, TextTask
 from support.tiny_writer import CONTEXT, TEMPLATE, load, save_writer
 
 pytestmark = pytest.mark.models

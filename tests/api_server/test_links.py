@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve_server import links
 from pcevolve_server.errors import NotFoundError
+from pcevolve_server.http import rendering
+from pcevolve_server.http.rendering import Links
 from pcevolve_server.keys import Key
-from pcevolve_server.links import Links
 from pcevolve_shared import images, wire
 from pcevolve_shared.wire import GeneratedImage
 from support.served import served
@@ -44,9 +44,9 @@ def test_an_image_can_be_fetched_again_and_again_until_its_time_is_over():
     clock = Clock()
     store = Links(clock)
     (name,) = kept(store, "one", b"image")
-    clock.now = links.SECONDS - 1
+    clock.now = rendering.SECONDS - 1
     assert [store.find(name, "one").data for _ in range(2)] == [b"image"] * 2
-    clock.now = links.SECONDS
+    clock.now = rendering.SECONDS
     with pytest.raises(NotFoundError):
         store.find(name, "one")
     assert not store._kept
@@ -61,7 +61,7 @@ def test_nobody_else_can_fetch_it():
 
 
 def test_a_caller_s_oldest_images_go_when_there_are_too_many_and_nobody_else_s(monkeypatch):
-    monkeypatch.setattr(links, "MOST_BYTES", 10)
+    monkeypatch.setattr(rendering, "MOST_BYTES", 10)
     store = Links()
     (theirs,) = kept(store, "other", b"12345678")
     first, second, third = kept(store, "one", b"1234", b"1234", b"1234")

@@ -108,7 +108,7 @@ class RedChecker(torch.nn.Module):
 def test_the_models_own_checker_is_asked_about_every_image():
     from transformers import CLIPImageProcessor
 
-    from pcevolve_server.diffusion.checker import ModelChecker
+    from pcevolve_server.diffusion.safety import ModelChecker
 
     checker = ModelChecker(RedChecker(), CLIPImageProcessor(size=16, crop_size=16))
     pictures = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue", "white")]

@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from pcevolve_server.errors import ModelLoadError, SettingsError
-from pcevolve_server.generator import Recipe, Task
-from pcevolve_server.loras import Lora
-from pcevolve_server.settings import Batching, Precision
+from pcevolve_server.settings import Batching, Lora, Precision
+from pcevolve_server.work import Recipe, Task
 from support.model_zoo import ZOO
 from support.tiny_model import load, save_lora, tiny_pipeline
 

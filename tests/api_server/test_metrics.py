@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from pcevolve_server.generator import Picture
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.work import Picture
 
 
 def torch(initialised):

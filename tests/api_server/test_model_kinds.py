@@ -12,8 +12,8 @@ import torch
 from PIL import Image
 
 from pcevolve_server.errors import InvalidRequestError, ModelLoadError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import Precision
+from pcevolve_server.work import Recipe, Task
 from support.model_zoo import ZOO, without_variations
 from support.tiny_model import PROMPT_TOKENS, load, save_adapter
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pcevolve_server import benching, cli, logs, server
-from pcevolve_server.loras import Lora
+from pcevolve_server.settings import Lora
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pcevolve_server.errors import AbandonedError, ModelLoadError
 from pcevolve_server.phrases.counts import Counts
 from pcevolve_server.phrases.model import Phrases
 from pcevolve_server.settings import ModelSettings
-from pcevolve_server.writer import Completion, TextRecipe, TextTask
+from pcevolve_server.work import Completion, TextRecipe, TextTask
 from pcevolve_shared.blanks import BLANK, question
 
 TEXT = "a viral disease of the lungs that affects young children"

@@ -5,11 +5,11 @@ import pytest
 import torch
 from PIL import Image
 
-from pcevolve_server.diffusion import precision
+from pcevolve_server import networks
+from pcevolve_server.diffusion import numerics
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.generator import Recipe, Task
-from pcevolve_server.networks import devices
 from pcevolve_server.settings import Precision
+from pcevolve_server.work import Recipe, Task
 from support.tiny_model import load
 
 pytestmark = pytest.mark.models
@@ -35,7 +35,7 @@ def capabilities(monkeypatch):
 )
 def test_a_processor_with_matrix_units_for_bfloat16_uses_them(capabilities, found, expected):
     capabilities(**found)
-    assert devices.on_cpu(Precision.AUTO) == expected
+    assert networks.cpu_dtype(Precision.AUTO) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ def test_a_processor_with_matrix_units_for_bfloat16_uses_them(capabilities, foun
 @pytest.mark.parametrize("native", [False, True])
 def test_what_is_asked_for_is_used_everywhere(capabilities, wanted, expected, native):
     capabilities(amx_bf16=native)
-    assert devices.on_cpu(wanted) == devices.on_gpu(wanted) == expected
+    assert networks.cpu_dtype(wanted) == networks.gpu_dtype(wanted) == expected
 
 
 def test_float16_is_for_gpus():
-    assert devices.on_gpu(Precision.AUTO) == devices.on_gpu(Precision.FLOAT16) == torch.float16
+    assert networks.gpu_dtype(Precision.AUTO) == networks.gpu_dtype(Precision.FLOAT16) == torch.float16
     with pytest.raises(ModelLoadError, match="float16 needs a GPU: use --precision"):
-        devices.on_cpu(Precision.FLOAT16)
+        networks.cpu_dtype(Precision.FLOAT16)
 
 
 def created(generator):
@@ -88,7 +88,7 @@ def test_tensors_of_numbers_are_cast_but_for_timesteps_and_nothing_else():
         (wide, torch.tensor([3]), torch.tensor([613.0])),
         {"words": [wide], "timestep": torch.tensor(613.0), "flag": True, "none": None},
     )
-    (number, step, time), named = precision._cast(given, torch.bfloat16)
+    (number, step, time), named = numerics._cast(given, torch.bfloat16)
     assert (number.dtype, step.dtype, named["words"][0].dtype) == (
         torch.bfloat16,
         torch.int64,

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from pcevolve_server.diffusion.presets import recommended, solver
-from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.diffusion.traits import recommended, solver
 from pcevolve_server.settings import Batching
+from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import ModelInfo, Resolution
 from support.tiny_model import load
 

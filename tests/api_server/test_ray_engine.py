@@ -21,9 +21,9 @@ from pcevolve_server.errors import (
     NotReadyError,
     SettingsError,
 )
-from pcevolve_server.generator import Recipe, Task
+from pcevolve_server.models import Offer
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
-from pcevolve_server.shelf import Offer
+from pcevolve_server.work import Recipe, Task
 
 ROOT = Path(__file__).parents[2]
 TASKS = [Task(Recipe(width=8, height=8), "p", "", 1)]

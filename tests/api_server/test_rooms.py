@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve_server.generator import Recipe
-from pcevolve_server.rooms import Room, Rooms
+from pcevolve_server.queue.gathering import Room, Rooms
 from pcevolve_server.settings import Batching, ModelSettings, Settings
+from pcevolve_server.work import Recipe
 from support.served import FakeGenerator
 
 EXACT = Settings(max_batch=4)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_server.generator import Picture, Recipe, Task
-from pcevolve_server.safety import SafeGenerator
+from pcevolve_server.diffusion.safety import SafeGenerator
+from pcevolve_server.work import Picture, Recipe, Task
 
 RECIPE = Recipe(width=8, height=8)
 

@@ -13,13 +13,13 @@ import pytest
 from PIL import Image
 
 from pcevolve_server import models, sources
-from pcevolve_server.batcher import Batcher
 from pcevolve_server.engines import choice, processes, thread
 from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.models import Shelf
+from pcevolve_server.queue.batcher import Batcher
 from pcevolve_server.settings import ModelSettings, Settings
-from pcevolve_server.shelf import Shelf
+from pcevolve_server.work import Recipe, Task
 from pcevolve_shared import wire
 from support.collections import library
 from support.shelves import MIB, Painter, two_that_do_not_fit_together

@@ -8,10 +8,10 @@ import pytest
 import torch
 from PIL import Image
 
-from pcevolve_server.diffusion.steady import IMAGES, Steady, is_small
+from pcevolve_server.diffusion.numerics import IMAGES, Steady, is_small
 from pcevolve_server.errors import AbandonedError, ModelLoadError
-from pcevolve_server.generator import Recipe, Task, generate
 from pcevolve_server.settings import Batching, Precision
+from pcevolve_server.work import Recipe, Task, generate
 from support.tiny_model import load
 
 pytestmark = pytest.mark.models
@@ -112,7 +112,7 @@ def test_a_large_or_another_kind_of_model_is_left_as_it_is(monkeypatch):
     assert not is_small(torch.nn.Linear(2, 2))
     unet = load(model="bundled", device="cpu", batching=Batching.MERGE).text_to_image.unet
     assert is_small(unet)
-    monkeypatch.setattr("pcevolve_server.diffusion.steady._MOST_WEIGHTS", 1_000_000)
+    monkeypatch.setattr("pcevolve_server.diffusion.numerics._MOST_WEIGHTS", 1_000_000)
     assert not is_small(unet)
     assert load(model="bundled", device="cpu").companions == 1
 
@@ -155,7 +155,7 @@ def noting(shapes, forward):
 @pytest.mark.parametrize("why", [{"batching": Batching.MERGE}, {"model": "large"}])
 def test_what_cannot_be_compiled_is_refused(why, tiny_model, monkeypatch):
     if why == {"model": "large"}:
-        monkeypatch.setattr("pcevolve_server.diffusion.steady._MOST_WEIGHTS", 1)
+        monkeypatch.setattr("pcevolve_server.diffusion.numerics._MOST_WEIGHTS", 1)
         why = {}
     with pytest.raises(ModelLoadError, match="--compile is for small models"):
         load(model=str(tiny_model), compiled=True, **why)

@@ -12,8 +12,8 @@ from PIL import Image
 
 from pcevolve_server.diffusion import loading
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import ModelSettings, SafetyPolicy
+from pcevolve_server.work import Recipe, Task
 from support.model_zoo import randomised
 from support.tiny_model import tiny_vae
 

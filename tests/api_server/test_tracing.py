@@ -13,8 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from flood.servers import running, waited
 from pcevolve_server import tracing
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.generator import Picture
-from pcevolve_server.work import stage_seconds
+from pcevolve_server.work import Picture, stage_seconds
 from pcevolve_shared import wire
 
 PROMPT = "a most unusual prompt"

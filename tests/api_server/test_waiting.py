@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from pcevolve_server.generator import Recipe, Task
-from pcevolve_server.waiting import Chunk, Waiting
+from pcevolve_server.queue.waiting import Chunk, Waiting
+from pcevolve_server.work import Recipe, Task
 
 
 @pytest.fixture

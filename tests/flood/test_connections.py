@@ -18,7 +18,7 @@ import h11
 import pytest
 
 from flood.servers import KEY, MIB, LightServer, Start, running, waited
-from pcevolve_server.connections import LingeringTransport
+from pcevolve_server.http.connections import LingeringTransport
 from pcevolve_shared import wire
 from support.processes import free_port
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from pcevolve_server.errors import AbandonedError, ModelLoadError
-from pcevolve_server.generator import Picture
+from pcevolve_server.work import Picture
 from pcevolve_shared.wire import ModelInfo, Resolution
 
 

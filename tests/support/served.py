@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from PIL import Image
 from starlette.testclient import TestClient
 
-from pcevolve_server.app import create_app
 from pcevolve_server.engines import thread
 from pcevolve_server.errors import AbandonedError
-from pcevolve_server.generator import Picture, Task, Unwanted, wanted
+from pcevolve_server.http.app import create_app
 from pcevolve_server.settings import Settings
+from pcevolve_server.work import Picture, Task, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo, Resolution
 
 

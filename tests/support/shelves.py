@@ -4,8 +4,8 @@ from functools import partial
 
 from PIL import Image
 
-from pcevolve_server.generator import Picture
-from pcevolve_server.shelf import Shelf
+from pcevolve_server.models import Shelf
+from pcevolve_server.work import Picture
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
 
 MIB = 2**20

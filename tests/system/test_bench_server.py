@@ -17,7 +17,7 @@ from benchmarks.server.page import write
 from benchmarks.server.ratios import NAMES, fixed_part, headline, rows
 from benchmarks.server.rounds import Journal, Round
 from benchmarks.server.served import GUIDANCE, SIDE, STEPS, STRENGTH
-from pcevolve_server.generator import Recipe
+from pcevolve_server.work import Recipe
 
 ROOT = Path(__file__).parents[2]
 

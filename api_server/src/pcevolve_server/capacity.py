@@ -11,8 +11,8 @@ from PIL import Image
 
 from pcevolve_server.engines import Engine
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.settings import Batching, Settings
+from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import ModelInfo
 
 _SECONDS = 2.0  # that a figure is measured for, at least

@@ -9,11 +9,11 @@ import typer
 from pcevolve_server import __version__, model_options, options
 from pcevolve_server.errors import ServerError
 from pcevolve_server.keys import API_KEY_VARIABLE, read_keys
-from pcevolve_server.loras import Lora
 from pcevolve_server.settings import (
     WHOLE,
     Batching,
     EngineKind,
+    Lora,
     ModelSettings,
     Precision,
     SafetyPolicy,

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from pcevolve_server.batcher import Batcher
 from pcevolve_server.engines import Engine, Losable, Opening
 from pcevolve_server.errors import InvalidRequestError, NotFoundError, NotReadyError, no_model
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.models import offers
+from pcevolve_server.queue.batcher import Batcher
 from pcevolve_server.settings import Settings
-from pcevolve_server.shelf import offers
 from pcevolve_shared.wire import ModelInfo, Pipeline
 
 _LOADING_RETRY_SECONDS = 5

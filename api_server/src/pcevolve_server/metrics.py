@@ -13,8 +13,8 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from pcevolve_server import gpus
-from pcevolve_server.shelf import Several
+from pcevolve_server import models
+from pcevolve_server.models import Several
 
 _BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
 _STAGE_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
@@ -29,8 +29,8 @@ class _DeviceMemory(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """One sample for each GPU that anything is held on, or that this process uses."""
-        bytes_by_device = gpus.in_use()
-        if isinstance(self.engine, gpus.Elsewhere):
+        bytes_by_device = models.gpu_memory()
+        if isinstance(self.engine, models.Elsewhere):
             bytes_by_device.update(self.engine.device_memory)
         if not bytes_by_device:
             return

@@ -1,16 +1,22 @@
-"""From settings to a model, in whatever process it runs."""
+"""Models in memory: from settings to one or several, in whatever process they run, within a bound of bytes."""
+
+from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 from pcevolve_server import sources
+from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.settings import ModelSettings
-from pcevolve_server.shelf import Shelf
-from pcevolve_server.work import Model
+from pcevolve_server.work import Completion, Model, Picture, Task, TextTask, Unwanted, perform, wanted
+from pcevolve_shared.wire import ModelInfo
 
 
 def shelve(
@@ -39,9 +45,9 @@ def _give_back() -> None:
     if "torch" not in sys.modules:
         gc.collect()
         return
-    from pcevolve_server.networks import memory
+    from pcevolve_server import networks
 
-    memory.give_back()
+    networks.give_back()
 
 
 def on_processor(settings: ModelSettings) -> bool:
@@ -52,9 +58,9 @@ def on_processor(settings: ModelSettings) -> bool:
     """
     if sources.is_library(settings.model):
         return True
-    from pcevolve_server.networks import devices
+    from pcevolve_server import networks
 
-    return devices.found(settings.device).type == "cpu"
+    return networks.find_device(settings.device).type == "cpu"
 
 
 def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Model:
@@ -74,13 +80,210 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
 
         return libraries.load(settings, stopping)
     if sources.is_bundled_text(settings.model):
-        from pcevolve_server.phrases import loading as phrases
+        from pcevolve_server.phrases import model as phrases
 
         return phrases.load(settings)
     if sources.is_text(settings.model):
-        from pcevolve_server.language import loading as languages
+        from pcevolve_server.language import model as languages
 
         return languages.load(settings)
     from pcevolve_server.diffusion import loading
 
     return loading.load(settings)
+
+
+logger = logging.getLogger(__name__)
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What callers and the queue have to know of a model, in memory or not.
+
+    Attributes:
+        info: What it can do.
+        companions: As of the model.
+        padded: As of the model.
+    """
+
+    info: ModelInfo
+    companions: int
+    padded: bool
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """How often models came and went, by their ids."""
+
+    loads: Counter[str] = field(default_factory=Counter)
+    evictions: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.loads + other.loads, self.evictions + other.evictions)
+
+
+class Served(Protocol):
+    """A model or an engine."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What its model can do, or its first."""
+
+    @property
+    def companions(self) -> int:
+        """As of the model."""
+
+    @property
+    def padded(self) -> bool:
+        """As of the model."""
+
+
+@runtime_checkable
+class Several(Served, Protocol):
+    """A model or an engine that has more than one model, or may have."""
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """Of each model, in the order in which the server was told of them."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """Since the start."""
+
+
+def offers(served: Served) -> tuple[Offer, ...]:
+    """What there is to be had, of one model or several."""
+    return served.offers if isinstance(served, Several) else (offer(served),)
+
+
+def offer(served: Served) -> Offer:
+    """Of one model."""
+    return Offer(served.info, served.companions, served.padded)
+
+
+def traffic(served: Served) -> Traffic:
+    """How often models came and went; nothing of one that has always been there."""
+    return served.traffic if isinstance(served, Several) else Traffic()
+
+
+class Shelf:
+    """A model that runs each batch on the one that its recipe names."""
+
+    def __init__(
+        self,
+        loads: Sequence[Callable[[], Model]],
+        most_bytes: int = 0,
+        tidy: Callable[[], object] = gc.collect,
+    ) -> None:
+        """Load every model once, so that a wrong one shows at once and what each can do is known.
+
+        Args:
+            loads: One for each model, again and again the same; the first is what requests get that name none.
+            most_bytes: Of the models in memory at a time; 0: no bound. A model that was never loaded is weighed after
+                it was, so that until then there may be one more.
+            tidy: Gives back the memory of what was dropped.
+
+        Raises:
+            ModelLoadError: A model cannot be loaded, is called as another, or is larger than the bound.
+        """
+        self._most, self._tidy = most_bytes, tidy
+        self._loads: dict[str, Callable[[], Model]] = {}
+        self._bytes: dict[str, int] = {}
+        self._held: OrderedDict[str, Model] = OrderedDict()  # by their last use
+        self.traffic = Traffic()
+        self.offers = tuple(self._first(load) for load in loads)
+        mib = {name: round(size / _MIB) for name, size in self._bytes.items()}
+        logger.info("models weighed", extra={"mib": mib, "most_mib": most_bytes // _MIB})
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the first model can do."""
+        return self.offers[0].info
+
+    @property
+    def companions(self) -> int:
+        """Of the first model."""
+        return self.offers[0].companions
+
+    @property
+    def padded(self) -> bool:
+        """Of the first model."""
+        return self.offers[0].padded
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the models that are in memory."""
+        return sum(self._bytes[name] for name in self._held)
+
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Run a batch of creations on its model, which is loaded first if it was dropped."""
+        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
+
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Run a batch of variations on its model, which is loaded first if it was dropped."""
+        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
+
+    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+        """Run a batch of texts on its model, which is loaded first if it was dropped."""
+        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
+
+    def _first(self, load: Callable[[], Model]) -> Offer:
+        model = load()
+        name, size = model.info.id, model.memory
+        if name in self._loads:
+            raise ModelLoadError(f"two models are called {name}")
+        if self._most and size > self._most:
+            need = -(-size // _MIB)
+            raise ModelLoadError(
+                f"the model {name} takes {need} MiB: raise --model-memory-mib or leave it out"
+            )
+        self._loads[name], self._bytes[name] = load, size
+        self._hold(name, model)
+        return offer(model)
+
+    def _named(self, name: str) -> Model:
+        name = name or self.info.id
+        if name not in self._held:
+            self._drop_for(self._bytes[name])
+            self._hold(name, self._again(name))
+        self._held.move_to_end(name)
+        return self._held[name]
+
+    def _again(self, name: str) -> Model:
+        try:
+            return self._loads[name]()
+        except Exception as error:
+            logger.exception("a model could not be loaded again", extra={"model": name})
+            raise GenerationError("the model could not be loaded again", code="model_unavailable") from error
+
+    def _hold(self, name: str, model: Model) -> None:
+        self._drop_for(self._bytes[name])
+        self._held[name] = model
+        self.traffic.loads[name] += 1
+
+    def _drop_for(self, size: int) -> None:
+        """Drop models until there is room for ``size`` bytes."""
+        while self._most and self._held and self.memory + size > self._most:
+            name = next(iter(self._held))
+            del self._held[name]  # no other name may hold the model while its memory is given back
+            self.traffic.evictions[name] += 1
+            logger.info("model dropped", extra={"model": name})
+            self._tidy()
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """An engine whose models are in other processes, of which each tells what it holds."""
+
+    @property
+    def device_memory(self) -> Counter[str]:
+        """Bytes by the GPU's number, of all its processes together, each as of its last answer."""
+
+
+def gpu_memory() -> Counter[str]:
+    """Bytes that this process holds, by the GPU's number; nothing where PyTorch is not there or uses no GPU."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is None or not cuda.is_initialized():
+        return Counter()
+    return Counter({str(device): cuda.memory_allocated(device) for device in range(cuda.device_count())})

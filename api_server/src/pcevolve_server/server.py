@@ -9,10 +9,10 @@ from types import FrameType
 import uvicorn
 
 from pcevolve_server import tracing
-from pcevolve_server.app import create_app
-from pcevolve_server.connections import protocol
 from pcevolve_server.engines import Opening, choice
 from pcevolve_server.errors import BindError, ModelLoadError, ServerError
+from pcevolve_server.http.app import create_app
+from pcevolve_server.http.connections import protocol
 from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo
 

@@ -6,10 +6,10 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
 from pcevolve_server.errors import SettingsError
 from pcevolve_server.keys import API_KEY_VARIABLE, Key
-from pcevolve_server.loras import Lora
 
 WHOLE = (0.0, 1.0)
 """All noise levels."""
@@ -181,3 +181,39 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+_LARGEST_SCALE = 10
+
+
+@dataclass(frozen=True)
+class Lora:
+    """A low-rank addition to a model's weights.
+
+    Attributes:
+        source: A weight file, a directory or a hub id.
+        scale: What it is multiplied by; 0 adds nothing.
+    """
+
+    source: str
+    scale: float = 1.0
+
+    @classmethod
+    def read(cls, text: str) -> Lora:
+        """From ``SOURCE`` or ``SOURCE=SCALE``.
+
+        Raises:
+            SettingsError: No source, or the scale is out of bounds.
+        """
+        source, equals, scale = text.rpartition("=")
+        if not equals or Path(text).expanduser().exists():
+            source, scale = text, "1"
+        try:
+            found = cls(source, float(scale))
+        except ValueError:
+            found = cls("")
+        if not found.source or not abs(found.scale) <= _LARGEST_SCALE:
+            raise SettingsError(
+                f"--lora {text}: write SOURCE or SOURCE=SCALE, with a scale from -{_LARGEST_SCALE} to {_LARGEST_SCALE}"
+            )
+        return found

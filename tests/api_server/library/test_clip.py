@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 
 from pcevolve_server import sources
 from pcevolve_server.errors import GenerationError, ModelLoadError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.library import clip
-from pcevolve_server.library.likeness import coded
+from pcevolve_server.library.words import coded
 from pcevolve_server.settings import ModelSettings
+from pcevolve_server.work import Recipe, Task
 from support.collections import COLOURS, pixels
 from support.tiny_clip import tiny_clip
 

@@ -9,9 +9,8 @@ from PIL import Image
 
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.collection import Stopped, collected
-from pcevolve_server.library.embedding import Appearance
+from pcevolve_server.library.embedding import Appearance, Neighbours
 from pcevolve_server.library.folder import ImageFile, listing
-from pcevolve_server.library.neighbours import Neighbours
 from pcevolve_server.library.shards import Facts, Shelf, pieces
 from support.collections import library, pixels
 

@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.generator import Recipe, Task
 from pcevolve_server.library.generator import covering
 from pcevolve_server.settings import SafetyPolicy
+from pcevolve_server.work import Recipe, Task
 from pcevolve_shared import images, wire
 from support.collections import library, pixels
 from support.served import served

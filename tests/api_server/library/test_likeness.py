@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pcevolve_server.library.likeness import Likeness, coded, cosines
-from pcevolve_server.library.words import WordIndex
+from pcevolve_server.library.words import Likeness, WordIndex, coded, cosines
 
 CELLS = WordIndex([*[frozenset({"blood", "smear"})] * 6, *[frozenset({"chest", "ray"})] * 6])
 EAST, NORTH = np.array([1, 0], np.float32), np.array([0, 1], np.float32)

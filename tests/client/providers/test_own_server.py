@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderRefusedError
-from pcevolve_server.generator import Picture, Task
+from pcevolve_server.work import Picture, Task
 from pcevolve_shared import images
 from support.provider import png
 from support.runs import SmallRun, small_plan

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar
 
 import torch
 from diffusers import AutoencoderKL, DiffusionPipeline
@@ -17,7 +18,76 @@ from diffusers.models.modeling_outputs import AutoencoderKLOutput
 from torch import Tensor
 
 from pcevolve_server.diffusion import traits
-from pcevolve_server.diffusion.kept import Kept
+
+_Value = TypeVar("_Value")
+
+
+class Kept(Generic[_Value]):
+    """Values by their key; the one that was used least recently is dropped first. For one thread."""
+
+    def __init__(self, most_bytes: int, weigh: Callable[[_Value], int]) -> None:
+        """Begin with nothing.
+
+        Args:
+            most_bytes: Of all values together; a value that is larger alone is returned and not kept.
+            weigh: Bytes of a value.
+        """
+        self._most, self._weigh = most_bytes, weigh
+        self._values: OrderedDict[Hashable, _Value] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Of all values together."""
+        return self._bytes
+
+    def get(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
+        """Return the value of ``key``, made now if it is not there."""
+        if key in self._values:
+            self._values.move_to_end(key)
+            return self._values[key]
+        value = make()
+        if self._weigh(value) <= self._most:
+            self._keep(key, value)
+        return value
+
+    def _keep(self, key: Hashable, value: _Value) -> None:
+        self._values[key] = value
+        self._bytes += self._weigh(value)
+        while self._bytes > self._most:
+            _, dropped = self._values.popitem(last=False)
+            self._bytes -= self._weigh(dropped)
+
+
+_NAMES = ("tokenizer", "tokenizer_2", "tokenizer_3")
+
+Reader = tuple[Any, int]
+"""A tokenizer, and the number of tokens that are read of its."""
+
+
+def readers(pipeline: DiffusionPipeline) -> list[Reader]:
+    """The tokenizers of the pipeline's text encoders, each with how much its encoder reads."""
+    asked = inspect.signature(type(pipeline).__call__).parameters.get("max_sequence_length")
+    found = []
+    for tokenizer in filter(None, (getattr(pipeline, name, None) for name in _NAMES)):
+        own = tokenizer.model_max_length
+        # The argument of the pipelines is about encoders other than CLIP's.
+        found.append((tokenizer, own if asked is None or _is_clip(tokenizer) else min(own, asked.default)))
+    return found
+
+
+def cut_tokens(read_by: Sequence[Reader], prompt: str) -> int:
+    """Return how many tokens at the end of ``prompt`` no text encoder reads.
+
+    The pipeline itself cuts there, by tokens; it says so in a warning that quotes the prompt, which is
+    silenced, so the server has to count for itself.
+    """
+    return min((max(0, len(tokenizer(prompt).input_ids) - most) for tokenizer, most in read_by), default=0)
+
+
+def _is_clip(tokenizer: object) -> bool:
+    return "CLIP" in type(tokenizer).__name__
+
 
 _MOST_BYTES: Final = 64 * 2**20
 """Of prompts, and of images: 280 prompts of Stable Diffusion 1.5, 15 of Flux; 170 images of 512 x 512 pixels."""

@@ -1,6 +1,9 @@
 """Text-to-image and image-to-image through diffusers pipelines on one set of weights."""
 
+from __future__ import annotations
+
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,17 +12,55 @@ import numpy as np
 import torch
 from diffusers import DiffusionPipeline, SchedulerMixin
 from PIL import Image
+from torch import nn
 
-from pcevolve_server.diffusion import describing, schedulers, traits
-from pcevolve_server.diffusion.adapter import Adapter
-from pcevolve_server.diffusion.encodings import MOST_BYTES, Prompt, together
+from pcevolve_server.diffusion import schedulers, traits
+from pcevolve_server.diffusion.additions import Adapter
+from pcevolve_server.diffusion.encodings import MOST_BYTES, Prompt, cut_tokens, readers, together
 from pcevolve_server.diffusion.interval import Interval, Switch
-from pcevolve_server.diffusion.prompts import cut_tokens, readers
-from pcevolve_server.diffusion.stages import Stages
-from pcevolve_server.diffusion.steady import IMAGES, Steady
+from pcevolve_server.diffusion.numerics import IMAGES, Steady
 from pcevolve_server.errors import AbandonedError, GenerationError
-from pcevolve_server.generator import Picture, Recipe, Task, Unwanted, wanted
+from pcevolve_server.work import Picture, Recipe, Task, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo
+
+ENCODE, DENOISE, DECODE = "encode", "denoise", "decode"
+
+
+class Stages:
+    """Looks on while pipelines of the same networks run; changes nothing.
+
+    On a GPU work is queued and done later, so the clock is read when all of it is done: once a run, before decoding,
+    which has to wait for it anyway.
+    """
+
+    def __init__(self, denoiser: nn.Module, autoencoder: Any) -> None:  # noqa: ANN401 - it gets another method
+        self._begun: dict[str, float] = {}
+        self._queues = next(denoiser.parameters()).device.type == "cuda"
+        denoiser.register_forward_pre_hook(lambda *_: self._pass(DENOISE))
+        decode = autoencoder.decode
+
+        def decoded(*positional: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever pipelines hand over
+            self._pass(DECODE)
+            return decode(*positional, **named)
+
+        autoencoder.decode = decoded
+
+    def begin(self) -> None:
+        """A run begins: prompts and images are encoded until the denoiser first runs."""
+        self._begun = {ENCODE: time.perf_counter()}
+
+    def seconds(self) -> dict[str, float]:
+        """Of each stage that there was, now that the run is over."""
+        ends = [*self._begun.values(), time.perf_counter()][1:]
+        return {stage: end - begun for (stage, begun), end in zip(self._begun.items(), ends, strict=True)}
+
+    def _pass(self, stage: str) -> None:
+        if stage in self._begun:
+            return
+        if stage == DECODE and self._queues:
+            torch.cuda.synchronize()
+        self._begun[stage] = time.perf_counter()
+
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +106,7 @@ class DiffusionGenerator:
     @property
     def memory(self) -> int:
         """Bytes of all weights, which both pipelines share, and of as many encodings as may be kept beside them."""
-        return describing.weight_of(self.text_to_image) + MOST_BYTES
+        return traits.weight_of(self.text_to_image) + MOST_BYTES
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""

@@ -1,5 +1,7 @@
 """From a name on the command line to a Generator; one path for the bundled, a local and a hub model."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -7,32 +9,51 @@ from typing import Any
 import diffusers
 import torch
 from diffusers import DiffusionPipeline
+from PIL import Image
 
-from pcevolve_server import sources
-from pcevolve_server.diffusion import (
-    compiling,
-    decoding,
-    describing,
-    lora,
-    precision,
-    presets,
-    schedulers,
-    textless,
-    traits,
-)
-from pcevolve_server.diffusion.adapter import Adapter, loaded
-from pcevolve_server.diffusion.checker import ModelChecker
+from pcevolve_server import networks, sources
+from pcevolve_server.diffusion import additions, numerics, schedulers, textless, traits
+from pcevolve_server.diffusion.additions import Adapter, loaded
 from pcevolve_server.diffusion.encodings import prompts_of, remember_images
-from pcevolve_server.diffusion.generator import DiffusionGenerator
+from pcevolve_server.diffusion.generator import DiffusionGenerator, Stages
 from pcevolve_server.diffusion.interval import chosen
-from pcevolve_server.diffusion.stages import Stages
-from pcevolve_server.diffusion.steady import is_small, steady, steady_decoder
+from pcevolve_server.diffusion.numerics import is_small, steady, steady_decoder
+from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
+from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.generator import Generator
-from pcevolve_server.networks import devices
-from pcevolve_server.networks.failures import LOAD_ERRORS
-from pcevolve_server.safety import SafeGenerator
+from pcevolve_server.networks import LOAD_ERRORS
 from pcevolve_server.settings import OWN_SCHEDULER, WHOLE, Batching, ModelSettings, SafetyPolicy
+from pcevolve_server.work import Generator, Recipe, Task, generate
+
+
+def compile_for_usual(generator: DiffusionGenerator) -> None:
+    """Compile for the model's own size and recommended guidance, and draw with it once.
+
+    What was compiled is kept in PyTorch's cache, so that it takes about a minute the first time and seconds later.
+
+    Raises:
+        ModelLoadError: There is nothing to compile for, or no compiler.
+    """
+    if generator.steady is None or generator.info.recommended is None:
+        raise ModelLoadError(
+            "--compile is for small models on a processor with --batching exact: leave it out"
+        )
+    size, recommended = generator.info.size, generator.info.recommended
+    recipe = Recipe(size.width, size.height, recommended.steps, recommended.guidance)
+    pipeline = generator.text_to_image
+    generator.steady.compile(
+        size.height // pipeline.vae_scale_factor,
+        size.width // pipeline.vae_scale_factor,
+        pipeline.unet.config.in_channels,
+        is_doubled(pipeline, recommended.guidance),
+    )
+    try:
+        generate(generator, [Task(recipe, "", "", seed=0)])
+        varied = Recipe(size.width, size.height, recommended.steps, recommended.guidance, strength=0.5)
+        generate(generator, [Task(varied, "", "", 0, Image.new("RGB", (size.width, size.height)))])
+    except RuntimeError as error:
+        raise ModelLoadError(f"--compile needs a C++ compiler, and failed: {type(error).__name__}") from error
+
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +69,8 @@ def load(settings: ModelSettings) -> Generator:
     Raises:
         ModelLoadError: With the name and what to do.
     """
-    devices.quieten(diffusers.utils.logging)
-    device = devices.found(settings.device)
+    networks.quieten(diffusers.utils.logging)
+    device = networks.find_device(settings.device)
     index = _index(settings)
     if textless.is_textless(index):
         return _textless(settings, device)
@@ -57,13 +78,13 @@ def load(settings: ModelSettings) -> Generator:
     if threads := settings.threads or (_THREADS_OF_SMALL if is_small(traits.denoiser(pipeline)) else 0):
         torch.set_num_threads(threads)
     for each in settings.loras:
-        lora.add(each, pipeline, settings)
+        additions.add(each, pipeline, settings)
     adapter = loaded(settings, pipeline)
     computes = _lower(settings, pipeline, device)
     checker = _detach_checker(settings, pipeline)
     generator = _generator(settings, pipeline, adapter)
     if settings.compiled:
-        compiling.compile_for_usual(generator)
+        compile_for_usual(generator)
     logger.info(
         "model loaded", extra={"model": generator.info.id, "device": str(device), "precision": computes}
     )
@@ -108,7 +129,7 @@ def _pipeline(settings: ModelSettings, device: torch.device, kind: Any) -> Diffu
     try:
         pipeline = kind.from_pretrained(
             sources.locate(settings.model),
-            dtype=devices.on_gpu(settings.precision) if device.type == "cuda" else torch.float32,
+            dtype=networks.gpu_dtype(settings.precision) if device.type == "cuda" else torch.float32,
             # Pickled weights run code when they are read.
             use_safetensors=None if settings.allow_pickle else True,
             local_files_only=settings.offline,
@@ -123,13 +144,13 @@ def _pipeline(settings: ModelSettings, device: torch.device, kind: Any) -> Diffu
 def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device) -> str:
     """Let the denoiser compute in what suits the device, and say in what it does."""
     denoiser = traits.denoiser(pipeline)
-    if device.type == "cpu" and (wanted := devices.on_cpu(settings.precision)) != denoiser.dtype:
-        precision.lower(denoiser, wanted)
+    if device.type == "cpu" and (wanted := networks.cpu_dtype(settings.precision)) != denoiser.dtype:
+        numerics.lower(denoiser, wanted)
     if is_small(denoiser):
         # As convolutions on processors want it; only sums round otherwise.
         denoiser.to(memory_format=torch.channels_last)
         if not traits.recasts_autoencoder(pipeline):
-            decoding.quicken(pipeline.vae.decoder, denoiser.dtype)
+            numerics.quicken(pipeline.vae.decoder, denoiser.dtype)
     return str(denoiser.dtype).removeprefix("torch.")
 
 
@@ -154,7 +175,7 @@ def _generator(
     image_to_image = _image_to_image(settings, pipeline)
     solver = _solver(settings, pipeline)
     scheduler = schedulers.scheduler_named(solver, pipeline.scheduler)
-    info = describing.info(settings, pipeline, adapter, scheduler, solver)
+    info = traits.describe(settings, pipeline, adapter and adapter.id, scheduler, solver)
     # What prepares several at once rounds as it likes.
     loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
     denoiser = traits.denoiser(pipeline)
@@ -183,7 +204,7 @@ def _generator(
 def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
     """The name of the scheduler that requests get which name none; None for that which the model brought along."""
     if settings.scheduler is None:
-        best = presets.solver(settings.model, pipeline)
+        best = traits.solver(settings.model, pipeline)
         return best if best in traits.scheduler_names(pipeline, pipeline.scheduler) else None
     return None if settings.scheduler == OWN_SCHEDULER else settings.scheduler
 

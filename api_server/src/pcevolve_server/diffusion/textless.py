@@ -19,9 +19,9 @@ from diffusers import DDIMScheduler, DDPMScheduler, DiffusionPipeline, Scheduler
 from PIL import Image
 from torch import Tensor
 
-from pcevolve_server.diffusion import describing, schedulers, traits
+from pcevolve_server.diffusion import schedulers, traits
 from pcevolve_server.errors import AbandonedError, GenerationError, InvalidRequestError
-from pcevolve_server.generator import Picture, Task, Unwanted, wanted
+from pcevolve_server.work import Picture, Task, Unwanted, wanted
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
 
@@ -241,7 +241,7 @@ def generator_of(pipeline: DiffusionPipeline, identity: str) -> TextlessGenerato
         classes=0 if autoencoder is None else int(network.config.num_embeds_ada_norm),
         shape=(channels, side, side),
         device=network.device,
-        memory=describing.weight_of(pipeline),
+        memory=traits.weight_of(pipeline),
     )
 
 

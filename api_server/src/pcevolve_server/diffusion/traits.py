@@ -1,16 +1,98 @@
-"""What sets one class of pipelines apart from another, told by the pipelines themselves."""
+"""What a loaded pipeline is: what its class can do, what it is best asked with, and what callers are told of it.
+
+Sources: the model cards of Stable Diffusion 1.5 and SDXL, of SDXL-Turbo and SD-Turbo, of Stable Diffusion 3, of the
+Flux.1 models, and of the latent consistency models; for the bundled model its own card. Of schedulers: Lu et al. 2022,
+"DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (arXiv 2211.01095), by which the
+second order takes 20 to 25 steps for what the first order of DDIM and Euler, or PNDM, takes 50. It does so with the
+noise levels of Karras et al. 2022 (arXiv 2206.00364), and not without them (``benchmarks/solvers/known.py``).
+"""
 
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
+from typing import Final
 
 from diffusers import DiffusionPipeline, ModelMixin, SchedulerMixin
 from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
+from torch import nn
 
+from pcevolve_server import sources
 from pcevolve_server.diffusion import schedulers
 from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.networks import weight
+from pcevolve_server.settings import ModelSettings
+from pcevolve_server.sources import BUNDLED
 from pcevolve_shared import limits
-from pcevolve_shared.wire import Resolution
+from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution
+
+# Distilled, with the guidance of its teacher in it.
+_BUNDLED: Final = Recommended(steps=4, guidance=1.0, strength_low=0.3, strength_high=0.9)
+_DIFFUSION: Final = Recommended(steps=25, guidance=7.5, strength_low=0.2, strength_high=0.95)
+_XL: Final = Recommended(steps=30, guidance=5.0, strength_low=0.2, strength_high=0.95)
+# Adversarially distilled without guidance: one step draws an image, so a variation needs at least one of its steps.
+_TURBO: Final = Recommended(steps=4, guidance=0.0, strength_low=0.25, strength_high=0.95)
+# Distilled with the guidance as an input, which stands for what guidance did in the original.
+_CONSISTENCY: Final = Recommended(steps=4, guidance=8.0, strength_low=0.25, strength_high=0.95)
+# The same as a low-rank addition to an ordinary model: real guidance, and little of it.
+_CONSISTENCY_LORA: Final = Recommended(steps=4, guidance=1.5, strength_low=0.25, strength_high=0.95)
+# Flow matching counts strength in shares of noise: these have the signal-to-noise ratio of 0.2 and 0.95 in diffusion.
+_FLOW: Final = Recommended(steps=28, guidance=7.0, strength_low=0.36, strength_high=0.92)
+_GUIDED_FLOW: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
+_SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, strength_high=0.92)
+
+_SECOND_ORDER: Final = "dpmpp_2m_karras"
+_CONSISTENT: Final = "lcm"
+_CONSISTENT_SCHEDULERS: Final = {"LCMScheduler", "TCDScheduler"}
+# They solve the same equation in more steps; others were chosen for what they do otherwise, and stay.
+_SLOWER: Final = {
+    "DDIMScheduler",
+    "DDPMScheduler",
+    "EulerDiscreteScheduler",
+    "LMSDiscreteScheduler",
+    "PNDMScheduler",
+}
+
+
+def recommended(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
+    """Settings for the model called ``name``.
+
+    Distilled models are known by their scheduler or, because files say nothing else, by their name; a wrong guess
+    costs quality and nothing more, and whoever asks may ask otherwise.
+    """
+    if name == BUNDLED:
+        return _BUNDLED
+    told = Path(name).name.lower()  # not of the folders that it lies in, or of who published it
+    if "turbo" in told or "lightning" in told:
+        return _TURBO
+    unet, transformer = getattr(pipeline, "unet", None), getattr(pipeline, "transformer", None)
+    if unet is not None and unet.config.get("time_cond_proj_dim"):
+        return _CONSISTENCY
+    if "lcm" in told or type(scheduler).__name__ in _CONSISTENT_SCHEDULERS:
+        return _CONSISTENCY_LORA
+    if (
+        transformer is not None and "guidance_embeds" in transformer.config
+    ):  # Flux: dev has them, schnell has none
+        return _GUIDED_FLOW if transformer.config["guidance_embeds"] else _SHORT_FLOW
+    if type(scheduler).__name__.startswith("FlowMatch"):
+        return _FLOW
+    return _XL if "XL" in type(pipeline).__name__ else _DIFFUSION
+
+
+def solver(name: str, pipeline: DiffusionPipeline) -> str | None:
+    """The server's name of the scheduler that a model is best asked with; None for that which it brought along.
+
+    Few-step models were distilled for their own. So were, most likely, those whose schedule is "trailing", which begins
+    at pure noise; a schedule without a signal at its end has no logarithm there, by which the second order goes.
+    """
+    own = pipeline.scheduler
+    best = recommended(name, pipeline, own)
+    if best is _CONSISTENCY_LORA:
+        return None if type(own).__name__ in _CONSISTENT_SCHEDULERS else _CONSISTENT
+    special = own.config.get("timestep_spacing") == "trailing" or own.config.get("rescale_betas_zero_snr")
+    slower = best in (_DIFFUSION, _XL) and type(own).__name__ in _SLOWER
+    return _SECOND_ORDER if slower and not special else None
+
 
 _CALLED_WITH = {
     "prompt",
@@ -103,3 +185,42 @@ def base_resolution(pipeline: DiffusionPipeline) -> Resolution:
     height, width = sample if isinstance(sample, list | tuple) else (sample, sample)
     factor = pipeline.vae_scale_factor
     return Resolution(width=width * factor, height=height * factor)
+
+
+def describe(
+    settings: ModelSettings,
+    pipeline: DiffusionPipeline,
+    adapter: str | None,
+    scheduler: SchedulerMixin,
+    solver: str | None = None,
+) -> ModelInfo:
+    """Name, sizes, schedulers, adapters, and what the model is best asked with.
+
+    Args:
+        settings: What it was loaded by.
+        pipeline: Text-to-image.
+        adapter: Id of its IP-Adapter; None if none is loaded.
+        scheduler: That it runs with unless a request names another.
+        solver: Its name; None if the model brought it along.
+    """
+    identity = sources.model_id(settings)
+    best = recommended(settings.model, pipeline, scheduler)
+    pipelines: tuple[Pipeline, ...] = ("text-to-image", "image-to-image")
+    return ModelInfo(
+        id=identity,
+        name=identity.rsplit("/", 1)[-1],
+        family=family(pipeline),
+        pipelines=(*pipelines, "ip-adapter") if adapter else pipelines,
+        base_resolution=base_resolution(pipeline),
+        size_multiple=size_multiple(pipeline),
+        schedulers=scheduler_names(pipeline, scheduler),
+        adapters=(adapter,) if adapter else (),
+        max_images=limits.MAX_BATCH,
+        negative_prompts=has_negative_prompts(pipeline),
+        recommended=best.model_copy(update={"scheduler": solver}),
+    )
+
+
+def weight_of(pipeline: DiffusionPipeline) -> int:
+    """Bytes of the weights of all networks in a pipeline."""
+    return sum(weight(part) for part in pipeline.components.values() if isinstance(part, nn.Module))

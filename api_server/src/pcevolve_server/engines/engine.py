@@ -1,7 +1,10 @@
 """What the queue asks of whatever runs batches."""
 
+from __future__ import annotations
+
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from pcevolve_server.errors import EngineLostError
 from pcevolve_server.work import Made, Work
@@ -58,3 +61,17 @@ class Losable(Protocol):
 
 Opening = Callable[[], Awaitable[Engine]]
 """Loads the model, which may take minutes; cancelling gives up."""
+
+
+_Result = TypeVar("_Result")
+
+
+async def finished(work: Awaitable[_Result], give_up: Callable[[], object]) -> _Result:
+    """Return what ``work`` returns; when cancelled, ask it to give up and wait until it has."""
+    running = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        give_up()
+        await asyncio.gather(running, return_exceptions=True)
+        raise

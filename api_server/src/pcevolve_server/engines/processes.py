@@ -10,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from pcevolve_server.engines.cancelling import finished
-from pcevolve_server.engines.engine import Opening, Told, untold
+from pcevolve_server.engines.engine import Opening, Told, finished, untold
 from pcevolve_server.engines.replica import DiedError, Load, Replica
 from pcevolve_server.errors import GenerationError
-from pcevolve_server.shelf import Offer, Traffic
+from pcevolve_server.models import Offer, Traffic
 from pcevolve_server.work import Made, Work
 from pcevolve_shared.wire import ModelInfo
 

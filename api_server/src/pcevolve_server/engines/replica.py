@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from pcevolve_server import gpus, logs
+from pcevolve_server import logs, models
 from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
-from pcevolve_server.shelf import Offer, Traffic, offers, traffic
+from pcevolve_server.models import Offer, Traffic, offers, traffic
 from pcevolve_server.work import Made, Model, Work, perform
 
 _CONTEXT = multiprocessing.get_context("spawn")  # a fork would share threads and locks of the server's
@@ -176,7 +176,7 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
 
 def _state(model: Model) -> tuple[Traffic, Counter[str]]:
     """What the child tells of itself with each answer."""
-    return traffic(model), gpus.in_use()
+    return traffic(model), models.gpu_memory()
 
 
 def _performed(model: Model, works: Sequence[Work], unwanted: _Unwanted) -> list[Made]:

@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
-from pcevolve_server.engines.cancelling import finished
-from pcevolve_server.engines.engine import Opening, Told, untold
-from pcevolve_server.shelf import Offer, Traffic, offers, traffic
+from pcevolve_server.engines.engine import Opening, Told, finished, untold
+from pcevolve_server.models import Offer, Traffic, offers, traffic
 from pcevolve_server.work import Made, Model, Work, perform
 from pcevolve_shared.wire import ModelInfo
 

@@ -15,12 +15,11 @@ from huggingface_hub import snapshot_download
 from PIL import Image
 from torch import Tensor, nn
 
-from pcevolve_server import sources
+from pcevolve_server import networks, sources
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.embedding import Codes
-from pcevolve_server.library.likeness import Vector, coded
-from pcevolve_server.networks import devices, memory
-from pcevolve_server.networks.failures import LOAD_ERRORS
+from pcevolve_server.library.words import Vector, coded
+from pcevolve_server.networks import LOAD_ERRORS
 from pcevolve_server.settings import ModelSettings
 
 _SAFE, _PICKLED = "*.safetensors", ("*.bin", "*.pth")
@@ -72,7 +71,7 @@ class Clip:
     @property
     def memory(self) -> int:
         """Bytes of its weights."""
-        return memory.weight(self.network)
+        return networks.weight(self.network)
 
 
 def _unit(rows: Tensor) -> Vector:
@@ -89,8 +88,8 @@ def load(settings: ModelSettings) -> Clip:
         ModelLoadError: With its name and what to do.
     """
     logging.getLogger("open_clip").setLevel(logging.ERROR)
-    devices.quieten()
-    device = devices.found(settings.device)
+    networks.quieten()
+    device = networks.find_device(settings.device)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     name = settings.library_clip

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from pcevolve_server.errors import AbandonedError, GenerationError
-from pcevolve_server.generator import Picture, Recipe, Task, Unwanted, wanted
 from pcevolve_server.library.collection import Collection
-from pcevolve_server.library.embedding import Codes
-from pcevolve_server.library.neighbours import Neighbours
+from pcevolve_server.library.embedding import Codes, Neighbours
 from pcevolve_server.library.words import Fits, Weights, drawn
+from pcevolve_server.work import Picture, Recipe, Task, Unwanted, wanted
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo
 

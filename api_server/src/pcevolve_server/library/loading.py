@@ -11,18 +11,15 @@ import numpy as np
 
 from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.generator import Generator
-from pcevolve_server.library.captions import Captions
+from pcevolve_server.library.captions import Captions, described
 from pcevolve_server.library.collection import Collection, collected
-from pcevolve_server.library.embedding import Appearance, Embedder
+from pcevolve_server.library.embedding import Appearance, Embedder, Neighbours
 from pcevolve_server.library.folder import Listing, listing
 from pcevolve_server.library.generator import LibraryGenerator
-from pcevolve_server.library.licences import described
-from pcevolve_server.library.likeness import Likeness
-from pcevolve_server.library.neighbours import Neighbours
 from pcevolve_server.library.shards import Shelf
-from pcevolve_server.library.words import Fits, WordIndex
+from pcevolve_server.library.words import Fits, Likeness, WordIndex
 from pcevolve_server.settings import ModelSettings, SafetyPolicy
+from pcevolve_server.work import Generator
 from pcevolve_shared import limits
 from pcevolve_shared.wire import LibraryInfo, ModelInfo, Resolution
 

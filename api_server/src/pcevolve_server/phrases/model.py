@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
 
-from pcevolve_server.errors import AbandonedError
-from pcevolve_server.generator import Unwanted, wanted
+from pcevolve_server import sources
+from pcevolve_server.errors import AbandonedError, ModelLoadError
 from pcevolve_server.phrases.counts import END, START, WORD, Counts, Floats
-from pcevolve_server.writer import Completion, TextRecipe, TextTask
+from pcevolve_server.settings import ModelSettings
+from pcevolve_server.work import Completion, TextRecipe, TextTask, Unwanted, wanted
+from pcevolve_shared import limits
 from pcevolve_shared.blanks import BLANK, asked
 from pcevolve_shared.wire import ModelInfo
 
@@ -144,3 +148,20 @@ def _nucleus(shares: Floats, part: float) -> Floats:
     nucleus: Floats = np.zeros_like(shares)
     nucleus[kept] = shares[kept]
     return nucleus
+
+
+def load(settings: ModelSettings) -> Phrases:
+    """Load the counts that came with the server.
+
+    Raises:
+        ModelLoadError: The server was installed without them.
+    """
+    identity = sources.model_id(settings)
+    try:
+        counts = Counts(Path(sources.locate(sources.BUNDLED_TEXT)))
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise ModelLoadError(sources.advice(sources.BUNDLED, "language model", error)) from error
+    info = ModelInfo(
+        id=identity, name=identity, family="phrases", pipelines=("chat",), negative_prompts=False
+    )
+    return Phrases(info, counts, limits.MAX_COMPLETIONS)

@@ -1,0 +1,190 @@
+"""What is added to a model's weights: LoRAs, and an IP-Adapter, by which an image is part of the prompt.
+
+Source: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models" (arXiv 2106.09685). They are added to the
+weights once, so that afterwards the model is one like any other: as fast, and with the same bits in any company.
+
+Source: Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXiv 2308.06721).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from diffusers import DiffusionPipeline
+from diffusers.models import ImageProjection
+from peft.tuners.tuners_utils import BaseTunerLayer
+from PIL import Image
+
+from pcevolve_server import sources
+from pcevolve_server.diffusion.traits import is_doubled
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.networks import LOAD_ERRORS
+from pcevolve_server.settings import Lora, ModelSettings
+from pcevolve_server.work import Recipe
+
+logger = logging.getLogger(__name__)
+
+_SAFE = ".safetensors"
+_USUAL_NAME = "pytorch_lora_weights.safetensors"
+_ADAPTER = "lora"
+
+
+def add(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
+    """Add ``lora`` to the weights of ``pipeline``.
+
+    Args:
+        lora: What, and how much of it.
+        pipeline: Whose denoiser, and text encoders where it says so, change.
+        settings: Whether the hub may be asked and pickled weights be read.
+
+    Raises:
+        ModelLoadError: It is not there, or not for this model.
+    """
+    if not hasattr(pipeline, "load_lora_weights"):
+        raise ModelLoadError(f"--lora: {type(pipeline).__name__} takes none; leave it out")
+    folder, name = _tensor_at(lora.source, settings)
+    misfit = f"the LoRA {lora.source} is not for {settings.model}"
+    where = {
+        "weight_name": name,
+        "use_safetensors": None if settings.allow_pickle else True,
+        "local_files_only": settings.offline,
+    }
+    try:
+        found = pipeline.lora_state_dict(folder, **where)
+        pipeline.load_lora_weights(folder, adapter_name=_ADAPTER, **where)
+    except LOAD_ERRORS as error:
+        if "size mismatch" in str(error):
+            raise ModelLoadError(f"{misfit}: its weights have other shapes") from error
+        raise ModelLoadError(sources.advice(lora.source, "LoRA", error)) from error
+    parts = _changed_parts(pipeline)
+    if not parts:
+        raise ModelLoadError(f"{misfit}: it has no weights for it")
+    layers, meant = _changed_layers(pipeline, parts), _layers(found[0] if isinstance(found, tuple) else found)
+    if layers < meant:
+        logger.warning("lora fits in part", extra={"lora": lora.source, "layers": layers, "of": meant})
+    if lora.scale:
+        pipeline.fuse_lora(parts, lora_scale=lora.scale, adapter_names=[_ADAPTER])
+    pipeline.unload_lora_weights()
+    logger.info("lora added", extra={"lora": lora.source, "scale": lora.scale, "parts": parts})
+
+
+def _changed_parts(pipeline: DiffusionPipeline) -> list[str]:
+    return sorted(part for part, names in pipeline.get_list_adapters().items() if _ADAPTER in names)
+
+
+def _changed_layers(pipeline: DiffusionPipeline, parts: Iterable[str]) -> int:
+    modules = (module for part in parts for module in getattr(pipeline, part).modules())
+    return sum(isinstance(module, BaseTunerLayer) for module in modules)
+
+
+def _layers(weights: Iterable[str]) -> int:
+    """How many layers a file is about: each has two matrices, and these are the names of the first."""
+    return sum("lora_A." in name or ".down." in name for name in weights)
+
+
+def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
+    """The directory or hub id, and the file in it; None where the library may look for it."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return str(path), None if settings.allow_pickle else _only_weights(path)
+    if path.is_file():
+        if path.suffix != _SAFE and not settings.allow_pickle:
+            raise ModelLoadError(
+                f"the LoRA {source} is no {_SAFE} file: its weights could run code; --allow-pickle"
+            )
+        return str(path.parent), path.name
+    return sources.locate(source), _USUAL_NAME if settings.offline else None
+
+
+def _only_weights(folder: Path) -> str:
+    names = sorted(path.name for path in folder.glob(f"*{_SAFE}"))
+    if _USUAL_NAME in names:
+        return _USUAL_NAME
+    if len(names) != 1:
+        found = f"{len(names)} of them: name one" if names else "none"
+        raise ModelLoadError(f"the LoRA {folder}: a directory needs one {_SAFE} file, and has {found}")
+    return names[0]
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """An adapter whose weights sit in the UNet that both pipelines share.
+
+    Once loaded, the UNet asks for image embeddings on every run; runs without the adapter get zeros at
+    scale zero, which leaves the text's cross-attention alone.
+
+    Attributes:
+        id: What callers write in ``adapter``.
+        scale: Weight of the image prompt where the caller names none.
+    """
+
+    id: str
+    scale: float
+
+    def arguments(
+        self, pipeline: DiffusionPipeline, recipe: Recipe, image: Image.Image | None
+    ) -> dict[str, Any]:
+        """Set the scale for the coming run and return the image embeddings that all its images get.
+
+        Args:
+            pipeline: The one that is about to run.
+            recipe: Whether and how strongly the adapter counts.
+            image: Its image prompt, if it does.
+        """
+        scale = 0.0 if image is None or recipe.adapter_scale is None else recipe.adapter_scale
+        pipeline.set_ip_adapter_scale(scale)
+        positive, negative = self._embed(pipeline, image or Image.new("RGB", (8, 8)))
+        if not scale:
+            positive = negative = torch.zeros_like(positive)
+        # The pipeline splits them in two halves when it runs with classifier-free guidance.
+        embeddings = torch.cat([negative, positive]) if is_doubled(pipeline, recipe.guidance) else positive
+        return {"ip_adapter_image_embeds": [embeddings]}
+
+    def _embed(self, pipeline: DiffusionPipeline, image: Image.Image) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return positive and negative embedding, ``(1, 1, ...)`` each."""
+        (projection,) = pipeline.unet.encoder_hid_proj.image_projection_layers
+        hidden = not isinstance(projection, ImageProjection)
+        with torch.inference_mode():
+            positive, negative = pipeline.encode_image([image], pipeline.device, 1, hidden)
+        return positive[:, None], negative[:, None]
+
+
+def loaded(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
+    """Load the IP-Adapter that ``settings`` name into a pipeline; None if they name none.
+
+    Raises:
+        ModelLoadError: With what to do.
+    """
+    if not settings.adapter:
+        return None
+    if getattr(pipeline, "unet", None) is None:
+        raise ModelLoadError(
+            f"--ip-adapter is for models with a UNet; {settings.model} has none: leave it out"
+        )
+    try:
+        source, subfolder, weights = _place(settings.adapter, "XL" in type(pipeline).__name__)
+        pipeline.load_ip_adapter(
+            source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
+        )
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(settings.adapter, "IP-Adapter", error)) from error
+    local = Path(settings.adapter).expanduser()
+    return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
+
+
+def _place(name: str, xl: bool) -> tuple[str, str, str]:
+    """Return source, subfolder and weight file; ``name`` is a weight file, a directory or a hub id.
+
+    A weight file has its ``image_encoder`` folder beside it; a directory has the layout of the authors'
+    hub repository.
+    """
+    file = Path(name).expanduser()
+    if file.is_file():
+        return str(file.parent), "", file.name
+    subfolder, weights = ("sdxl_models", "sdxl") if xl else ("models", "sd15")
+    return sources.locate(name), subfolder, f"ip-adapter_{weights}.safetensors"

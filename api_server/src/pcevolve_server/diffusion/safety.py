@@ -1,0 +1,108 @@
+"""What happens to images that a safety checker refuses, and the one that some Stable Diffusion releases carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from PIL import Image
+
+from pcevolve_server.networks import weight
+from pcevolve_server.work import Generator, Picture, Task, Unwanted, generate, wanted
+from pcevolve_shared.wire import ModelInfo
+
+
+class Checker(Protocol):
+    """A safety checker: says which finished images must not be shown."""
+
+    def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
+        """Return for each image whether it must not be shown."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the checker takes."""
+
+
+@dataclass(frozen=True)
+class SafeGenerator:
+    """A generator that never returns a flagged image and gives up after ``retries`` further tries."""
+
+    inner: Generator
+    checker: Checker
+    retries: int
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the model behind the checker can do."""
+        return self.inner.info
+
+    @property
+    def companions(self) -> int:
+        """As of the model behind the checker, which looks at each image for itself."""
+        return self.inner.companions
+
+    @property
+    def padded(self) -> bool:
+        """As of the model behind the checker."""
+        return self.inner.padded
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the model and its checker."""
+        return self.inner.memory + self.checker.memory
+
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Make pictures from prompts; one that was flagged on every try has no image."""
+        return self._checked(tasks, unwanted)
+
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Make variations of the tasks' images; one that was flagged on every try has no image."""
+        return self._checked(tasks, unwanted)
+
+    def _checked(self, tasks: Sequence[Task], unwanted: Unwanted) -> list[Picture]:
+        pictures = [Picture(image=None) for _ in tasks]
+        open_places = list(range(len(tasks)))
+        for attempt in range(self.retries + 1):
+            tries = [tasks[place].retried(attempt) if attempt else tasks[place] for place in open_places]
+            made = generate(self.inner, tries, unwanted)
+            flags = self.checker.flagged([picture.image for picture in made if picture.image is not None])
+            for place, picture, flag in zip(open_places, made, flags, strict=True):
+                pictures[place] = (
+                    Picture(None, picture.cut_tokens, attempt + 1)
+                    if flag
+                    else replace(picture, refused=attempt)
+                )
+            open_places = [place for place, flag in zip(open_places, flags, strict=True) if flag]
+            if not open_places:
+                break
+        return pictures
+
+
+@dataclass(frozen=True)
+class ModelChecker:
+    """A pipeline's own ``safety_checker`` and ``feature_extractor``."""
+
+    safety_checker: Any
+    feature_extractor: Any
+
+    @property
+    def memory(self) -> int:
+        """Bytes of its weights."""
+        return weight(self.safety_checker)
+
+    def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
+        """Return for each image whether the checker refuses it; one by one, so that companions do not matter."""
+        return [self._flagged(image) for image in images]
+
+    def _flagged(self, image: Image.Image) -> bool:
+        weights = next(self.safety_checker.parameters())
+        features = self.feature_extractor([image], return_tensors="pt").pixel_values
+        with torch.inference_mode():
+            _, flags = self.safety_checker(
+                images=np.asarray(image, dtype=np.float32)[None] / 255,
+                clip_input=features.to(device=weights.device, dtype=weights.dtype),
+            )
+        return bool(flags[0])

@@ -1,0 +1,132 @@
+"""The FastAPI app: parts put together, and every error in the contract's shape."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import Response
+
+from pcevolve_server import __version__
+from pcevolve_server.engines import Opening
+from pcevolve_server.errors import (
+    GenerationError,
+    InvalidRequestError,
+    MethodError,
+    NotFoundError,
+    RequestError,
+)
+from pcevolve_server.host import Host
+from pcevolve_server.http.bodies import Bounded, Room
+from pcevolve_server.http.middleware import (
+    Authenticated,
+    Observed,
+    WithoutKey,
+    error_response,
+    host_name,
+    request_id_of,
+)
+from pcevolve_server.http.rendering import Links
+from pcevolve_server.http.routes import router
+from pcevolve_server.http.service import Chats, Service
+from pcevolve_server.metrics import Metrics
+from pcevolve_server.settings import Settings
+from pcevolve_server.tracing import Traced
+from pcevolve_shared.wire import ModelInfo
+
+_MAX_REPORTED_ERRORS = 8
+_MAX_FIELD_CHARS = 64
+# FastAPI's own spans and logs would hold paths, queries and messages of exceptions; ours are in tracing.py.
+_NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+_HANDLED = (RequestError, RequestValidationError, HTTPException, Exception)
+
+
+def create_app(
+    settings: Settings,
+    opening: Opening,
+    on_failure: Callable[[BaseException], None] = lambda _: None,
+    on_ready: Callable[[Sequence[ModelInfo]], None] = lambda _: None,
+) -> FastAPI:
+    """Return the app; the model begins to load when the app starts.
+
+    Args:
+        settings: Of this process.
+        opening: Loads the model.
+        on_failure: Told why ``opening`` failed.
+        on_ready: Told what each model can do, once they answer.
+    """
+    metrics = Metrics()
+    host = Host(settings, opening, metrics, on_failure, on_ready)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        host.start()
+        yield
+        await host.stop()
+
+    app = FastAPI(
+        title="PCEvolve API server",
+        version=__version__,
+        summary="Text-to-image and image-to-image in the style of getimg's v1 API, and chats in that of OpenAI's.",
+        lifespan=lifespan,
+        redoc_url=None,
+        telemetry=_NO_TELEMETRY,
+        exception_handlers=dict.fromkeys(_HANDLED, _on_error),
+        middleware=[
+            Middleware(Observed, metrics=metrics),
+            Middleware(Traced),
+            *_callers(settings),
+            Middleware(Bounded, room=Room(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds),
+        ],
+    )
+    app.state.links = Links()
+    app.state.service, app.state.host, app.state.metrics = Service(settings, host, metrics), host, metrics
+    app.state.chats = Chats(host, metrics)
+    app.include_router(router)
+    return app
+
+
+def _callers(settings: Settings) -> list[Middleware]:
+    """Who is let in: with a key, those who know it; without one, this machine's own programs and pages."""
+    if settings.keys:
+        return [Middleware(Authenticated, keys=settings.keys)]
+    return [Middleware(WithoutKey, allowed=frozenset(map(host_name, settings.allowed_hosts)))]
+
+
+async def _on_error(request: Request, error: Any) -> Response:  # noqa: ANN401 - the framework's signature
+    response = error_response(request_id_of(request), _as_request_error(error))
+    if isinstance(error, HTTPException) and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        response.headers.update(error.headers or {})  # Allow
+    return response
+
+
+def _as_request_error(error: Exception) -> RequestError:
+    """Translate whatever ended a request, including what the framework itself refuses."""
+    match error:
+        case RequestError():
+            return error
+        case RequestValidationError():
+            return InvalidRequestError(_explained(error.errors()))
+        case HTTPException(status_code=HTTPStatus.NOT_FOUND):
+            return NotFoundError("no such route; see /docs")
+        case HTTPException(status_code=HTTPStatus.METHOD_NOT_ALLOWED):
+            return MethodError("wrong method for this route; see /docs")
+        case HTTPException():
+            return InvalidRequestError("the body is not readable JSON")
+    return GenerationError("internal error", code="internal")
+
+
+def _explained(details: Sequence[Any]) -> str:
+    """Return which fields are wrong and how, without their values."""
+    lines = []
+    for detail in details[:_MAX_REPORTED_ERRORS]:
+        # The first part is "body"; an unknown field's name is the caller's text, so it is cut short.
+        field = ".".join(str(part) for part in detail["loc"][1:])[:_MAX_FIELD_CHARS] or "body"
+        lines.append(f"{field}: {detail['msg']}")
+    if len(details) > _MAX_REPORTED_ERRORS:
+        lines.append(f"and {len(details) - _MAX_REPORTED_ERRORS} more")
+    return "; ".join(lines)

@@ -1,0 +1,174 @@
+"""Request bodies: which routes take one, how long it may be, how slow, and how much is held of all of them together."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pcevolve_server.errors import AbandonedError, BusyError, RequestError, TooLargeError, TooSlowError
+from pcevolve_server.http.middleware import OPEN_ROUTES, announces_body, error_response
+from pcevolve_shared import limits, wire
+
+_MOST_BYTES: Final = {
+    wire.TEXT_TO_IMAGE: limits.MAX_FIELDS_BYTES,
+    wire.OPENAI_GENERATIONS: limits.MAX_FIELDS_BYTES,
+    wire.CHAT: limits.MAX_FIELDS_BYTES,
+    wire.IMAGE_TO_IMAGE: limits.MAX_REQUEST_BYTES,
+    wire.IP_ADAPTER: limits.MAX_REQUEST_BYTES,
+    wire.OPENAI_EDITS: limits.MAX_REQUEST_BYTES,
+}
+_WITHOUT_BODY: Final = OPEN_ROUTES | {wire.MODELS, wire.BALANCE, wire.METRICS}
+_LEAST_BYTES_PER_SECOND: Final = 64 * 2**10
+_RETRY_SECONDS: Final = 5
+
+
+class Room:
+    """Counts the bytes that all requests hold together, up to a bound."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._free = most_bytes
+
+    def check(self, count: int) -> None:
+        """Refuse ``count`` more bytes if there is no room for them.
+
+        Raises:
+            BusyError: There is none.
+        """
+        if count > self._free:
+            raise BusyError(
+                "the server holds as many bytes of requests as it may",
+                code="bodies_full",
+                retry_after_seconds=_RETRY_SECONDS,
+            )
+
+    def take(self, count: int) -> None:
+        """Count ``count`` more bytes.
+
+        Raises:
+            BusyError: There is no room for them; nothing was counted.
+        """
+        self.check(count)
+        self._free -= count
+
+    def give_back(self, count: int) -> None:
+        """Count ``count`` bytes as free again."""
+        self._free += count
+
+
+class _Held:
+    """The body of one request while it arrives; each byte of it is counted in the room until it is released."""
+
+    def __init__(self, room: Room, most_bytes: int) -> None:
+        self._room, self._most_bytes, self._count = room, most_bytes, 0
+        # No list of parts: one byte at a time, the list would take forty times the memory that is counted.
+        self._buffer = bytearray()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def expect(self, declared: str) -> None:
+        """Refuse a Content-Length that is too long or has no room now.
+
+        Raises:
+            TooLargeError: It is longer than the route allows.
+            BusyError: Other requests hold too much.
+        """
+        if declared.isdecimal():
+            length = int(declared[:20])
+            self._check_length(length)
+            self._room.check(length)
+
+    def add(self, part: bytes) -> None:
+        """Keep the next bytes.
+
+        Raises:
+            TooLargeError: They make the body longer than the route allows.
+            BusyError: There is no room for them.
+        """
+        self._check_length(self._count + len(part))
+        self._room.take(len(part))
+        self._count += len(part)
+        self._buffer += part
+
+    def whole(self) -> bytes:
+        """Return all bytes and keep none; they stay counted, because the request still holds them."""
+        body, self._buffer = bytes(self._buffer), bytearray()
+        return body
+
+    def release(self) -> None:
+        """Give back the room that was taken for the body."""
+        self._room.give_back(self._count)
+
+    def _check_length(self, length: int) -> None:
+        if length > self._most_bytes:
+            raise TooLargeError(f"the request body is longer than {self._most_bytes} bytes")
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Reads a body within its bounds and hands it on whole; where none is due, reads nothing.
+
+    Attributes:
+        app: What serves the request.
+        room: Shared by all requests.
+        seconds: For a body; each 64 KiB of it add one.
+    """
+
+    app: ASGIApp
+    room: Room
+    seconds: float
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body within its bounds, then let the app serve the request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        held = _Held(self.room, _MOST_BYTES.get(scope["path"], 0))
+        try:
+            await self._serve(scope, receive, send, held)
+        finally:
+            held.release()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, held: _Held) -> None:
+        try:
+            body = await self._body(scope, receive, held)
+        except RequestError as error:
+            await error_response(scope["state"]["request_id"], error)(scope, receive, send)
+            return
+        scope["state"]["bytes_in"] = len(body)
+        await self.app(scope, _replayed(body, receive), send)
+
+    async def _body(self, scope: Scope, receive: Receive, held: _Held) -> bytes:
+        if scope["path"] in _MOST_BYTES:
+            held.expect(Headers(scope=scope).get("Content-Length", "0"))
+            return await self._read(receive, held)
+        if scope["path"] in _WITHOUT_BODY and announces_body(scope):
+            raise TooLargeError("this route takes no request body")
+        return b""
+
+    async def _read(self, receive: Receive, held: _Held) -> bytes:
+        begun, more = asyncio.get_running_loop().time(), True
+        try:
+            async with asyncio.timeout(self.seconds) as patience:
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise AbandonedError("the caller closed the connection in the middle of the body")
+                    held.add(message.get("body", b""))
+                    more = message.get("more_body", False)
+                    patience.reschedule(begun + self.seconds + len(held) / _LEAST_BYTES_PER_SECOND)
+        except TimeoutError:
+            raise TooSlowError("the request body did not arrive in time") from None
+        return held.whole()
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a channel that brings the body at once, and then what the caller does next."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replayed

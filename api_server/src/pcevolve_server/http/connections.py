@@ -1,0 +1,194 @@
+"""One connection of the server: how many there are, how long a request's head may take, and how a connection ends.
+
+uvicorn bounds none of this by itself: it accepts without end, waits for a head without end, keeps a body that the app
+does not read coming, and resets a connection whose peer is still sending, which loses the answer on its way.
+"""
+
+import asyncio
+from typing import Any, ClassVar
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from pcevolve_server.errors import CrowdedError
+from pcevolve_server.http.middleware import raw_response
+
+# Parsed at a time; 4 KiB of a body in chunks of one byte take 5 ms. What comes with a head is parsed before the app
+# can refuse it, whoever sent it.
+_READ_BYTES_OF_HEAD = 4 * 2**10
+_READ_BYTES = 16 * 2**10
+_LINGER_SECONDS = 5.0
+_STALL_SECONDS = 60.0
+_RETRY_SECONDS = 5
+
+
+class LingeringTransport(asyncio.Transport):
+    """A transport that ends in peace: the peer gets the answer, and has to take it.
+
+    Closed while a body is still arriving, it sends what there is to send and its end, and goes on receiving for some
+    seconds what nobody reads: closed at once, the kernel would reset the connection and drop the answer. A peer that
+    takes nothing of an answer for a minute is cut off.
+    """
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        connection: h11.Connection,
+        stall_seconds: float = _STALL_SECONDS,
+    ) -> None:
+        """Wrap ``transport``.
+
+        Args:
+            transport: The real one.
+            connection: Tells whether a request's body is still arriving.
+            stall_seconds: How long a peer may take nothing of what there is for it.
+        """
+        super().__init__()
+        self._transport, self._connection, self._stall_seconds = transport, connection, stall_seconds
+        self._loop = asyncio.get_running_loop()
+        self._lingering: asyncio.TimerHandle | None = None
+        self._stalling: asyncio.TimerHandle | None = None
+        self._written = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send, and begin to watch whether the peer takes it."""
+        self._transport.write(data)
+        self._written += len(data)
+        if self._stalling is None:
+            self._watch(0)
+
+    def close(self) -> None:
+        """Close; while a request is half read, say that nothing more will be sent and linger before closing."""
+        if self.is_closing():
+            return
+        if self._connection.their_state is not h11.SEND_BODY:
+            self._transport.close()
+            return
+        self._lingering = self._loop.call_later(_LINGER_SECONDS, self._transport.close)
+        self._transport.write_eof()
+        self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """Close at once; what was not sent is lost."""
+        self._transport.abort()
+
+    def lost(self) -> None:
+        """Stop the clocks of a connection that is gone."""
+        for timer in (self._lingering, self._stalling):
+            if timer is not None:
+                timer.cancel()
+
+    def is_closing(self) -> bool:
+        """Return whether nothing more may be written."""
+        return self._lingering is not None or self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        """Stop receiving from the peer, so that its bytes wait in the kernel."""
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Receive from the peer again."""
+        self._transport.resume_reading()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - asyncio's signature
+        """Return what the real transport knows."""
+        return self._transport.get_extra_info(name, default)
+
+    def _watch(self, taken_before: int) -> None:
+        """Cut off a peer that took nothing since the last look, as long as there is something to take."""
+        left = self._transport.get_write_buffer_size()
+        self._stalling = None
+        if left and taken_before == self._written - left:
+            self._transport.abort()
+        elif left:
+            self._stalling = self._loop.call_later(self._stall_seconds, self._watch, self._written - left)
+
+
+class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
+    """uvicorn's HTTP/1.1 with bounds on connections and on the time of a request's head.
+
+    A buffered protocol chooses how much it is given at a time; uvicorn's own is given 256 KiB, before the app could
+    refuse any of it.
+
+    Attributes:
+        max_connections: Accepted and not yet gone.
+        header_seconds: From a connection's start, or a later request's first byte, to the end of the head.
+    """
+
+    max_connections: ClassVar[int]
+    header_seconds: ClassVar[float]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection in, in the place of an idle one if there are too many, or turn it away."""
+        self._buffer = memoryview(bytearray(_READ_BYTES))
+        self._head: asyncio.TimerHandle | None = None
+        self._lingering = LingeringTransport(transport, self.conn)
+        self._idle_since = self.loop.time()
+        super().connection_made(self._lingering)
+        self._time_head()
+        if len(self.connections) > self.max_connections and not self._displace():
+            error = CrowdedError("too many connections", retry_after_seconds=_RETRY_SECONDS)
+            transport.write(raw_response(error))
+            transport.close()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the next bytes go, and with that how many may come."""
+        return self._buffer[:_READ_BYTES_OF_HEAD] if self._awaits_head else self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Parse the next bytes, unless nobody will read them."""
+        if not self._lingering.is_closing():
+            self.data_received(bytes(self._buffer[:nbytes]))
+            self._time_head()
+
+    def on_response_complete(self) -> None:
+        """Note since when the connection is idle, and go on as uvicorn does."""
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers of a connection that is gone."""
+        self._lingering.lost()
+        self._stop_head_timer()
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """End an idle connection now and a busy one after its answer; one that lingers ends by itself."""
+        if self._lingering.is_closing():
+            self._lingering.abort()
+        else:
+            super().shutdown()
+
+    @property
+    def _awaits_head(self) -> bool:
+        return self.conn.their_state is h11.IDLE and not self._lingering.is_closing()
+
+    def _time_head(self) -> None:
+        """Start the clock when a head begins, and stop it when it is complete; bytes between do not reset it."""
+        if not self._awaits_head:
+            self._stop_head_timer()
+        elif self._head is None:
+            self._head = self.loop.call_later(self.header_seconds, self._lingering.abort)
+
+    def _stop_head_timer(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+    def _displace(self) -> bool:
+        """Close the connection that has been without a request for longest; return whether there was one."""
+        others = [each for each in self.connections if isinstance(each, BoundedProtocol) and each is not self]
+        idle = [each for each in others if each._awaits_head]
+        if idle:
+            min(idle, key=lambda each: each._idle_since)._lingering.abort()
+        return bool(idle)
+
+
+def protocol(connections: int, head_seconds: float) -> type[BoundedProtocol]:
+    """Return uvicorn's protocol class for these bounds."""
+
+    class Protocol(BoundedProtocol):
+        max_connections = connections
+        header_seconds = head_seconds
+
+    return Protocol

@@ -1,0 +1,204 @@
+"""Images in an answer: in its JSON, or where they wait for some minutes to be fetched.
+
+They lie in memory for some minutes. Who made an image fetches it, with the same key, by a name that nobody can guess.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from starlette.requests import Request
+
+from pcevolve_server.errors import ContentRejectedError, GenerationError, InvalidRequestError, NotFoundError
+from pcevolve_server.work import Picture
+from pcevolve_shared import images, limits, wire
+from pcevolve_shared.wire import (
+    BatchResponse,
+    GeneratedImage,
+    GenerationRequest,
+    ImageResponse,
+    LinkBatchResponse,
+    LinkedImage,
+    LinkResponse,
+    OutputFormat,
+)
+
+_COST_PER_IMAGE = 0.0
+_EFFORT = 3
+"""Of compression: half the time of the usual 6, for files that are a hundredth larger."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response's JSON and what its headers tell."""
+
+    body: str
+    cut_tokens: int
+
+
+Layout = Callable[[Sequence[GeneratedImage]], str]
+"""How an API puts images into JSON."""
+Linking = Callable[[Sequence[GeneratedImage]], Sequence[LinkedImage]]
+"""Keeps images, and says where they can be fetched."""
+
+
+def native(made: Sequence[GeneratedImage]) -> str:
+    """Return the native JSON: a single image stands alone."""
+    cost = _COST_PER_IMAGE * len(made)
+    response = (
+        ImageResponse(image=made[0].image, seed=made[0].seed, cost=cost)
+        if len(made) == 1
+        else BatchResponse(images=tuple(made), cost=cost)
+    )
+    return response.model_dump_json()
+
+
+def native_links(linked: Linking, made: Sequence[GeneratedImage]) -> str:
+    """Return the native JSON with an address in place of each image."""
+    cost, links = _COST_PER_IMAGE * len(made), linked(made)
+    response = (
+        LinkResponse(url=links[0].url, seed=links[0].seed, cost=cost)
+        if len(links) == 1
+        else LinkBatchResponse(images=tuple(links), cost=cost)
+    )
+    return response.model_dump_json()
+
+
+def render(
+    body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture], spelled: Layout
+) -> Answer:
+    """Return the answer to ``body``; takes a while, for images are compressed.
+
+    Raises:
+        ContentRejectedError: One of the pictures has no image.
+        GenerationError: An image is too large for the contract.
+    """
+    made = [
+        GeneratedImage(image=_encoded(picture, body), seed=seed)
+        for seed, picture in zip(seeds, pictures, strict=True)
+    ]
+    return Answer(spelled(made), max(picture.cut_tokens for picture in pictures))
+
+
+def _encoded(picture: Picture, body: GenerationRequest) -> str:
+    if picture.image is None:
+        raise ContentRejectedError("the safety checker refused the image and every retry: change the prompt")
+    data = images.encode(picture.image, body.output_format, _EFFORT)
+    if len(data) > limits.MAX_IMAGE_BYTES:
+        raise GenerationError("the image is larger than the contract allows", code="image_too_large")
+    return images.to_base64(data)
+
+
+SECONDS: Final = 600.0
+"""That an image can be fetched for."""
+MOST_BYTES: Final = 64 * 2**20
+"""Of one key's images; the oldest go when there are more."""
+_NAME_BYTES: Final = 32
+_HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An image that can be fetched.
+
+    Attributes:
+        data: The file.
+        media_type: Its kind.
+        caller: The name of the key that it was made for.
+        until: When it goes, by the store's clock.
+    """
+
+    data: bytes = field(repr=False)
+    media_type: str
+    caller: str
+    until: float
+
+
+class Links:
+    """Images by name, the oldest first; safe to use from any thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._kept, self._lock = clock, OrderedDict[str, Kept](), threading.Lock()
+
+    def of(
+        self, caller: str, base: str, output_format: OutputFormat
+    ) -> Callable[[Sequence[GeneratedImage]], list[LinkedImage]]:
+        """What keeps a caller's images and returns where they are.
+
+        Args:
+            caller: The name of the key that the request came with.
+            base: Of the addresses: the server's, as the caller wrote it, with a slash at the end.
+            output_format: Of the images.
+        """
+        return partial(self._linked, caller, base, f"image/{output_format}")
+
+    def find(self, name: str, caller: str) -> Kept:
+        """Return the image of a name.
+
+        Raises:
+            NotFoundError: There is none, or none any more, or it is another caller's.
+        """
+        with self._lock:
+            self._forget()
+            found = self._kept.get(name)
+        if found is None or found.caller != caller:
+            raise NotFoundError(
+                f"no image here: it can be fetched for {SECONDS / 60:.0f} minutes, by who asked for it",
+                code="image_not_found",
+            )
+        return found
+
+    def _linked(
+        self, caller: str, base: str, media_type: str, made: Sequence[GeneratedImage]
+    ) -> list[LinkedImage]:
+        return [
+            LinkedImage(
+                url=base + self._keep(images.from_base64(each.image), media_type, caller), seed=each.seed
+            )
+            for each in made
+        ]
+
+    def _keep(self, data: bytes, media_type: str, caller: str) -> str:
+        """Keep an image, and return the path to it without its first slash."""
+        name = secrets.token_urlsafe(_NAME_BYTES)
+        with self._lock:
+            self._forget()
+            self._kept[name] = Kept(data, media_type, caller, self._clock() + SECONDS)
+            self._make_room(caller)
+        return f"{wire.LINKS}/{name}".removeprefix("/")
+
+    def _forget(self) -> None:
+        """Let go of all whose time is over."""
+        now = self._clock()
+        while self._kept and next(iter(self._kept.values())).until <= now:
+            self._kept.popitem(last=False)
+
+    def _make_room(self, caller: str) -> None:
+        own = [name for name, each in self._kept.items() if each.caller == caller]
+        held = sum(len(self._kept[name].data) for name in own)
+        for name in own[:-1]:  # the newest stays, whatever its size
+            if held <= MOST_BYTES:
+                return
+            held -= len(self._kept.pop(name).data)
+
+
+def address_of(request: Request) -> str:
+    """Return the server's address as the caller wrote it, with a slash at the end.
+
+    Raises:
+        InvalidRequestError: The Host header is no name or address.
+    """
+    host = request.headers.get("Host", "")
+    if not _HOST.fullmatch(host):
+        raise InvalidRequestError(
+            "the Host header is no name or address, so no image could be fetched from it"
+        )
+    return f"{request.scope['scheme']}://{host}/"

@@ -1,0 +1,218 @@
+"""The routes: parse, delegate, answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from pcevolve_server.host import Host
+from pcevolve_server.http import facade
+from pcevolve_server.http.answering import EVENTS, Chunks, answered
+from pcevolve_server.http.facade import EditFields, GenerationFields
+from pcevolve_server.http.json_bodies import BoundedRoute, ChatRoute
+from pcevolve_server.http.middleware import caller_of
+from pcevolve_server.http.rendering import Layout, Linking, Links, address_of, native, native_links
+from pcevolve_server.http.service import Chats, Service
+from pcevolve_server.metrics import Metrics
+from pcevolve_shared import wire
+from pcevolve_shared.chat import ChatRequest, ChatResponse
+from pcevolve_shared.wire import (
+    BalanceResponse,
+    BatchResponse,
+    ErrorResponse,
+    GeneratedImage,
+    GenerationRequest,
+    ImageResponse,
+    ImageToImageRequest,
+    IpAdapterRequest,
+    LinkBatchResponse,
+    LinkResponse,
+    ModelInfo,
+    ModelList,
+    TextToImageRequest,
+)
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def _chats(request: Request) -> Chats:
+    chats: Chats = request.app.state.chats
+    return chats
+
+
+def _host(request: Request) -> Host:
+    host: Host = request.app.state.host
+    return host
+
+
+def _metrics(request: Request) -> Metrics:
+    metrics: Metrics = request.app.state.metrics
+    return metrics
+
+
+def links_of(request: Request) -> Links:
+    """Where images wait that were asked for by address."""
+    links: Links = request.app.state.links
+    return links
+
+
+ServiceDep = Annotated[Service, Depends(_service)]
+ChatsDep = Annotated[Chats, Depends(_chats)]
+HostDep = Annotated[Host, Depends(_host)]
+MetricsDep = Annotated[Metrics, Depends(_metrics)]
+LinksDep = Annotated[Links, Depends(links_of)]
+
+
+router = APIRouter()
+_json = APIRouter(route_class=BoundedRoute)
+_chat = APIRouter(route_class=ChatRoute)
+
+
+def _spelling(
+    request: Request,
+    body: GenerationRequest,
+    whole: Layout,
+    linked: Callable[[Linking, Sequence[GeneratedImage]], str],
+) -> Layout:
+    """How an answer is put into JSON: with its images, or with where they are."""
+    if body.response_format == "b64":
+        return whole
+    return partial(linked, links_of(request).of(caller_of(request), address_of(request), body.output_format))
+
+
+def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ErrorResponse} for status in statuses}
+
+
+_NAMED: dict[str, Any] = {"type": "string"}
+# Before OpenAPI 3.2 the schema of server-sent events is that of one event.
+_EVENT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"event": _NAMED, "data": _NAMED},
+    "required": ["data"],
+}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The answer; or, if asked for, events: progress, then the same or an error.",
+        "content": {EVENTS: {"schema": _EVENT}},
+    },
+    **_failures(401, 404, 408, 413, 422, 429, 500, 503),
+}
+_GENERATES: dict[str, Any] = {
+    "response_model": ImageResponse | BatchResponse | LinkResponse | LinkBatchResponse,
+    "responses": _ANSWERS,
+}
+_FACADE: dict[str, Any] = {"responses": _ANSWERS}
+_EDIT_FORM = EditFields.model_json_schema()
+_FILE: dict[str, Any] = {"type": "string", "format": "binary"}
+_EDIT_FORM["properties"]["image"] = _FILE
+_EDIT_FORM["required"] = ["image", *_EDIT_FORM["required"]]
+_EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data": {"schema": _EDIT_FORM}}}}
+
+
+@_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
+async def text_to_image(request: Request, body: TextToImageRequest, service: ServiceDep) -> Response:
+    """Make images from a prompt."""
+    spelled = _spelling(request, body, native, native_links)
+    return await answered(request, partial(service.text_to_image, body, caller_of(request), spelled))
+
+
+@_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
+async def image_to_image(request: Request, body: ImageToImageRequest, service: ServiceDep) -> Response:
+    """Make variations of an image."""
+    spelled = _spelling(request, body, native, native_links)
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
+
+
+@_json.post(wire.IP_ADAPTER, **_GENERATES)
+async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
+    """Make variations of an image that is also part of the prompt."""
+    spelled = _spelling(request, body, native, native_links)
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
+
+
+@_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
+async def openai_generations(request: Request, body: GenerationFields, service: ServiceDep) -> Response:
+    """Make images from a prompt, asked for as OpenAI's Images API does."""
+    asked = facade.text_to_image(body)
+    spelled = _spelling(request, asked, facade.answer, facade.answer_links)
+    return await answered(request, partial(service.text_to_image, asked, caller_of(request), spelled))
+
+
+@router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
+async def openai_edits(request: Request, service: ServiceDep) -> Response:
+    """Make variations of an image, asked for as OpenAI's Images API does: a form."""
+    kind, form = request.headers.get("Content-Type", ""), await request.body()
+    body = await run_in_threadpool(facade.image_to_image, kind, form)
+    spelled = _spelling(request, body, facade.answer, facade.answer_links)
+    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
+
+
+@_chat.post(wire.CHAT, response_model=ChatResponse, responses=_ANSWERS)
+async def chat(request: Request, body: ChatRequest, chats: ChatsDep) -> Response:
+    """Let a language model answer, asked as OpenAI's Chat Completions API is."""
+    usage = body.stream_options is not None and bool(body.stream_options.include_usage)
+    spelling = Chunks(usage) if body.stream else None
+    return await answered(request, partial(chats.complete, body, caller_of(request)), spelling)
+
+
+@router.get(
+    wire.LINKS + "/{name}",
+    response_class=Response,
+    responses={200: {"content": {"image/*": {"schema": _FILE}}}, **_failures(401, 404)},
+)
+async def link(request: Request, name: str, links: LinksDep) -> Response:
+    """Return an image that was asked for by address, to who asked for it."""
+    found = links.find(name, caller_of(request))
+    headers = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
+    return Response(found.data, media_type=found.media_type, headers=headers)
+
+
+@router.get(wire.MODELS, responses=_failures(401, 503))
+async def models(host: HostDep) -> ModelList:
+    """List the models."""
+    return ModelList(data=host.infos)
+
+
+@router.get(wire.MODELS + "/{model:path}", responses=_failures(401, 404, 503))
+async def model(model: str, host: HostDep) -> ModelInfo:
+    """Tell about a model."""
+    return host.info(model)
+
+
+@router.get(wire.BALANCE, responses=_failures(401))
+async def balance(service: ServiceDep) -> BalanceResponse:
+    """Tell what was used; this server does not bill."""
+    return BalanceResponse(images=service.images)
+
+
+@router.get(wire.HEALTH)
+async def health() -> JSONResponse:
+    """Tell that the process runs."""
+    return JSONResponse({"status": "ok"})
+
+
+@router.get(wire.READY, responses={HTTPStatus.SERVICE_UNAVAILABLE: {"description": "Not yet, or no more."}})
+async def ready(host: HostDep) -> JSONResponse:
+    """Tell whether the model answers."""
+    status = HTTPStatus.OK if host.status == "ready" else HTTPStatus.SERVICE_UNAVAILABLE
+    return JSONResponse({"status": host.status}, status)
+
+
+@router.get(wire.METRICS, response_class=PlainTextResponse, responses=_failures(401))
+async def metrics(collected: MetricsDep) -> Response:
+    """Return the Prometheus exposition."""
+    return Response(collected.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+router.include_router(_json)
+router.include_router(_chat)

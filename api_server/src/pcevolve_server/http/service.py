@@ -1,0 +1,204 @@
+"""From a validated request for images or a chat to tasks, and from them to the answer."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from PIL import Image
+from starlette.concurrency import run_in_threadpool
+
+from pcevolve_server import tracing
+from pcevolve_server.errors import InvalidRequestError, NotFoundError
+from pcevolve_server.host import Host
+from pcevolve_server.http.rendering import Answer, Layout, native, render
+from pcevolve_server.metrics import Metrics
+from pcevolve_server.queue.progress import Progress
+from pcevolve_server.settings import Settings
+from pcevolve_server.work import Completion, Recipe, Task, TextRecipe, TextTask
+from pcevolve_shared import images, limits, wire
+from pcevolve_shared.chat import ChatRequest, ChatResponse, Choice, Reply, Usage
+from pcevolve_shared.wire import (
+    GenerationRequest,
+    ImageToImageRequest,
+    IpAdapterRequest,
+    ModelInfo,
+    Pipeline,
+    TextToImageRequest,
+)
+
+_FEW_STEPS = 8
+_OF_THE_API = (50, 7.5)
+_SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
+"""Names that getimg's API and others have for the same."""
+
+
+class Service:
+    """What the routes delegate to."""
+
+    def __init__(self, settings: Settings, host: Host, metrics: Metrics) -> None:
+        self._settings, self._host, self._metrics = settings, host, metrics
+        self._images = 0
+
+    @property
+    def images(self) -> int:
+        """Images generated since the start."""
+        return self._images
+
+    async def text_to_image(
+        self,
+        body: TextToImageRequest,
+        caller: str,
+        spelled: Layout = native,
+        progress: Progress | None = None,
+    ) -> Answer:
+        """Make images from a prompt; sides absent from the body are the model's own."""
+        model = self._model(body, "text-to-image")
+        base = model.size
+        width = body.width if "width" in body.model_fields_set else base.width
+        height = body.height if "height" in body.model_fields_set else base.height
+        recipe = self._recipe(body, model, width, height)
+        return await self._answer(body, caller, recipe, None, spelled, progress)
+
+    async def image_to_image(
+        self,
+        body: ImageToImageRequest,
+        caller: str,
+        spelled: Layout = native,
+        progress: Progress | None = None,
+    ) -> Answer:
+        """Make variations of the request's image."""
+        model = self._model(body, "image-to-image")
+        image = await run_in_threadpool(self._image, body.image)
+        multiple = model.size_multiple
+        width, height = (side // multiple * multiple for side in image.size)
+        if not width or not height:
+            raise InvalidRequestError(f"image: needs at least {multiple} x {multiple} pixels")
+        scale = self._adapter_scale(body, model) if isinstance(body, IpAdapterRequest) else None
+        recipe = self._recipe(body, model, width, height, strength=body.strength, adapter_scale=scale)
+        return await self._answer(body, caller, recipe, image, spelled, progress)
+
+    def _model(self, body: GenerationRequest, pipeline: Pipeline) -> ModelInfo:
+        """The model that a request names, and which can do what it asks for."""
+        info = self._host.info(body.model, pipeline)
+        if body.scheduler is not None and _scheduler(body) not in info.schedulers:
+            raise InvalidRequestError(
+                f"scheduler: this model has {', '.join(info.schedulers) or 'none to choose'}"
+            )
+        if body.negative_prompt and not info.negative_prompts:
+            raise InvalidRequestError("negative_prompt: this model reads none; leave it out")
+        return info
+
+    def _adapter_scale(self, body: IpAdapterRequest, model: ModelInfo) -> float:
+        if not model.adapters:
+            raise NotFoundError("this server runs without an IP-Adapter", code="adapter_not_loaded")
+        if body.adapter not in model.adapters:
+            raise NotFoundError(
+                f"unknown adapter; this server has {', '.join(model.adapters)}", code="adapter_not_found"
+            )
+        return self._settings.model.adapter_scale if body.scale is None else body.scale
+
+    def _recipe(
+        self,
+        body: GenerationRequest,
+        model: ModelInfo,
+        width: int,
+        height: int,
+        *,
+        strength: float | None = None,
+        adapter_scale: float | None = None,
+    ) -> Recipe:
+        self._check_size(body.n, model, width, height)
+        given, (steps, guidance) = body.model_fields_set, self._unasked(model)
+        return Recipe(
+            width=width,
+            height=height,
+            steps=body.steps if "steps" in given else steps,
+            guidance=body.guidance if "guidance" in given else guidance,
+            scheduler=_scheduler(body),
+            strength=strength,
+            adapter_scale=adapter_scale,
+            model=model.id,
+        )
+
+    def _unasked(self, info: ModelInfo) -> tuple[int, float]:
+        """Steps and guidance of a request that names none: the API's own would ruin what a few-step model draws."""
+        steps, guidance = _OF_THE_API
+        if info.recommended is not None and info.recommended.steps <= _FEW_STEPS:
+            steps, guidance = info.recommended.steps, info.recommended.guidance
+        own = self._settings
+        return own.default_steps or steps, guidance if own.default_guidance is None else own.default_guidance
+
+    def _check_size(self, count: int, model: ModelInfo, width: int, height: int) -> None:
+        multiple = model.size_multiple
+        if width % multiple or height % multiple:
+            raise InvalidRequestError(f"width, height: must be multiples of {multiple}")
+        if width * height > self._settings.max_pixels:
+            raise InvalidRequestError(f"width, height: more than {self._settings.max_pixels} pixels")
+        # Three bytes a pixel, four characters of base64 for them: what an incompressible batch would weigh.
+        if count * width * height * 4 > limits.MAX_RESPONSE_BYTES:
+            raise InvalidRequestError("n: too many images of this size for one answer")
+
+    def _image(self, text: str) -> Image.Image:
+        bounds = images.ImageLimits(max_pixels=self._settings.max_pixels)
+        try:
+            return images.decode(images.from_base64(text), bounds)
+        except images.ImageError as error:
+            raise InvalidRequestError(f"image: {error}", code="invalid_image") from error
+
+    async def _answer(
+        self,
+        body: GenerationRequest,
+        caller: str,
+        recipe: Recipe,
+        image: Image.Image | None,
+        spelled: Layout,
+        progress: Progress | None,
+    ) -> Answer:
+        first = secrets.randbits(32) if body.seed is None else body.seed
+        seeds = [wire.seed_of(first, index) for index in range(body.n)]
+        tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
+        pictures = await self._host.batcher.submit(tasks, caller, progress)
+        with self._metrics.stages.labels("write").time(), tracing.part("write"):
+            answer = await run_in_threadpool(render, body, seeds, pictures, spelled)
+        self._images += len(pictures)
+        self._metrics.images.inc(len(pictures))
+        return answer
+
+
+def _scheduler(body: GenerationRequest) -> str | None:
+    return _SCHEDULERS.get(body.scheduler or "", body.scheduler)
+
+
+class Chats:
+    """What the chat route delegates to."""
+
+    def __init__(self, host: Host, metrics: Metrics) -> None:
+        self._host, self._metrics = host, metrics
+
+    async def complete(self, body: ChatRequest, caller: str, progress: Progress | None = None) -> Answer:
+        """Write completions of a chat."""
+        model = self._host.info(body.model, "chat").id
+        recipe = TextRecipe(body.new_tokens, body.temperature, body.top_p, body.stops, model)
+        messages = tuple((each.role, each.content) for each in body.messages)
+        first = secrets.randbits(32) if body.seed is None else body.seed
+        tasks = [TextTask(recipe, messages, wire.seed_of(first, index)) for index in range(body.n)]
+        written = await self._host.batcher.submit(tasks, caller, progress)
+        self._metrics.tokens.inc(sum(each.tokens for each in written))
+        return Answer(_response(model, written).model_dump_json(), max(each.cut_tokens for each in written))
+
+
+def _response(model: str, written: Sequence[Completion]) -> ChatResponse:
+    read, made = written[0].prompt_tokens, sum(each.tokens for each in written)
+    return ChatResponse(
+        id=f"chatcmpl-{secrets.token_hex(12)}",
+        created=int(time.time()),
+        model=model,
+        choices=tuple(
+            Choice(index=index, message=Reply(content=each.text), finish_reason=each.finish)
+            for index, each in enumerate(written)
+        ),
+        usage=Usage(prompt_tokens=read, completion_tokens=made, total_tokens=read + made),
+    )

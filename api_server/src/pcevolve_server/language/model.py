@@ -1,0 +1,230 @@
+"""A causal language model of the transformers library behind the Writer interface, from its name to its texts."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jinja2 import TemplateError
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    LogitsProcessorList,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteriaList,
+)
+
+from pcevolve_server import networks, sources
+from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
+from pcevolve_server.language.sampling import Drawn, Stops, Watch
+from pcevolve_server.networks import LOAD_ERRORS, weight
+from pcevolve_server.settings import ModelSettings, Precision
+from pcevolve_server.work import Completion, TextRecipe, TextTask, Unwanted, wanted
+from pcevolve_shared import limits
+from pcevolve_shared.wire import ModelInfo
+
+Messages = Sequence[tuple[str, str]]
+
+
+def tokens_of(tokenizer: PreTrainedTokenizerBase, messages: Messages) -> list[int]:
+    """The tokens of a chat: in the model's own template, or, where it has none, of all that was said, to be gone on.
+
+    Raises:
+        InvalidRequestError: The template takes no such chat.
+    """
+    return [
+        int(each) for each in tokenizer(_text(tokenizer, messages), add_special_tokens=False)["input_ids"]
+    ]
+
+
+def _text(tokenizer: PreTrainedTokenizerBase, messages: Messages) -> str:
+    if tokenizer.chat_template is None:
+        return "\n\n".join(words for _, words in messages)
+    said = [{"role": role, "content": words} for role, words in messages]
+    try:
+        return str(tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True))
+    except TemplateError as error:
+        raise InvalidRequestError("messages: this model's template takes no such chat") from error
+
+
+_UNKNOWN_CONTEXT = 2048
+"""Tokens, for a model that does not say how many it reads."""
+
+
+class LanguageModel:
+    """A network and its tokenizer. Where several texts are written at once, shorter prompts are padded on the left.
+
+    A text takes at most half of the tokens that the model reads and writes together; of a prompt that is longer than
+    the rest, the beginning is dropped.
+    """
+
+    companions, padded = 1, False
+
+    def __init__(self, info: ModelInfo, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.info, self._network, self._tokenizer = info, network, tokenizer
+        self._context: int = getattr(
+            network.config.get_text_config(), "max_position_embeddings", _UNKNOWN_CONTEXT
+        )
+        self._ends = _ends(network, tokenizer)
+        self._padding = self._ends[0] if self._ends else 0
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the model's weights."""
+        return weight(self._network)
+
+    @torch.inference_mode()
+    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+        """Write completions; the tasks share one recipe and the answer keeps their order.
+
+        Raises:
+            AbandonedError: It was not wanted any more.
+            InvalidRequestError: The model's template takes no such chat.
+        """
+        started, recipe = time.monotonic(), tasks[0].recipe
+        prompts = [self._prompt(task) for task in tasks]
+        watch = Watch(unwanted, self._most(recipe))
+        written = self._continued(prompts, recipe, [task.seed for task in tasks], watch)
+        if watch.gave_up:
+            raise AbandonedError("nobody waits for it any more")
+        seconds = {"write_text": (time.monotonic() - started) / len(tasks)}
+        return [
+            self._completion(prompt, tokens, recipe, seconds)
+            for prompt, tokens in zip(prompts, written, strict=True)
+        ]
+
+    def _prompt(self, task: TextTask) -> _Prompt:
+        room = self._context - self._most(task.recipe)
+        tokens = tokens_of(self._tokenizer, task.messages) or [self._padding]
+        return _Prompt(tokens[-room:], max(0, len(tokens) - room))
+
+    def _most(self, recipe: TextRecipe) -> int:
+        """Tokens of a text at most: half of what the model reads and writes together is the prompt's."""
+        return min(recipe.tokens, self._context // 2)
+
+    def _continued(
+        self, prompts: Sequence[_Prompt], recipe: TextRecipe, seeds: Sequence[int], watch: Watch
+    ) -> list[list[int]]:
+        """The new tokens of each row; after its end a row is padded."""
+        longest = max(len(each.tokens) for each in prompts)
+        rows = [[self._padding] * (longest - len(each.tokens)) + each.tokens for each in prompts]
+        seen = [[0] * (longest - len(each.tokens)) + [1] * len(each.tokens) for each in prompts]
+        stops = [Stops(self._tokenizer, recipe.stops, longest)] if recipe.stops else []
+        device = self._network.device
+        found = self._network.generate(
+            input_ids=torch.tensor(rows, device=device),
+            attention_mask=torch.tensor(seen, device=device),
+            generation_config=self._plan(recipe),
+            logits_processor=LogitsProcessorList([Drawn(seeds, recipe.temperature, recipe.top_p)]),
+            stopping_criteria=StoppingCriteriaList([watch, *stops]),
+        )
+        return [[int(token) for token in row[longest:]] for row in found]
+
+    def _plan(self, recipe: TextRecipe) -> GenerationConfig:
+        return GenerationConfig(
+            do_sample=False,
+            max_new_tokens=self._most(recipe),
+            eos_token_id=self._ends or None,
+            pad_token_id=self._padding,
+        )
+
+    def _completion(
+        self, prompt: _Prompt, tokens: list[int], recipe: TextRecipe, seconds: dict[str, float]
+    ) -> Completion:
+        ends = [place for place, token in enumerate(tokens) if token in self._ends]
+        own = tokens[: ends[0]] if ends else tokens
+        text = str(self._tokenizer.decode(own, skip_special_tokens=True))
+        stops = [place for stop in recipe.stops if (place := text.find(stop)) >= 0]
+        return Completion(
+            text=text[: min(stops)] if stops else text,
+            finish="stop" if ends or stops else "length",
+            prompt_tokens=len(prompt.tokens),
+            tokens=len(own) + bool(ends),
+            cut_tokens=prompt.cut,
+            seconds=seconds,
+        )
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    """What the model reads.
+
+    Attributes:
+        tokens: One or more.
+        cut: How many more there were before them.
+    """
+
+    tokens: list[int]
+    cut: int
+
+
+def _ends(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Tokens that end a text."""
+    configured = getattr(network.generation_config, "eos_token_id", None)
+    known = configured if isinstance(configured, list) else [configured, tokenizer.eos_token_id]
+    return list(dict.fromkeys(int(each) for each in known if each is not None))
+
+
+logger = logging.getLogger(__name__)
+
+
+def load(settings: ModelSettings) -> LanguageModel:
+    """Load the language model that ``settings`` name onto the device.
+
+    Raises:
+        ModelLoadError: With the name and what to do.
+    """
+    networks.quieten()
+    device = networks.find_device(settings.device)
+    network, tokenizer = _parts(settings, device)
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    network.to(device).eval()
+    facts = {"model": sources.model_id(settings), "device": str(device), "precision": str(network.dtype)}
+    logger.info("model loaded", extra=facts)
+    return LanguageModel(_info(settings, network), network, tokenizer)
+
+
+def _parts(settings: ModelSettings, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    name = settings.model.removeprefix(sources.TEXT)
+    source = sources.locate(name)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=settings.offline)
+        network = AutoModelForCausalLM.from_pretrained(
+            source,
+            dtype=_precision(settings, device),
+            # Pickled weights run code when they are read.
+            use_safetensors=None if settings.allow_pickle else True,
+            local_files_only=settings.offline,
+        )
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(name, "language model", error)) from error
+    if len(tokenizer) <= len(
+        tokenizer.all_special_tokens
+    ):  # what the library makes up where there are no files
+        raise ModelLoadError(f"cannot load the language model {name}: it has no tokenizer")
+    return network, tokenizer
+
+
+def _precision(settings: ModelSettings, device: torch.device) -> torch.dtype:
+    """Float32 on a processor unless it is asked for otherwise: every token depends on its rounding."""
+    if device.type != "cpu":
+        return networks.gpu_dtype(settings.precision)
+    auto = settings.precision is Precision.AUTO
+    return torch.float32 if auto else networks.cpu_dtype(settings.precision)
+
+
+def _info(settings: ModelSettings, network: PreTrainedModel) -> ModelInfo:
+    identity = sources.model_id(settings)
+    return ModelInfo(
+        id=identity,
+        name=identity.removeprefix(sources.TEXT).rsplit("/", 1)[-1],
+        family=network.config.model_type[: limits.MAX_NAME_CHARS],
+        pipelines=("chat",),
+        negative_prompts=False,
+    )

@@ -1,0 +1,98 @@
+"""What all neural networks of the server share: devices, precision, memory, and what their libraries raise and say."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+from types import ModuleType
+
+import torch
+import transformers
+from safetensors import SafetensorError
+from torch import nn
+
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.settings import Precision
+
+_NATIVE = "amx_bf16"
+"""What a processor must have: without matrix units for it bfloat16 is slower than float32 (docs/server.md)."""
+_DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
+
+
+def gpu_dtype(wanted: Precision) -> torch.dtype:
+    """What a whole model is loaded in on a GPU: float16 unless it is asked for otherwise."""
+    return _DTYPES.get(wanted, torch.float16)
+
+
+def cpu_dtype(wanted: Precision) -> torch.dtype:
+    """What the network that does nearly all of the work computes in on a processor.
+
+    Raises:
+        ModelLoadError: Asked for what processors are too slow at.
+    """
+    if wanted is Precision.FLOAT16:
+        raise ModelLoadError("float16 needs a GPU: use --precision auto, float32 or bfloat16")
+    native = bool(torch.cpu.get_capabilities().get(_NATIVE))
+    return _DTYPES.get(wanted, torch.bfloat16 if native else torch.float32)
+
+
+def find_device(name: str) -> torch.device:
+    """The device of a name; of ``auto`` the best that there is.
+
+    Raises:
+        ModelLoadError: It is not there.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelLoadError(f"device {name} is not available: use --device auto or cpu") from error
+    return device
+
+
+def quieten(*more: ModuleType) -> None:
+    """Keep the libraries from quoting prompts in warnings and from drawing bars into the JSON log.
+
+    Args:
+        more: ``logging`` modules like that of transformers, of other libraries.
+    """
+    for log in (transformers.utils.logging, *more):
+        log.set_verbosity_error()
+        log.disable_progress_bar()
+        log.disable_default_handler()
+        log.enable_propagation()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+
+
+def weight(network: nn.Module) -> int:
+    """Bytes of a network's weights, on whatever device they are."""
+    return sum(each.nbytes for each in (*network.parameters(), *network.buffers()))
+
+
+def give_back() -> None:
+    """Give back what dropped networks took.
+
+    They hold themselves in circles; and glibc keeps blocks of less than 32 MiB, as most weights are, for itself.
+    """
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc alone has it
+    if trim is not None:
+        trim(0)
+
+
+LOAD_ERRORS = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ImportError,
+    RuntimeError,
+    SafetensorError,
+)
+"""For a missing, partial or malformed model, as far as they document it."""

@@ -1,0 +1,116 @@
+"""How much a batch of each model may hold, and how long one with room waits for company before it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pcevolve_server.models import Offer, Served, offer, offers
+from pcevolve_server.settings import Batching, Settings
+from pcevolve_server.work import AnyRecipe
+
+
+@dataclass(frozen=True)
+class Room:
+    """In a batch of one model; as of ``Waiting.take``.
+
+    Attributes:
+        most: Images.
+        merges: Whether requests of equal recipes may share a batch.
+        least: Images that a batch costs at least.
+    """
+
+    most: int
+    merges: bool
+    least: int = 1
+
+    @property
+    def chunk(self) -> int:
+        """Images of one request that always run together."""
+        return 1 if self.merges else self.most
+
+    @property
+    def padded(self) -> bool:
+        """Whether a batch costs the same with one image as when it is full."""
+        return self.least > 1
+
+
+class Rooms:
+    """The room of each model that an engine has."""
+
+    def __init__(self, engine: Served, settings: Settings) -> None:
+        self._rooms = {each.info.id: _room(each, settings) for each in offers(engine)}
+        self._first = _room(offer(engine), settings)
+
+    def of(self, recipe: AnyRecipe) -> Room:
+        """In a batch of a recipe."""
+        return self._rooms.get(recipe.model, self._first)
+
+
+def _room(model: Offer, settings: Settings) -> Room:
+    if settings.model.batching is Batching.MERGE:
+        return Room(settings.max_batch, merges=True)
+    if model.companions == 1:
+        return Room(settings.max_batch, merges=False)
+    return Room(model.companions, merges=True, least=model.companions if model.padded else 1)
+
+
+_SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
+"""How long a pause is: a share of a run, within bounds."""
+_MOST_PAUSES = 5
+_MOST_PAUSES_PADDED = 20
+"""Of a batch that costs the same with one image as when it is full."""
+_PATIENCE = 5
+"""Pauses without a newcomer, while fewer wait than are likely to come back."""
+
+_REMEMBERED = 150
+"""Pauses, which is three runs, after which those who were answered are not expected back."""
+
+
+class Gathering:
+    """Knows what the last run of one model was like, and waits accordingly.
+
+    A padded batch of ``n`` images gains by waiting as long as the next image comes within an ``n``-th of a run: a pause
+    is a fiftieth of one, and newcomers in each of them are gain enough for any ``n`` below fifty. Those who were just
+    answered are likely to ask again, one after the other as their images are written: were a free replica to run with
+    the first few of them, it would be busy when the rest come, and all replicas would go on half full.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet: the first batch waits for the shortest time."""
+        self._seconds, self._answered, self._ended = 0.0, 0, -math.inf
+
+    def learn(self, seconds: float, images: int) -> None:
+        """Note how long a run took that just ended, and how many images it answered."""
+        self._seconds, self._answered, self._ended = seconds, images, asyncio.get_running_loop().time()
+
+    async def fill(self, room: Room, waiting: Callable[[], int], stopping: Callable[[], bool]) -> None:
+        """Return when a batch is full, when nobody comes any more, or when it waited long enough.
+
+        Args:
+            room: Of the batch.
+            waiting: How many images that may share it wait now.
+            stopping: Whether to give up.
+        """
+        seen, quiet = waiting(), 0
+        for _ in range(_MOST_PAUSES_PADDED if room.padded else _MOST_PAUSES):
+            if stopping() or seen >= room.most or quiet >= self._patience(room, seen):
+                return
+            await asyncio.sleep(self._pause)
+            quiet = quiet + 1 if waiting() <= seen else 0
+            seen = waiting()
+
+    @property
+    def _pause(self) -> float:
+        return min(max(_LEAST_SECONDS, _SHARE * self._seconds), _MOST_SECONDS)
+
+    @property
+    def _expected(self) -> int:
+        """How many are likely to ask again: those who were answered, unless that is long ago."""
+        ago = asyncio.get_running_loop().time() - self._ended
+        return self._answered if ago < _REMEMBERED * self._pause else 0
+
+    def _patience(self, room: Room, seen: int) -> int:
+        return _PATIENCE if room.padded and seen < min(room.most, self._expected) else 1
