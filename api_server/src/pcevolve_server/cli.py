@@ -1,28 +1,166 @@
-"""The command ``pcevolve-server``; options in, settings out, no logic."""
+"""The command ``pcevolve-server``: flags and variables out of the declared settings, no logic."""
 
+import inspect
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
+from annotated_types import Ge, Le
+from pydantic.fields import FieldInfo
+from typer import Option
 
-from pcevolve_server import __version__, model_options, options
+from pcevolve_server import __version__
 from pcevolve_server.errors import ServerError
 from pcevolve_server.keys import API_KEY_VARIABLE, read_keys
-from pcevolve_server.settings import (
-    WHOLE,
-    Batching,
-    EngineKind,
-    Lora,
-    ModelSettings,
-    Precision,
-    SafetyPolicy,
-    Settings,
-)
+from pcevolve_server.settings import Flag, LogLevel, ModelSettings, Settings
 from pcevolve_shared.quiet import keep_quiet
 
+PREFIX = "PCEVOLVE_SERVER_"
 HELP = {"help_option_names": ["-h", "--help"]}
+Command = TypeVar("Command", bound=Callable[..., None])
+Made = TypeVar("Made", ModelSettings, Settings)
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
+
+
+def named_models(names: list[str]) -> list[str]:
+    """The models' names; blanks stand between them in the environment, unless all of it is one directory's path."""
+    whole = os.environ.get(PREFIX + "MODEL", "").strip()
+    if (
+        names == whole.split()
+        and Path(whole.removeprefix("library:").removeprefix("text:")).expanduser().is_dir()
+    ):
+        return [whole]
+    return names
+
+
+_MODEL = (
+    "'bundled', a diffusers directory, a hub id, library:DIR for a folder of public images, or text: and a directory or"
+    " hub id of a language model."
+)
+_SEVERAL = (
+    " May be repeated: requests that name no model get the first, to which --model-id, --compile, --lora, --scheduler,"
+    " --guidance-interval and --ip-adapter belong."
+)
+Models = Annotated[
+    list[str], Option("--model", envvar=PREFIX + "MODEL", callback=named_models, help=_MODEL + _SEVERAL)
+]
+Model = Annotated[str, Option(envvar=PREFIX + "MODEL", help=_MODEL)]
+ApiKeyFile = Annotated[
+    Path | None,
+    Option(
+        envvar=PREFIX + "API_KEY_FILE", help="File with a key, or names and keys, one in a line; mode 0600."
+    ),
+]
+MinLogLevel = Annotated[LogLevel, Option(envvar=PREFIX + "LOG_LEVEL", help="JSON lines on stderr.")]
+Compare = Annotated[
+    bool,
+    Option(
+        "--compare",
+        help="Try one thread, all cores on one model, and a model in each of several processes, and say which flags"
+        " to serve with.",
+    ),
+]
+AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
+
+
+def takes(*names: str) -> Callable[[Command], Command]:
+    """Give a command a flag for each declared setting of a model, and of the server's those named; all if none is.
+
+    The command receives them as keywords; see :func:`settings_of`.
+    """
+
+    def extended(command: Command) -> Command:
+        own = [
+            each
+            for each in inspect.signature(command).parameters.values()
+            if each.kind is not each.VAR_KEYWORD
+        ]
+        server = [each for each in _flags(Settings) if not names or each.name in names]
+        flags = [each.parameter() for each in (*_flags(ModelSettings), *server)]
+        signature = inspect.Signature([*own[:1], *flags, *own[1:]])
+        command.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads a command's options from
+        return command
+
+    return extended
+
+
+def settings_of(kind: type[Made], given: dict[str, Any], **more: Any) -> Made:  # noqa: ANN401 - settings of any type
+    """Make settings of one kind out of what a command received, and what no flag says.
+
+    Raises:
+        SettingsError: They are impossible or unsafe.
+    """
+    flags = {flag.name: flag for flag in _flags(kind)}
+    read: dict[str, Any] = {
+        name: tuple(map(flags[name].read, value)) if isinstance(value, list) else value
+        for name, value in given.items()
+        if name in flags
+    }
+    return kind(**read, **more)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A field as the command line has it.
+
+    Attributes:
+        name: Of the field.
+        default: Its default.
+        kind: Its type; of a flag that may be repeated, a tuple's.
+        flag: How it is given.
+        told: Its help and bounds.
+    """
+
+    name: str
+    default: Any
+    kind: Any
+    flag: Flag
+    told: FieldInfo
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it may be given several times."""
+        return get_origin(self.kind) is tuple and get_args(self.kind)[-1] is Ellipsis
+
+    def read(self, text: str) -> object:
+        """Make one of its values of text."""
+        return self.flag.read(text)
+
+    def parameter(self) -> inspect.Parameter:
+        """The parameter that typer makes the flag of."""
+        name = self.flag.name or self.name.replace("_", "-")
+        least: Any = next((each.ge for each in self.told.metadata if isinstance(each, Ge)), None)
+        most: Any = next((each.le for each in self.told.metadata if isinstance(each, Le)), None)
+        option = Option(
+            f"--{name}",
+            envvar=PREFIX + (self.flag.variable or name.replace("-", "_").upper()),
+            help=self.told.description,
+            metavar=self.flag.metavar,
+            min=least,
+            max=most,
+        )
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=list(self.default) if self.is_repeated else self.default,
+            annotation=Annotated[list[str] if self.is_repeated else self.kind, option],
+        )
+
+
+def _flags(kind: type[ModelSettings | Settings]) -> tuple[_Given, ...]:
+    """The fields of settings that say what they are for."""
+    found, hints = [], get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        value, *notes = get_args(hints[field.name]) or (None,)
+        flag = next((each for each in notes if isinstance(each, Flag)), Flag())
+        told = next((each for each in notes if isinstance(each, FieldInfo)), None)
+        if told is not None:
+            found.append(_Given(field.name, field.default, value, flag, told))
+    return tuple(found)
 
 
 def _print_version(wanted: bool) -> None:
@@ -45,68 +183,18 @@ def root(
     epilog="The API key comes from PCEVOLVE_SERVER_API_KEY or --api-key-file, never from the command line."
     " Exit codes: 0 stopped, 2 settings, 3 model, 4 address.",
 )
+@takes()
 def serve(
-    model: model_options.Models = ["bundled"],  # noqa: B006 - the command line's way to say it
-    model_id: model_options.ModelId = "",
-    model_memory_mib: model_options.ModelMemoryMib = 0,
-    device: options.Device = "auto",
-    precision: options.Precision = Precision.AUTO,
-    threads: options.Threads = 0,
-    engine: options.Engine = EngineKind.THREAD,
-    replicas: options.Replicas = 0,
-    max_replicas: options.MaxReplicas = 0,
-    ray_address: options.RayAddress = "",
-    compile_: options.Compile = False,
-    offline: model_options.Offline = False,
-    allow_pickle: model_options.AllowPickle = False,
-    library_clip: model_options.LibraryClip = "",
-    library_cache: model_options.LibraryCache = "",
-    lora: model_options.Loras = [],  # noqa: B006 - the command line's way to say none
-    scheduler: model_options.Scheduler = None,
-    default_steps: options.DefaultSteps = None,
-    default_guidance: options.DefaultGuidance = None,
-    guidance_interval: model_options.GuidanceInterval = WHOLE,
-    vae_tiling: model_options.Tiling = False,
-    ip_adapter: model_options.IpAdapter = "",
-    ip_adapter_scale: model_options.IpAdapterScale = 0.5,
-    safety_checker: model_options.SafetyChecker = SafetyPolicy.AUTO,
-    safety_retries: model_options.SafetyRetries = 3,
-    host: options.Host = "127.0.0.1",
-    port: options.Port = 8000,
-    api_key_file: options.ApiKeyFile = None,
-    max_batch: options.MaxBatch = 16,
-    batching: options.BatchingMode = Batching.EXACT,
-    queue_steps: options.QueueSteps = 200_000,
-    key_steps: options.KeySteps = 100_000,
-    deadline_seconds: options.DeadlineSeconds = 3600,
-    max_pixels: options.MaxPixels = 2048 * 2048,
-    max_connections: options.MaxConnections = 256,
-    header_seconds: options.HeaderSeconds = 10,
-    body_seconds: options.BodySeconds = 30,
-    max_buffered_mib: options.MaxBufferedMib = 128,
-    allowed_host: options.AllowedHosts = [],  # noqa: B006 - the command line's way to say none
-    shutdown_seconds: options.ShutdownSeconds = 30,
-    log_level: options.MinLogLevel = options.LogLevel.INFO,
+    *,
+    model: Models = ["bundled"],  # noqa: B006 - the command line's way to say it
+    api_key_file: ApiKeyFile = None,
+    log_level: MinLogLevel = LogLevel.INFO,
+    **given: Any,  # noqa: ANN401 - the settings
 ) -> None:
     """Load one model or several and answer requests until SIGTERM."""
-    loading = ModelSettings(
-        model=model[0], model_id=model_id, device=device, precision=precision, scheduler=scheduler,
-        loras=tuple(map(Lora.read, lora)),
-        adapter=ip_adapter, adapter_scale=ip_adapter_scale, safety=safety_checker, safety_retries=safety_retries,
-        offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
-        batching=batching, library_clip=library_clip, library_cache=library_cache,
-        guidance_interval=guidance_interval, tiling=vae_tiling,
-    )  # fmt: skip
-    settings = Settings(
-        model=loading, others=loading.others(model[1:]), model_memory_mib=model_memory_mib, host=host, port=port,
-        keys=read_keys(api_key_file, os.environ.get(API_KEY_VARIABLE, "")),
-        engine=engine, replicas=replicas, max_replicas=max_replicas, ray_address=ray_address,
-        max_batch=max_batch, queue_steps=queue_steps, key_steps=key_steps,
-        deadline_seconds=deadline_seconds, max_pixels=max_pixels,
-        max_connections=max_connections, header_seconds=header_seconds, body_seconds=body_seconds,
-        max_buffered_mib=max_buffered_mib, allowed_hosts=tuple(allowed_host),
-        default_steps=default_steps, default_guidance=default_guidance, shutdown_seconds=shutdown_seconds,
-    )  # fmt: skip
+    first = settings_of(ModelSettings, given, model=model[0])
+    keys = read_keys(api_key_file, os.environ.get(API_KEY_VARIABLE, ""))
+    settings = settings_of(Settings, given, model=first, others=first.others(model[1:]), keys=keys)
     # FastAPI and uvicorn take most of a second to import: not for --help.
     from pcevolve_server import logs, server
 
@@ -115,39 +203,19 @@ def serve(
 
 
 @app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 2 settings, 3 model.")
+@takes("engine", "replicas", "max_batch")
 def bench(
-    model: model_options.Model = "bundled",
-    device: options.Device = "auto",
-    precision: options.Precision = Precision.AUTO,
-    threads: options.Threads = 0,
-    engine: options.Engine = EngineKind.THREAD,
-    replicas: options.Replicas = 0,
-    compile_: options.Compile = False,
-    offline: model_options.Offline = False,
-    allow_pickle: model_options.AllowPickle = False,
-    library_clip: model_options.LibraryClip = "",
-    library_cache: model_options.LibraryCache = "",
-    lora: model_options.Loras = [],  # noqa: B006 - the command line's way to say none
-    scheduler: model_options.Scheduler = None,
-    guidance_interval: model_options.GuidanceInterval = WHOLE,
-    vae_tiling: model_options.Tiling = False,
-    ip_adapter: model_options.IpAdapter = "",
-    max_batch: options.MaxBatch = 16,
-    batching: options.BatchingMode = Batching.EXACT,
-    compare: options.Compare = False,
-    as_json: options.AsJson = False,
+    *,
+    model: Model = "bundled",
+    compare: Compare = False,
+    as_json: AsJson = False,
+    **given: Any,  # noqa: ANN401 - the settings
 ) -> None:
     """Measure how many images this machine makes of a model, with the options that it would be served with."""
-    loading = ModelSettings(
-        model=model, device=device, precision=precision, scheduler=scheduler, loras=tuple(map(Lora.read, lora)),
-        adapter=ip_adapter, offline=offline, allow_pickle=allow_pickle, threads=threads, compiled=compile_,
-        batching=batching, library_clip=library_clip, library_cache=library_cache,
-        guidance_interval=guidance_interval, tiling=vae_tiling,
-    )  # fmt: skip
+    settings = settings_of(Settings, given, model=settings_of(ModelSettings, given, model=model))
     from pcevolve_server import benching, logs
 
-    logs.configure(options.LogLevel.WARNING)
-    settings = Settings(model=loading, engine=engine, replicas=replicas, max_batch=max_batch)
+    logs.configure(LogLevel.WARNING)
     benching.run(settings, as_json, compare)
 
 

@@ -1,20 +1,36 @@
-"""The server's settings: one frozen object, checked once, read nowhere else."""
+"""The server's settings, each declared once: type, bounds, default, help; ``cli`` makes flags and variables of them."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from pcevolve_server.errors import SettingsError
 from pcevolve_server.keys import API_KEY_VARIABLE, Key
+from pcevolve_shared import limits
 
 WHOLE = (0.0, 1.0)
 """All noise levels."""
 OWN_SCHEDULER = "own"
 """That which a model brought along."""
+_LARGEST_SCALE = 10
+# A PNG of that many incompressible pixels still fits the contract's bound on one image.
+_MOST_PIXELS = limits.MAX_IMAGE_BYTES // 3 - 2**16
+
+
+class LogLevel(StrEnum):
+    """The least severe kind of message that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 class SafetyPolicy(StrEnum):
@@ -50,44 +66,152 @@ class EngineKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class ModelSettings:
-    """What to load and how.
+class Lora:
+    """A low-rank addition to a model's weights.
 
     Attributes:
-        model: ``bundled``, a directory, a hub id, ``library:`` and a directory of images, or ``text:`` and a
-            directory or hub id of a language model.
-        scheduler: What requests get that name none, or ``own``; None: that of the model's family.
-        model_id: What callers write in ``model``; empty: ``model``, or a directory's name.
-        loras: Added to the weights, in this order.
-        adapter: Directory or hub id of an IP-Adapter; empty: none.
-        threads: CPU threads of the model; 0: one for a small model, the library's choice for others.
-        compiled: Whether to compile a small model's denoiser for its own size before the server is ready.
-        batching: Whether images that share a model run may differ by rounding for it.
-        guidance_interval: Shares of the noise levels between which guidance tells; 0 and 1: everywhere.
-        tiling: Whether images larger than a model's autoencoder was made for are decoded in tiles.
-        library_clip: Directory or hub id of an open_clip model that reads the prompts of libraries; empty: words alone.
-        library_cache: Directory for the indexes of libraries; empty: the user's cache directory.
+        source: A weight file, a directory or a hub id.
+        scale: What it is multiplied by; 0 adds nothing.
     """
 
+    source: str
+    scale: float = 1.0
+
+    @classmethod
+    def read(cls, text: str) -> Lora:
+        """From ``SOURCE`` or ``SOURCE=SCALE``.
+
+        Raises:
+            SettingsError: No source, or the scale is out of bounds.
+        """
+        source, equals, scale = text.rpartition("=")
+        if not equals or Path(text).expanduser().exists():
+            source, scale = text, "1"
+        try:
+            found = cls(source, float(scale))
+        except ValueError:
+            found = cls("")
+        if not found.source or not abs(found.scale) <= _LARGEST_SCALE:
+            raise SettingsError(
+                f"--lora {text}: write SOURCE or SOURCE=SCALE, with a scale from -{_LARGEST_SCALE} to {_LARGEST_SCALE}"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How a setting is given on the command line, where its field's name does not say it.
+
+    Attributes:
+        name: Of the flag.
+        variable: Of the environment, after ``PCEVOLVE_SERVER_``; empty: as the flag.
+        metavar: What stands for the value in the help.
+        read: What makes a value of each text of a flag that may be repeated.
+    """
+
+    name: str = ""
+    variable: str = ""
+    metavar: str | None = None
+    read: Callable[[str], object] = str
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What to load and how; a field without a description is no flag of its own."""
+
     model: str = "bundled"
-    model_id: str = ""
-    device: str = "auto"
-    precision: Precision = Precision.AUTO
-    scheduler: str | None = None
-    loras: tuple[Lora, ...] = ()
-    adapter: str = ""
-    adapter_scale: float = 0.5
-    safety: SafetyPolicy = SafetyPolicy.AUTO
-    safety_retries: int = 3
-    offline: bool = False
-    allow_pickle: bool = False
-    threads: int = 0
-    compiled: bool = False
-    batching: Batching = Batching.EXACT
-    guidance_interval: tuple[float, float] = WHOLE
-    tiling: bool = False
-    library_clip: str = ""
-    library_cache: str = ""
+    model_id: Annotated[str, Field(description="Name that callers use; default: the model's.")] = ""
+    device: Annotated[str, Field(description="auto, cpu, cuda, cuda:1, mps.")] = "auto"
+    precision: Annotated[
+        Precision,
+        Field(
+            description="auto: float16 on CUDA; bfloat16 on processors with matrix units for it; else float32."
+        ),
+    ] = Precision.AUTO
+    threads: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1024,
+            description="CPU threads; 0: one for small models, all cores, among replicas, for others.",
+        ),
+    ] = 0
+    compiled: Annotated[
+        bool,
+        Flag("compile"),
+        Field(
+            description="Compile a small model before it is ready: a minute the first time, seconds later; needs a C++"
+            " compiler."
+        ),
+    ] = False
+    batching: Annotated[
+        Batching,
+        Field(
+            description="exact: the same request gives the same bytes, whoever else asks; small models on a processor"
+            " share runs all the same, others run each request alone; merge: requests share runs, equal up to rounding."
+        ),
+    ] = Batching.EXACT
+    offline: Annotated[bool, Field(description="Never ask the hub.")] = False
+    allow_pickle: Annotated[
+        bool, Field(description="Also load weights that are not safetensors; they can run code.")
+    ] = False
+    library_clip: Annotated[
+        str,
+        Field(
+            description="Directory or hub id of an open_clip model: libraries of images are drawn from by what it sees"
+            " in them, where the prompt's words leave that open (pip install 'pcevolve-server[clip]')."
+        ),
+    ] = ""
+    library_cache: Annotated[
+        str, Field(description="Where indexes of libraries are kept; default: ~/.cache.")
+    ] = ""
+    loras: Annotated[
+        tuple[Lora, ...],
+        Flag("lora", "LORAS", read=Lora.read),
+        Field(
+            description="Weight file, directory or hub id of a LoRA, and =SCALE if not 1; may be repeated, and they are"
+            " added in this order."
+        ),
+    ] = ()
+    scheduler: Annotated[
+        str | None,
+        Field(
+            description="ddim, euler, dpmpp_2m, ..., or own: the one that the model brought along; default: by its"
+            " family."
+        ),
+    ] = None
+    guidance_interval: Annotated[
+        tuple[float, float],
+        Flag(metavar="LOW HIGH"),
+        Field(
+            description="Guidance tells between these shares of the noise levels alone, 1 being pure noise; elsewhere a"
+            " step costs half. Stable Diffusion 1 and 2."
+        ),
+    ] = WHOLE
+    tiling: Annotated[
+        bool,
+        Flag("vae-tiling"),
+        Field(
+            description="Decode images larger than a large model was made for in tiles that overlap: less memory, more"
+            " time."
+        ),
+    ] = False
+    adapter: Annotated[
+        str,
+        Flag("ip-adapter"),
+        Field(description="Weight file, directory or hub id of an IP-Adapter."),
+    ] = ""
+    adapter_scale: Annotated[
+        float, Flag("ip-adapter-scale"), Field(ge=0, le=1, description="Weight of the image.")
+    ] = 0.5
+    safety: Annotated[
+        SafetyPolicy,
+        Flag("safety-checker"),
+        Field(description="auto: use the model's if it has one."),
+    ] = SafetyPolicy.AUTO
+    safety_retries: Annotated[
+        int, Field(ge=0, le=20, description="New tries for a refused image, then 422.")
+    ] = 3
 
     def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:
         """The settings of other models in the same server, without what is meant for this one alone."""
@@ -95,6 +219,16 @@ class ModelSettings:
             self, model_id="", scheduler=None, loras=(), adapter="", compiled=False, guidance_interval=WHOLE
         )
         return tuple(replace(shared, model=name) for name in names)
+
+    def __post_init__(self) -> None:
+        """Refuse an interval whose ends are not in order.
+
+        Raises:
+            SettingsError: They are not, or are no shares.
+        """
+        low, high = self.guidance_interval
+        if not 0 <= low < high <= 1:
+            raise SettingsError("--guidance-interval: give two shares between 0 and 1, the smaller one first")
 
 
 @dataclass(frozen=True)
@@ -104,50 +238,104 @@ class Settings:
     Attributes:
         model: What requests get that name none.
         others: More models, which requests have to name.
-        model_memory_mib: Of the models in memory at a time; 0: no bound.
         keys: Whom to answer; empty: anybody, on loopback alone.
-        engine: Where batches run.
-        replicas: Processes with a model each; 0: one for each core, up to 4.
-        max_replicas: On Ray, up to how many there may be while batches wait; 0: as ``replicas``.
-        ray_address: Of a Ray cluster, or ``auto``; empty: one of the process's own.
-        max_batch: Images per model run.
-        queue_steps: Images times steps that may wait before the next request is answered 429.
-        key_steps: The same of one key.
-        deadline_seconds: From a request's last byte to its answer; 0: as long as it takes.
-        max_pixels: Of one image, asked for or sent.
-        max_connections: Open at a time.
-        header_seconds: From a request's first byte, or from the connection's start, to the end of its head.
-        body_seconds: For a request's body; each 64 KiB of it add a second.
-        max_buffered_mib: Bodies of all requests together, from their first byte to the answer.
-        allowed_hosts: Names that a Host header may hold besides loopback's, where there is no key.
-        default_steps: Where a request names none; None: the API's 50, and of few-step models their own.
-        default_guidance: The same; None: the API's 7.5, and of few-step models their own.
-        shutdown_seconds: How long requests in progress may finish after SIGTERM.
     """
 
     model: ModelSettings = ModelSettings()
     others: tuple[ModelSettings, ...] = ()
-    model_memory_mib: int = 0
-    host: str = "127.0.0.1"
-    port: int = 8000
+    model_memory_mib: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=2**24,
+            description="Weights of the models in memory at a time; others are loaded when they are asked for. 0: all"
+            " of them.",
+        ),
+    ] = 0
     keys: tuple[Key, ...] = ()
-    engine: EngineKind = EngineKind.THREAD
-    replicas: int = 0
-    max_replicas: int = 0
-    ray_address: str = ""
-    max_batch: int = 16
-    queue_steps: int = 200_000
-    key_steps: int = 100_000
-    deadline_seconds: float = 3600
-    max_pixels: int = 2048 * 2048
-    max_connections: int = 256
-    header_seconds: float = 10
-    body_seconds: float = 30
-    max_buffered_mib: int = 128
-    allowed_hosts: tuple[str, ...] = ()
-    default_steps: int | None = None
-    default_guidance: float | None = None
-    shutdown_seconds: int = 30
+    host: Annotated[str, Field(description="Address to bind; a key is required unless loopback.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Field(ge=0, le=65535, description="0 picks a free one and logs it.")] = 8000
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        Flag("allowed-host", "ALLOWED_HOSTS"),
+        Field(
+            description="Name that a Host header may hold besides localhost, where there is no key; may be repeated."
+        ),
+    ] = ()
+    engine: Annotated[
+        EngineKind,
+        Field(
+            description="Where the model runs: on a thread of the server, in several processes that share the work, or"
+            " on Ray (pip install 'pcevolve-server[ray]')."
+        ),
+    ] = EngineKind.THREAD
+    replicas: Annotated[
+        int, Field(ge=0, le=1024, description="Processes with a model each; 0: one a core, up to 4.")
+    ] = 0
+    max_replicas: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1024,
+            description="On Ray: --replicas grow to so many while images wait; 0: they do not.",
+        ),
+    ] = 0
+    ray_address: Annotated[
+        str,
+        Field(
+            description="HOST:PORT of a Ray cluster, or auto; default: one of the server's own, on loopback."
+        ),
+    ] = ""
+    max_batch: Annotated[int, Field(ge=1, le=limits.MAX_BATCH, description="Images per model run.")] = 16
+    default_steps: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=limits.MAX_STEPS,
+            description="Where a request names none; default: 50, and of few-step models their own.",
+        ),
+    ] = None
+    default_guidance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=limits.MAX_GUIDANCE,
+            description="Where a request names none; default: 7.5, and of few-step models their own.",
+        ),
+    ] = None
+    queue_steps: Annotated[
+        int, Field(ge=1, le=10**9, description="Images times steps that wait, then 429.")
+    ] = 200_000
+    key_steps: Annotated[int, Field(ge=1, le=10**9, description="The same of one key.")] = 100_000
+    deadline_seconds: Annotated[
+        float, Field(ge=0, le=10**6, description="For an answer, then 503; 0: no limit.")
+    ] = 3600
+    max_pixels: Annotated[
+        int, Field(ge=64, le=_MOST_PIXELS, description="Of one image, asked for or sent.")
+    ] = 2048 * 2048
+    max_connections: Annotated[int, Field(ge=1, le=10_000, description="Open at a time, then 503.")] = 256
+    header_seconds: Annotated[
+        float, Field(ge=0.1, le=600, description="For a request's head, then it is closed.")
+    ] = 10
+    body_seconds: Annotated[
+        float,
+        Field(
+            ge=0.1,
+            le=600,
+            description="For a request's body, and one more for each 64 KiB of it, then 408.",
+        ),
+    ] = 30
+    max_buffered_mib: Annotated[
+        int,
+        Field(
+            ge=-(-limits.MAX_REQUEST_BYTES // 2**20),
+            le=2**20,
+            description="Bodies of all requests together, from their first byte to the answer, then 429.",
+        ),
+    ] = 128
+    shutdown_seconds: Annotated[int, Field(ge=1, le=3600, description="Grace after SIGTERM.")] = 30
 
     @property
     def models(self) -> tuple[ModelSettings, ...]:
@@ -181,39 +369,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-_LARGEST_SCALE = 10
-
-
-@dataclass(frozen=True)
-class Lora:
-    """A low-rank addition to a model's weights.
-
-    Attributes:
-        source: A weight file, a directory or a hub id.
-        scale: What it is multiplied by; 0 adds nothing.
-    """
-
-    source: str
-    scale: float = 1.0
-
-    @classmethod
-    def read(cls, text: str) -> Lora:
-        """From ``SOURCE`` or ``SOURCE=SCALE``.
-
-        Raises:
-            SettingsError: No source, or the scale is out of bounds.
-        """
-        source, equals, scale = text.rpartition("=")
-        if not equals or Path(text).expanduser().exists():
-            source, scale = text, "1"
-        try:
-            found = cls(source, float(scale))
-        except ValueError:
-            found = cls("")
-        if not found.source or not abs(found.scale) <= _LARGEST_SCALE:
-            raise SettingsError(
-                f"--lora {text}: write SOURCE or SOURCE=SCALE, with a scale from -{_LARGEST_SCALE} to {_LARGEST_SCALE}"
-            )
-        return found

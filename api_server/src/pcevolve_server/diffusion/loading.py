@@ -175,7 +175,7 @@ def _generator(
     image_to_image = _image_to_image(settings, pipeline)
     solver = _solver(settings, pipeline)
     scheduler = schedulers.scheduler_named(solver, pipeline.scheduler)
-    info = traits.describe(settings, pipeline, adapter and adapter.id, scheduler, solver)
+    info = traits.describe(settings, pipeline, adapter.id if adapter else None, scheduler, solver)
     # What prepares several at once rounds as it likes.
     loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
     denoiser = traits.denoiser(pipeline)
