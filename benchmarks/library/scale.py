@@ -31,7 +31,7 @@ import faiss
 import numpy as np
 from PIL import Image
 
-from pcevolve_server import server
+from pcevolve_server import models, server
 from pcevolve_server.engines import thread
 from pcevolve_server.library import loading
 from pcevolve_server.library.collection import Collection
@@ -167,7 +167,7 @@ def serve(folder: Path, count: int, port: int) -> None:
         mock.patch.object(Collection, "read", return_value=plain),
     ):
         load = partial(loading.load, settings(folder), lambda: False)
-        server.run(Settings(model=settings(folder), port=port), thread.opening(load))
+        server.run(Settings(model=settings(folder), port=port), thread.opening(partial(models.Shelf, [load])))
 
 
 def asked(command: list[str]) -> dict[str, object]:

@@ -14,13 +14,13 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from pcevolve_server.diffusion.safety import SafeGenerator
-from pcevolve_server.engines import thread
 from pcevolve_server.errors import EngineLostError, ModelLoadError
 from pcevolve_server.http.app import create_app
 from pcevolve_server.keys import Key
 from pcevolve_server.logs import JsonFormatter, TerminalFormatter
 from pcevolve_server.settings import Settings
 from pcevolve_shared import images, limits, wire
+from support.served import on_thread
 
 KEY = "correct-horse-battery-staple"
 HERE = "http://127.0.0.1"
@@ -398,12 +398,14 @@ def test_a_failing_model_answers_500_without_its_message_and_goes_on(client):
 
 
 class RefuseAll:
+    memory = 0
+
     def flagged(self, images):
         return [True] * len(images)
 
 
 def test_content_refused_at_every_try_answers_422_and_is_counted(fake, wait):
-    app = create_app(Settings(), thread.opening(lambda: SafeGenerator(fake, RefuseAll(), 2)))
+    app = create_app(Settings(), on_thread(lambda: SafeGenerator(fake, RefuseAll(), 2)))
     with TestClient(app, base_url=HERE) as client:
         wait(lambda: client.get(wire.READY).status_code == 200)
         error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 422, "content_rejected")
@@ -412,7 +414,7 @@ def test_content_refused_at_every_try_answers_422_and_is_counted(fake, wait):
 
 def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
     gate = threading.Event()
-    app = create_app(Settings(), thread.opening(lambda: fake if gate.wait(20) else None))
+    app = create_app(Settings(), on_thread(lambda: fake if gate.wait(20) else None))
     with TestClient(app, base_url=HERE) as client:
         assert client.get(wire.HEALTH).status_code == 200
         assert (client.get(wire.READY).status_code, client.get(wire.READY).json()) == (
@@ -432,7 +434,7 @@ def test_a_model_that_cannot_be_loaded_is_reported(wait):
     def load():
         raise ModelLoadError("no such model")
 
-    with TestClient(create_app(Settings(), thread.opening(load), failures.append), base_url=HERE) as client:
+    with TestClient(create_app(Settings(), on_thread(load), failures.append), base_url=HERE) as client:
         wait(lambda: failures)
         error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
     assert str(failures[0]) == "no such model"
@@ -442,7 +444,7 @@ def test_an_engine_that_is_lost_ends_the_server_and_is_not_said_to_be_ready(fake
     failures = []
 
     async def opened():
-        engine = await thread.opening(lambda: fake)()
+        engine = await on_thread(lambda: fake)()
 
         async def run(tasks, told):
             raise EngineLostError("nothing is left")
@@ -465,7 +467,7 @@ def test_an_engine_that_is_lost_while_nobody_asks_ends_the_server_too(fake, wait
     failures, over = [], threading.Event()
 
     async def opened():
-        engine = await thread.opening(lambda: fake)()
+        engine = await on_thread(lambda: fake)()
 
         async def lost():
             while not over.is_set():
@@ -488,7 +490,7 @@ def test_a_watch_over_an_engine_that_fails_itself_ends_the_server_too(fake, wait
     failures = []
 
     async def opened():
-        engine = await thread.opening(lambda: fake)()
+        engine = await on_thread(lambda: fake)()
 
         async def lost():
             raise RuntimeError("nobody can tell")

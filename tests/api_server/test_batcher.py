@@ -6,13 +6,13 @@ import dataclasses
 import pytest
 from PIL import Image
 
-from pcevolve_server.engines import thread
 from pcevolve_server.errors import BusyError, DeadlineError, GenerationError, NotReadyError
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.models import Offer, Traffic
 from pcevolve_server.queue.batcher import Batcher
 from pcevolve_server.settings import Batching, ModelSettings, Settings
 from pcevolve_server.work import Picture, Recipe, Task
-from support.served import FakeGenerator
+from support.served import FakeGenerator, on_thread
 
 RECIPE = Recipe(width=8, height=8)
 
@@ -35,7 +35,7 @@ def running(scenario, generator, **options):
     settings = dataclasses.replace(settings, **options)
 
     async def run():
-        engine = await thread.opening(lambda: generator)()
+        engine = await on_thread(lambda: generator)()
         batcher = Batcher(engine, Metrics(), settings)
         try:
             return await asyncio.wait_for(scenario(batcher), 20)
@@ -50,8 +50,7 @@ def running(scenario, generator, **options):
 class Pair:
     """An engine of two replicas that note what they run and end when told to."""
 
-    replicas, companions, padded = 2, 1, False
-    info = FakeGenerator().info
+    replicas, offers, traffic = 2, (Offer(FakeGenerator().info, 1, False),), Traffic()
 
     def __init__(self):
         self.begun, self.gate = [], asyncio.Event()

@@ -6,18 +6,19 @@ import json
 import pytest
 
 from pcevolve_server import capacity
-from pcevolve_server.engines import thread
+from pcevolve_server.models import Offer
 from pcevolve_server.settings import Batching, ModelSettings, Settings
-from support.served import FakeGenerator
+from support.served import FakeGenerator, on_thread
 
 
 class Pair:
     """Two replicas that take a hundredth of a second for a run."""
 
-    replicas, padded = 2, False
+    replicas = 2
 
     def __init__(self, companions=1):
-        self.info, self.companions, self.runs, self.at_once = FakeGenerator().info, companions, [], 0
+        self.offers = (Offer(FakeGenerator().info, companions, False),)
+        self.runs, self.at_once = [], 0
 
     async def run(self, tasks):
         self.runs.append(tasks)
@@ -83,7 +84,7 @@ def test_variations_have_an_image_and_creations_none():
 
 def test_a_generator_is_measured_as_it_would_be_served():
     async def one():
-        engine = await thread.opening(FakeGenerator)()
+        engine = await on_thread(FakeGenerator)()
         return await capacity.measured(engine, Settings(max_batch=2), [].append)
 
     assert asyncio.run(one()).model == "maker/fake"

@@ -9,6 +9,7 @@ from pcevolve_server import benching, capacity, models
 from pcevolve_server.capacity import Capacity, Figure
 from pcevolve_server.engines import choice
 from pcevolve_server.errors import ModelLoadError, SettingsError
+from pcevolve_server.models import Offer
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
 from support.served import FakeGenerator
 
@@ -101,7 +102,7 @@ def opened(eight_cores, monkeypatch):
 class Cores:
     """An engine that takes no time."""
 
-    companions, padded, replicas, info = 2, False, 1, FakeGenerator().info
+    replicas, offers = 1, (Offer(FakeGenerator().info, 2, False),)
 
     async def run(self, tasks):
         await asyncio.sleep(0.001)
@@ -144,7 +145,7 @@ def test_the_table_has_a_line_for_each_way():
 
 def test_only_lone_images_and_full_runs_are_timed_in_a_comparison():
     class Served:
-        companions, info = 16, None
+        offers = (Offer(FakeGenerator().info, 16, False),)
 
     sizes = capacity._sizes(Served(), Settings(), ends=True)
     assert sizes == [1, 16]

@@ -8,12 +8,14 @@ from functools import partial
 import pytest
 
 from pcevolve_server import models
-from pcevolve_server.engines import processes, thread
+from pcevolve_server.engines import processes
 from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.models import Shelf
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
 from pcevolve_server.work import Recipe, Task
 from support.replicas import Obedient, OnTwoGpus, unloadable
+from support.served import on_thread
 
 RECIPE = Recipe(width=8, height=8)
 
@@ -30,7 +32,7 @@ def engaged(scenario, load=Obedient, replicas=1):
     """Run ``scenario(engine)`` on an event loop of its own."""
 
     async def run():
-        engine = await processes.opening(load, replicas)()
+        engine = await processes.opening(partial(Shelf, [load]), replicas)()
         try:
             return await asyncio.wait_for(scenario(engine), 60)
         finally:
@@ -49,7 +51,8 @@ def alive(pid):
 
 def test_what_a_model_can_do_comes_from_its_process_which_ends_with_the_engine():
     async def scenario(engine):
-        return engine.info.id, engine.companions, engine.pids, seeds_of(await engine.run(tasks("p", 5, 6)))
+        (offer,) = engine.offers
+        return offer.info.id, offer.companions, engine.pids, seeds_of(await engine.run(tasks("p", 5, 6)))
 
     *told, pids, seeds = engaged(scenario, replicas=2)
     assert (told, seeds, len(pids)) == (["obedient", 4], [5, 6], 2)
@@ -154,7 +157,7 @@ def test_the_bundled_model_draws_the_same_bytes_in_a_process():
     asked = [Task(recipe, "A printed glyph image with digit 3", "", seed) for seed in (1, 2)]
 
     async def here():
-        engine = await thread.opening(load)()
+        engine = await on_thread(load)()
         try:
             return await engine.run(asked)
         finally:

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.models import Offer
 from pcevolve_server.queue.batcher import Batcher
 from pcevolve_server.queue.gathering import Gathering, Room
 from pcevolve_server.settings import Settings
@@ -21,7 +22,7 @@ PADDED, PLAIN = Room(FULL, merges=True, least=FULL), Room(FULL, merges=True)
 class Padding:
     """Replicas of a model whose run takes as long for one image as for sixteen."""
 
-    companions, padded, info = FULL, True, FakeGenerator().info
+    offers = (Offer(FakeGenerator().info, FULL, True),)
 
     def __init__(self, replicas):
         self.replicas, self.sizes, self.begun = replicas, [], []

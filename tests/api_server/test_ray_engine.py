@@ -21,7 +21,7 @@ from pcevolve_server.errors import (
     NotReadyError,
     SettingsError,
 )
-from pcevolve_server.models import Offer
+from pcevolve_server.models import Offer, Shelf
 from pcevolve_server.settings import EngineKind, ModelSettings, Settings
 from pcevolve_server.work import Recipe, Task
 
@@ -169,7 +169,7 @@ def test_cancelling_a_run_cancels_it_on_the_replica(cluster):
 
 def test_a_replica_raises_nothing_to_ray_and_logs_no_message(cluster, fake, caplog):
     deployment, _ = cluster
-    replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: fake)
+    replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: Shelf([lambda: fake]))
     with caplog.at_level(logging.ERROR):
         failure = asyncio.run(replica.run([Task(Recipe(8, 8), "explode", "", 1)]))
     assert isinstance(failure, GenerationError)
@@ -181,7 +181,7 @@ def test_a_cancelled_replica_gives_up_between_steps(cluster, fake):
     fake.gate.clear()
 
     async def scenario():
-        replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: fake)
+        replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: Shelf([lambda: fake]))
         run = asyncio.create_task(replica.run(TASKS))
         while not fake.batches:
             await asyncio.sleep(0.001)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pcevolve_server.models import Offer
 from pcevolve_server.queue.gathering import Room, Rooms
 from pcevolve_server.settings import Batching, ModelSettings, Settings
 from pcevolve_server.work import Recipe
@@ -11,15 +12,6 @@ from support.served import FakeGenerator
 
 EXACT = Settings(max_batch=4)
 MERGE = Settings(max_batch=4, model=ModelSettings(batching=Batching.MERGE))
-
-
-class Model:
-    """What the queue has to know of one, and nothing else."""
-
-    info = FakeGenerator().info
-
-    def __init__(self, companions, padded):
-        self.companions, self.padded = companions, padded
 
 
 @pytest.mark.parametrize(
@@ -32,6 +24,6 @@ class Model:
     ],
 )
 def test_only_a_model_that_pads_is_worth_waiting_for_company(settings, companions, padded, room):
-    found = Rooms(Model(companions, padded), settings).of(Recipe(8, 8))
+    found = Rooms((Offer(FakeGenerator().info, companions, padded),), settings).of(Recipe(8, 8))
     assert found == room
     assert found.padded == padded

@@ -13,7 +13,7 @@ RECIPE = Recipe(width=8, height=8)
 class Painter:
     """Paints the seed's last byte."""
 
-    info = None
+    info, companions, padded, memory = None, 1, False, 0
 
     def __init__(self):
         self.seeds = []

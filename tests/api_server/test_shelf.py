@@ -53,21 +53,20 @@ class Loads:
 def test_a_batch_runs_on_the_model_that_its_recipe_names_and_else_on_the_first():
     shelf = Shelf(Loads(one=1, two=1).all)
     asked = [task("two"), task("one"), task(""), task("two", strength=0.5)]
-    assert [shade(shelf.vary([each]) if each.image else shelf.create([each])) for each in asked] == [
+    assert [shade(shelf.run([each])) for each in asked] == [
         20,
         10,
         10,
         20,
     ]
     assert [offer.info.id for offer in shelf.offers] == ["one", "two"]
-    assert (shelf.info.id, shelf.companions) == ("one", 1)
 
 
 def test_without_a_bound_all_stay_and_are_loaded_once():
     loads = Loads(one=500, two=500)
     shelf = Shelf(loads.all)
     for name in ("one", "two", "one"):
-        shelf.create([task(name)])
+        shelf.run([task(name)])
     assert loads.count == ["one", "two"]
     assert shelf.memory == 1000 * MIB
     assert not shelf.traffic.evictions
@@ -78,8 +77,8 @@ def test_the_model_that_was_used_least_recently_is_dropped_and_comes_back_when_i
     shelf = Shelf(loads.all, 8 * MIB)
     gc.collect()
     assert sorted(loads.alive) == ["three", "two"]  # all were loaded once, the first had to go
-    shelf.create([task("two")])
-    assert shade(shelf.create([task("one")])) == 10
+    shelf.run([task("two")])
+    assert shade(shelf.run([task("one")])) == 10
     gc.collect()
     assert sorted(loads.alive) == ["one", "two"]
     assert loads.count == ["one", "two", "three", "one"]
@@ -93,7 +92,7 @@ def test_as_many_go_as_the_next_one_needs_before_it_comes():
     shelf = Shelf(loads.all, 6 * MIB)
     held_while_loading = []
     shelf._loads["large"] = lambda: held_while_loading.append(shelf.memory) or Painter("large", 1, 6)
-    shelf.create([task("large")])
+    shelf.run([task("large")])
     assert held_while_loading == [0]
     assert shelf.traffic.evictions == {"large": 1, "one": 1, "two": 1}
 
@@ -114,10 +113,10 @@ def test_a_model_that_cannot_be_loaded_again_fails_its_request_and_no_other():
 
     shelf._loads["one"] = gone
     with pytest.raises(GenerationError, match="could not be loaded again") as caught:
-        shelf.create([task("one")])
+        shelf.run([task("one")])
     assert caught.value.code == "model_unavailable"
     assert "SECRET" not in str(caught.value)
-    assert shade(shelf.create([task("two")])) == 20
+    assert shade(shelf.run([task("two")])) == 20
 
 
 def test_two_models_of_one_name_are_refused_before_anything_is_loaded(tmp_path):
@@ -273,7 +272,7 @@ def test_real_models_are_weighed_and_dropped_and_draw_the_same_again(zoo, tmp_pa
     for name in ("sdxl", "library:tiles", "sd3", "sdxl", "sd3"):
         assert tight.memory <= bound
         recipe = Recipe(32, 32, steps=2, guidance=3.0, model=name)
-        drawn = tight.create([Task(recipe, "a cat", "", 5)])[0].image.tobytes()
+        drawn = tight.run([Task(recipe, "a cat", "", 5)])[0].image.tobytes()
         if name == "sd3":
             assert drawn == expected
     assert tight.traffic.evictions["sd3"] >= 2

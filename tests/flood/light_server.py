@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from PIL import Image
 
 from pcevolve_server import logs, server
 from pcevolve_server.engines import thread
 from pcevolve_server.keys import Key
+from pcevolve_server.models import Shelf
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Completion, Picture, Task, TextTask, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo, Resolution
@@ -31,7 +33,7 @@ class Painter:
         max_images=64,
     )
 
-    companions, padded = 64, False
+    companions, padded, memory = 64, False, 0
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Paint."""
@@ -50,5 +52,5 @@ if __name__ == "__main__":
     keys = tuple(map(Key, given.pop("keys", ())))
     server.run(
         Settings(keys=keys, **{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}),
-        thread.opening(Painter),
+        thread.opening(partial(Shelf, [Painter])),
     )

@@ -17,7 +17,7 @@ from pcevolve_shared.wire import ModelInfo, Resolution
 class Obedient:
     """Paints its seed, or does as told: ``die``, ``die once FILE``, ``wait FILE``, ``count N``, ``explode``."""
 
-    companions, padded = 4, False
+    companions, padded, memory = 4, False, 0
     info = ModelInfo(
         id="obedient",
         name="obedient",

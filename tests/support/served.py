@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from pcevolve_server.engines import thread
 from pcevolve_server.errors import AbandonedError
 from pcevolve_server.http.app import create_app
+from pcevolve_server.models import Shelf
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Picture, Task, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo, Resolution
@@ -19,7 +20,7 @@ from pcevolve_shared.wire import ModelInfo, Resolution
 class FakeGenerator:
     """Paints a plain colour out of the seed; waits at ``gate``, counts steps and keeps its batches."""
 
-    companions, padded = 1, False
+    companions, padded, memory = 1, False, 0
 
     def __init__(self, adapters=()):
         self.info = ModelInfo(
@@ -56,10 +57,20 @@ class FakeGenerator:
         return Picture(Image.new("RGB", (task.recipe.width, task.recipe.height), colour))
 
 
+def on_thread(load):
+    """An engine on a thread, of the model or the shelf of models that ``load`` returns."""
+
+    def shelf():
+        model = load()
+        return model if isinstance(model, Shelf) else Shelf([lambda: model])
+
+    return thread.opening(shelf)
+
+
 @contextlib.contextmanager
 def served(generator, **settings):
     """Yield a client of a ready app."""
-    app = create_app(Settings(**settings), thread.opening(lambda: generator))
+    app = create_app(Settings(**settings), on_thread(lambda: generator))
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         wait_until(lambda: client.get("/readyz").status_code == 200)
         yield client

@@ -117,9 +117,10 @@ async def measured(engine: Engine, settings: Settings, tell: Progress, ends: boo
     Raises:
         SettingsError: The model makes no images.
     """
-    if engine.info.base_resolution is None:
-        raise SettingsError(f"{engine.info.id} writes text: bench measures models that make images")
-    recipes = _recipes(engine.info, settings)
+    info = engine.offers[0].info
+    if info.base_resolution is None:
+        raise SettingsError(f"{info.id} writes text: bench measures models that make images")
+    recipes = _recipes(info)
     asked_for = [(verb, images) for verb in recipes for images in _sizes(engine, settings, ends)]
     figures = []
     for number, (verb, images) in enumerate(asked_for, start=1):
@@ -127,7 +128,7 @@ async def measured(engine: Engine, settings: Settings, tell: Progress, ends: boo
         figures.append(await _figure(engine, verb, recipes[verb], images))
     asked = recipes["text-to-image"]
     return Capacity(
-        engine.info.id,
+        info.id,
         f"{asked.width} x {asked.height}",
         asked.steps,
         asked.guidance,
@@ -137,7 +138,7 @@ async def measured(engine: Engine, settings: Settings, tell: Progress, ends: boo
     )
 
 
-def _recipes(info: ModelInfo, settings: Settings) -> dict[str, Recipe]:
+def _recipes(info: ModelInfo) -> dict[str, Recipe]:
     size, found = info.size, info.recommended
     steps = found.steps if found else 50
     guidance = found.guidance if found else 7.5
@@ -150,8 +151,9 @@ def _recipes(info: ModelInfo, settings: Settings) -> dict[str, Recipe]:
 
 def _sizes(engine: Engine, settings: Settings, ends: bool) -> Sequence[int]:
     """Powers of two up to the largest run that the queue would make; or the first and the last of them."""
-    loose = settings.model.batching is Batching.MERGE or engine.companions == 1
-    most = settings.max_batch if loose else engine.companions
+    companions = engine.offers[0].companions
+    loose = settings.model.batching is Batching.MERGE or companions == 1
+    most = settings.max_batch if loose else companions
     sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
     return sorted({sizes[0], most}) if ends else sizes
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pcevolve_server.engines import Engine, Losable, Opening
 from pcevolve_server.errors import InvalidRequestError, NotFoundError, NotReadyError, no_model
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.models import offers
 from pcevolve_server.queue.batcher import Batcher
 from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo, Pipeline
@@ -57,7 +56,7 @@ class Host:
         Raises:
             NotReadyError: There is none yet.
         """
-        return tuple(offer.info for offer in offers(self._ready()[0]))
+        return tuple(offer.info for offer in self._ready()[0].offers)
 
     def info(self, name: str | None, pipeline: Pipeline | None = None) -> ModelInfo:
         """What a model can do.

@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from pcevolve_server import models
-from pcevolve_server.models import Several
+from pcevolve_server.engines import Engine
 
 _BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
 _STAGE_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
@@ -25,12 +25,12 @@ class _DeviceMemory(Collector):
     """What PyTorch holds on GPUs for the models, in this process and in those of its engine."""
 
     def __init__(self) -> None:
-        self.engine: object = None
+        self.engine: Engine | None = None
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """One sample for each GPU that anything is held on, or that this process uses."""
         bytes_by_device = models.gpu_memory()
-        if isinstance(self.engine, models.Elsewhere):
+        if self.engine is not None:
             bytes_by_device.update(self.engine.device_memory)
         if not bytes_by_device:
             return
@@ -84,11 +84,10 @@ class Metrics:
         )
         self.ready = Gauge("pcevolve_ready", "1 when the model answers.", registry=registry)
 
-    def watch(self, engine: object) -> None:
+    def watch(self, engine: Engine) -> None:
         """Tell from now on how often an engine's models come and go, and what they hold on GPUs."""
         self._device_memory.engine = engine
-        if isinstance(engine, Several):
-            self.registry.register(_TrafficCollector(engine))
+        self.registry.register(_TrafficCollector(engine))
 
     def text(self) -> bytes:
         """Return the exposition format."""
@@ -98,7 +97,7 @@ class Metrics:
 class _TrafficCollector(Collector):
     """Reads how often models came and went when it is asked; their names are those that the server was started with."""
 
-    def __init__(self, engine: Several) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def collect(self) -> Iterator[CounterMetricFamily]:

@@ -10,12 +10,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 from pcevolve_server import sources
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.settings import ModelSettings
-from pcevolve_server.work import Completion, Model, Picture, Task, TextTask, Unwanted, perform, wanted
+from pcevolve_server.work import Made, Model, Unwanted, Work, perform, wanted
 from pcevolve_shared.wire import ModelInfo
 
 
@@ -123,52 +122,13 @@ class Traffic:
         return Traffic(self.loads + other.loads, self.evictions + other.evictions)
 
 
-class Served(Protocol):
-    """A model or an engine."""
-
-    @property
-    def info(self) -> ModelInfo:
-        """What its model can do, or its first."""
-
-    @property
-    def companions(self) -> int:
-        """As of the model."""
-
-    @property
-    def padded(self) -> bool:
-        """As of the model."""
-
-
-@runtime_checkable
-class Several(Served, Protocol):
-    """A model or an engine that has more than one model, or may have."""
-
-    @property
-    def offers(self) -> tuple[Offer, ...]:
-        """Of each model, in the order in which the server was told of them."""
-
-    @property
-    def traffic(self) -> Traffic:
-        """Since the start."""
-
-
-def offers(served: Served) -> tuple[Offer, ...]:
-    """What there is to be had, of one model or several."""
-    return served.offers if isinstance(served, Several) else (offer(served),)
-
-
-def offer(served: Served) -> Offer:
-    """Of one model."""
-    return Offer(served.info, served.companions, served.padded)
-
-
-def traffic(served: Served) -> Traffic:
-    """How often models came and went; nothing of one that has always been there."""
-    return served.traffic if isinstance(served, Several) else Traffic()
-
-
 class Shelf:
-    """A model that runs each batch on the one that its recipe names."""
+    """Models, each batch run on the one that its recipe names; used from one thread only.
+
+    Attributes:
+        offers: Of each model, in the order in which the server was told of them.
+        traffic: Since the start.
+    """
 
     def __init__(
         self,
@@ -197,36 +157,13 @@ class Shelf:
         logger.info("models weighed", extra={"mib": mib, "most_mib": most_bytes // _MIB})
 
     @property
-    def info(self) -> ModelInfo:
-        """What the first model can do."""
-        return self.offers[0].info
-
-    @property
-    def companions(self) -> int:
-        """Of the first model."""
-        return self.offers[0].companions
-
-    @property
-    def padded(self) -> bool:
-        """Of the first model."""
-        return self.offers[0].padded
-
-    @property
     def memory(self) -> int:
         """Bytes of the models that are in memory."""
         return sum(self._bytes[name] for name in self._held)
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
-        """Run a batch of creations on its model, which is loaded first if it was dropped."""
-        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
-
-    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
-        """Run a batch of variations on its model, which is loaded first if it was dropped."""
-        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
-
-    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
-        """Run a batch of texts on its model, which is loaded first if it was dropped."""
-        return perform(self._named(tasks[0].recipe.model), tasks, unwanted)
+    def run(self, works: Sequence[Work], unwanted: Unwanted = wanted) -> list[Made]:
+        """Run a batch on its model, which is loaded first if it was dropped."""
+        return perform(self._named(works[0].recipe.model), works, unwanted)
 
     def _first(self, load: Callable[[], Model]) -> Offer:
         model = load()
@@ -240,10 +177,10 @@ class Shelf:
             )
         self._loads[name], self._bytes[name] = load, size
         self._hold(name, model)
-        return offer(model)
+        return Offer(model.info, model.companions, model.padded)
 
     def _named(self, name: str) -> Model:
-        name = name or self.info.id
+        name = name or self.offers[0].info.id
         if name not in self._held:
             self._drop_for(self._bytes[name])
             self._hold(name, self._again(name))
@@ -270,15 +207,6 @@ class Shelf:
             self.traffic.evictions[name] += 1
             logger.info("model dropped", extra={"model": name})
             self._tidy()
-
-
-@runtime_checkable
-class Elsewhere(Protocol):
-    """An engine whose models are in other processes, of which each tells what it holds."""
-
-    @property
-    def device_memory(self) -> Counter[str]:
-        """Bytes by the GPU's number, of all its processes together, each as of its last answer."""
 
 
 def gpu_memory() -> Counter[str]:

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, TypeAlias, TypeGuard, overload
+from typing import Literal, Protocol, TypeAlias, TypeGuard
 
 from PIL import Image
 
@@ -216,15 +216,7 @@ Made: TypeAlias = Picture | Completion
 Model: TypeAlias = Generator | Writer
 
 
-@overload
-def perform(model: Model, works: Sequence[Task], unwanted: Unwanted = ...) -> list[Picture]: ...
-@overload
-def perform(model: Model, works: Sequence[TextTask], unwanted: Unwanted = ...) -> list[Completion]: ...
-@overload
-def perform(model: Model, works: Sequence[Work], unwanted: Unwanted = ...) -> list[Made]: ...
-def perform(
-    model: Model, works: Sequence[Work], unwanted: Unwanted = wanted
-) -> list[Picture] | list[Completion] | list[Made]:
+def perform(model: Model, works: Sequence[Work], unwanted: Unwanted = wanted) -> list[Made]:
     """Run one batch, in which all share a recipe.
 
     Raises:
@@ -233,9 +225,9 @@ def perform(
     texts = [each for each in works if isinstance(each, TextTask)]
     images = [each for each in works if isinstance(each, Task)]
     if texts and _writes(model):
-        return model.write(texts, unwanted)
+        return [*model.write(texts, unwanted)]
     if images and _paints(model):
-        return generate(model, images, unwanted)
+        return [*generate(model, images, unwanted)]
     raise InvalidRequestError("model: it does not make what was asked for")
 
 

@@ -12,7 +12,6 @@ from PIL import Image
 
 from pcevolve_server.networks import weight
 from pcevolve_server.work import Generator, Picture, Task, Unwanted, generate, wanted
-from pcevolve_shared.wire import ModelInfo
 
 
 class Checker(Protocol):
@@ -26,49 +25,27 @@ class Checker(Protocol):
         """Bytes that the checker takes."""
 
 
-@dataclass(frozen=True)
 class SafeGenerator:
     """A generator that never returns a flagged image and gives up after ``retries`` further tries."""
 
-    inner: Generator
-    checker: Checker
-    retries: int
-
-    @property
-    def info(self) -> ModelInfo:
-        """What the model behind the checker can do."""
-        return self.inner.info
-
-    @property
-    def companions(self) -> int:
-        """As of the model behind the checker, which looks at each image for itself."""
-        return self.inner.companions
-
-    @property
-    def padded(self) -> bool:
-        """As of the model behind the checker."""
-        return self.inner.padded
+    def __init__(self, inner: Generator, checker: Checker, retries: int) -> None:
+        self._inner, self._checker, self._retries = inner, checker, retries
+        # The checker looks at each image for itself, so that companions are the model's.
+        self.info, self.companions, self.padded = inner.info, inner.companions, inner.padded
 
     @property
     def memory(self) -> int:
         """Bytes of the model and its checker."""
-        return self.inner.memory + self.checker.memory
+        return self._inner.memory + self._checker.memory
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
-        """Make pictures from prompts; one that was flagged on every try has no image."""
-        return self._checked(tasks, unwanted)
-
-    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
-        """Make variations of the tasks' images; one that was flagged on every try has no image."""
-        return self._checked(tasks, unwanted)
-
-    def _checked(self, tasks: Sequence[Task], unwanted: Unwanted) -> list[Picture]:
+        """Make pictures by the verb of their recipe; one that was flagged on every try has no image."""
         pictures = [Picture(image=None) for _ in tasks]
         open_places = list(range(len(tasks)))
-        for attempt in range(self.retries + 1):
+        for attempt in range(self._retries + 1):
             tries = [tasks[place].retried(attempt) if attempt else tasks[place] for place in open_places]
-            made = generate(self.inner, tries, unwanted)
-            flags = self.checker.flagged([picture.image for picture in made if picture.image is not None])
+            made = generate(self._inner, tries, unwanted)
+            flags = self._checker.flagged([picture.image for picture in made if picture.image is not None])
             for place, picture, flag in zip(open_places, made, flags, strict=True):
                 pictures[place] = (
                     Picture(None, picture.cut_tokens, attempt + 1)
@@ -79,6 +56,8 @@ class SafeGenerator:
             if not open_places:
                 break
         return pictures
+
+    vary = create
 
 
 @dataclass(frozen=True)

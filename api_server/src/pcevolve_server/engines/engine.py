@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
 from pcevolve_server.errors import EngineLostError
+from pcevolve_server.models import Offer, Traffic
 from pcevolve_server.work import Made, Work
-from pcevolve_shared.wire import ModelInfo
 
 Told = Callable[[int, int], object]
 """Which step was done, from 1, and how many there are."""
@@ -22,16 +23,16 @@ class Engine(Protocol):
     """A model, or several alike, somewhere; used from one event loop."""
 
     @property
-    def info(self) -> ModelInfo:
-        """What the model can do."""
+    def offers(self) -> tuple[Offer, ...]:
+        """Of each model, that for requests which name none first."""
 
     @property
-    def companions(self) -> int:
-        """As of the model."""
+    def traffic(self) -> Traffic:
+        """How often models came and went since the start, as far as is known."""
 
     @property
-    def padded(self) -> bool:
-        """As of the model."""
+    def device_memory(self) -> Counter[str]:
+        """Bytes on GPUs by their numbers, of other processes than this one, each as of its last answer."""
 
     @property
     def replicas(self) -> int:

@@ -15,7 +15,6 @@ from pcevolve_server.engines.replica import DiedError, Load, Replica
 from pcevolve_server.errors import GenerationError
 from pcevolve_server.models import Offer, Traffic
 from pcevolve_server.work import Made, Work
-from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
 
@@ -61,21 +60,6 @@ class ProcessEngine:
         for replica, offers in found:
             self.offers = offers
             self._idle.put_nowait(replica)
-
-    @property
-    def info(self) -> ModelInfo:
-        """What the first model can do."""
-        return self.offers[0].info
-
-    @property
-    def companions(self) -> int:
-        """Of the first model."""
-        return self.offers[0].companions
-
-    @property
-    def padded(self) -> bool:
-        """Of the first model."""
-        return self.offers[0].padded
 
     @property
     def traffic(self) -> Traffic:

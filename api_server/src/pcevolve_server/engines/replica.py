@@ -19,13 +19,13 @@ from typing import Any
 from pcevolve_server import logs, models
 from pcevolve_server.engines.engine import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
-from pcevolve_server.models import Offer, Traffic, offers, traffic
-from pcevolve_server.work import Made, Model, Work, perform
+from pcevolve_server.models import Offer, Shelf, Traffic
+from pcevolve_server.work import Made, Work
 
 _CONTEXT = multiprocessing.get_context("spawn")  # a fork would share threads and locks of the server's
 _ENDING_SECONDS = 3
 
-Load = Callable[[], Model]
+Load = Callable[[], Shelf]
 
 
 class DiedError(Exception):
@@ -162,25 +162,21 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
         if (failure := loading.exception()) is not None:
             pipe.send(_told(failure, ModelLoadError))
             return
-        model, unwanted = loading.result(), _Unwanted(pipe, endings)
+        shelf, unwanted = loading.result(), _Unwanted(pipe, endings)
         with contextlib.suppress(EOFError, OSError):
-            pipe.send((offers(model), *_state(model)))
+            pipe.send((shelf.offers, *_state(shelf)))
             while True:
                 unwanted.run, tasks = pipe.recv()
-                made = thread.submit(_performed, model, tasks, unwanted)
+                made = thread.submit(shelf.run, tasks, unwanted)
                 failure = made.exception()
                 pipe.send(
-                    (made.result(), *_state(model)) if failure is None else _told(failure, GenerationError)
+                    (made.result(), *_state(shelf)) if failure is None else _told(failure, GenerationError)
                 )
 
 
-def _state(model: Model) -> tuple[Traffic, Counter[str]]:
+def _state(shelf: Shelf) -> tuple[Traffic, Counter[str]]:
     """What the child tells of itself with each answer."""
-    return traffic(model), models.gpu_memory()
-
-
-def _performed(model: Model, works: Sequence[Work], unwanted: _Unwanted) -> list[Made]:
-    return perform(model, works, unwanted)
+    return shelf.traffic, models.gpu_memory()
 
 
 def _told(failure: BaseException, otherwise: type[ModelLoadError] | type[GenerationError]) -> ServerError:

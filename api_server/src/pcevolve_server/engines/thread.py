@@ -1,19 +1,19 @@
-"""The model on one thread of this process, the only one that ever touches it."""
+"""The models on one thread of this process, the only one that ever touches them."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 from pcevolve_server.engines.engine import Opening, Told, finished, untold
-from pcevolve_server.models import Offer, Traffic, offers, traffic
-from pcevolve_server.work import Made, Model, Work, perform
-from pcevolve_shared.wire import ModelInfo
+from pcevolve_server.models import Shelf
+from pcevolve_server.work import Made, Work
 
 
-def opening(load: Callable[[], Model]) -> Opening:
+def opening(load: Callable[[], Shelf]) -> Opening:
     """How to open the engine.
 
     Args:
@@ -32,37 +32,14 @@ def opening(load: Callable[[], Model]) -> Opening:
 
 
 class ThreadEngine:
-    """A model and its thread."""
+    """Models and their thread."""
 
     replicas = 1
 
-    def __init__(self, model: Model, executor: Executor) -> None:
-        self._model, self._executor = model, executor
-
-    @property
-    def info(self) -> ModelInfo:
-        """What the model can do."""
-        return self._model.info
-
-    @property
-    def companions(self) -> int:
-        """As of the model."""
-        return self._model.companions
-
-    @property
-    def padded(self) -> bool:
-        """As of the model."""
-        return self._model.padded
-
-    @property
-    def offers(self) -> tuple[Offer, ...]:
-        """Of each of the models behind it."""
-        return offers(self._model)
-
-    @property
-    def traffic(self) -> Traffic:
-        """Of the models behind it, since the start."""
-        return traffic(self._model)
+    def __init__(self, shelf: Shelf, executor: Executor) -> None:
+        self._shelf, self._executor = shelf, executor
+        self.offers, self.traffic = shelf.offers, shelf.traffic
+        self.device_memory: Counter[str] = Counter()
 
     async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order."""
@@ -75,7 +52,7 @@ class ThreadEngine:
             return given_up.is_set()
 
         def run() -> list[Made]:
-            return perform(self._model, tasks, unwanted)
+            return self._shelf.run(tasks, unwanted)
 
         work = loop.run_in_executor(self._executor, run)
         return await finished(work, given_up.set)

@@ -44,7 +44,7 @@ class Batcher:
         """
         self._engine, self._metrics, self._settings = engine, metrics, settings
         self._on_lost = on_lost
-        self._rooms = Rooms(engine, settings)
+        self._rooms = Rooms(engine.offers, settings)
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
         self._gatherings = defaultdict[str, Gathering](Gathering)  # by model

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pcevolve_server.models import Offer, Served, offer, offers
+from pcevolve_server.models import Offer
 from pcevolve_server.settings import Batching, Settings
 from pcevolve_server.work import AnyRecipe
 
@@ -38,11 +38,11 @@ class Room:
 
 
 class Rooms:
-    """The room of each model that an engine has."""
+    """The room of each model; recipes that name none have the first."""
 
-    def __init__(self, engine: Served, settings: Settings) -> None:
-        self._rooms = {each.info.id: _room(each, settings) for each in offers(engine)}
-        self._first = _room(offer(engine), settings)
+    def __init__(self, offers: Sequence[Offer], settings: Settings) -> None:
+        self._rooms = {each.info.id: _room(each, settings) for each in offers}
+        self._first = _room(offers[0], settings)
 
     def of(self, recipe: AnyRecipe) -> Room:
         """In a batch of a recipe."""

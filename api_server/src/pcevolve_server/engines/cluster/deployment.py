@@ -14,9 +14,9 @@ from ray import serve
 from pcevolve_server import logs, models
 from pcevolve_server.engines.thread import ThreadEngine
 from pcevolve_server.errors import GenerationError, RequestError
-from pcevolve_server.models import Offer, offers
+from pcevolve_server.models import Offer, Shelf
 from pcevolve_server.settings import ModelSettings
-from pcevolve_server.work import Made, Model, Work, first, perform
+from pcevolve_server.work import Made, Work, first
 from pcevolve_shared.quiet import keep_quiet
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Replica:
     Nothing is raised to Ray, which would write it to its logs, and what a library raises may quote a prompt.
     """
 
-    def __init__(self, wanted: Wanted, load: Callable[[Wanted], Model] | None = None) -> None:
+    def __init__(self, wanted: Wanted, load: Callable[[Wanted], Shelf] | None = None) -> None:
         """Load the models; Serve sends nothing before that.
 
         Args:
@@ -91,14 +91,13 @@ class Replica:
         return GenerationError("the model failed on this request")
 
 
-def _warm(wanted: Wanted) -> Model:
+def _warm(wanted: Wanted) -> Shelf:
     logs.configure("info")
     keep_quiet()
-    several = len(wanted.models) > 1
-    model = models.shelve(wanted.models, wanted.memory_mib) if several else models.load(wanted.models[0])
-    for each in offers(model):
-        perform(model, [first(each.info)])
-    return model
+    shelf = models.shelve(wanted.models, wanted.memory_mib)
+    for each in shelf.offers:
+        shelf.run([first(each.info)])
+    return shelf
 
 
 def application(wanted: Wanted, scale: Scale) -> serve.Application:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -27,7 +28,6 @@ from pcevolve_server.errors import (
 from pcevolve_server.models import Offer, Traffic
 from pcevolve_server.settings import ModelSettings, Settings
 from pcevolve_server.work import Made, Work
-from pcevolve_shared.wire import ModelInfo
 
 _POLL_SECONDS: Final = 0.2
 
@@ -138,33 +138,10 @@ class ClusterEngine:
             deployed: Whether the application ends with the engine.
             watch_seconds: From one look at the cluster to the next, while a batch is under way and while none is.
         """
-        self._connection, self._handle, self.offers = connection, handle, offers
-        self._replicas, self._deployed, self._watch_seconds = replicas, deployed, watch_seconds
-
-    @property
-    def info(self) -> ModelInfo:
-        """What the first model can do."""
-        return self.offers[0].info
-
-    @property
-    def companions(self) -> int:
-        """Of the first model."""
-        return self.offers[0].companions
-
-    @property
-    def padded(self) -> bool:
-        """Of the first model."""
-        return self.offers[0].padded
-
-    @property
-    def traffic(self) -> Traffic:
-        """Nothing: replicas keep it to their logs."""
-        return Traffic()
-
-    @property
-    def replicas(self) -> int:
-        """Batches that may run at once."""
-        return self._replicas
+        self._connection, self._handle, self._deployed = connection, handle, deployed
+        self.offers, self.replicas, self._watch_seconds = offers, replicas, watch_seconds
+        # Replicas keep these to their logs.
+        self.traffic, self.device_memory = Traffic(), Counter[str]()
 
     async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order; nothing is told of their steps.
