@@ -17,7 +17,7 @@ from pcevolve_server.errors import ServerError, SettingsError
 from pcevolve_server.settings import EngineKind, Settings
 
 _WORTH = 1.1
-"""How many times as fast a way must be as a simpler one before it is advised: processes hold the weights each."""
+"""Times that a way must be as fast as a simpler one before it is advised: processes hold the weights each."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Compared:
-    """What was found of each way, the simplest first.
+    """The figures of each way, the simplest first.
 
     Attributes:
         capacities: By their flags.
@@ -125,7 +125,7 @@ def run(settings: Settings, as_json: bool, compare: bool = False) -> None:
 
 
 async def _compared(settings: Settings) -> Compared:
-    """What fails in the simplest way would in all; another way may fail alone, as where memory holds one model."""
+    """Measure all ways: a failure of the simplest is one of all; another way may fail alone, for want of memory."""
     simplest, *others = ways(settings)
     if not models.on_processor(settings.model):
         raise SettingsError(

@@ -1,4 +1,4 @@
-"""How many images this machine makes of a model: what ``pcevolve-server bench`` measures and says."""
+"""The images that this machine makes of a model: what ``pcevolve-server bench`` measures and says."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What was measured, and of what."""
+    """A measured model and its figures."""
 
     model: str
     size: str
@@ -57,7 +57,7 @@ class Capacity:
 
     @property
     def subject(self) -> str:
-        """What was drawn, and by what."""
+        """A line about the model and the images that it drew."""
         return (
             f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations at strength"
             f" {self.strength:g}"
@@ -65,7 +65,7 @@ class Capacity:
 
     @property
     def lone_seconds(self) -> float:
-        """How long an image takes that nobody shares a run with."""
+        """Seconds of an image that nobody shares a run with."""
         return self.figures[0].seconds
 
     @property

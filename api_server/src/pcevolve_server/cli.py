@@ -123,7 +123,7 @@ class _Given:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether it may be given several times."""
+        """Return whether it may be given several times."""
         return get_origin(self.kind) is tuple and get_args(self.kind)[-1] is Ellipsis
 
     def read(self, text: str) -> object:

@@ -103,7 +103,7 @@ class NotFoundError(RequestError):
 
 
 def no_model(infos: Sequence[ModelInfo]) -> NotFoundError:
-    """What says that a model is not here, and which ones are."""
+    """Return an error that names the models that are here."""
     known = ", ".join(info.id for info in infos)
     return NotFoundError(f"unknown model; this server has {known}", code="model_not_found")
 
@@ -151,7 +151,7 @@ class NotReadyError(RequestError):
 
 
 class EngineLostError(NotReadyError):
-    """What ran the models is gone and will not come back: the process ends with this, to be started anew."""
+    """The engine of the models is gone and will not come back: the process ends with this, to be started anew."""
 
     default_code, exit_code = "failed", 3
 

@@ -51,7 +51,7 @@ class Host:
 
     @property
     def infos(self) -> tuple[ModelInfo, ...]:
-        """What each model can do, that for requests which name none first.
+        """Abilities of each model, that for requests which name none first.
 
         Raises:
             NotReadyError: There is none yet.
@@ -59,7 +59,7 @@ class Host:
         return tuple(offer.info for offer in self._ready()[0].offers)
 
     def info(self, name: str | None, pipeline: Pipeline | None = None) -> ModelInfo:
-        """What a model can do.
+        """Return what a model can do.
 
         Args:
             name: An id, or its last part where no other has the same; None: the first that has the pipeline.

@@ -1,4 +1,4 @@
-"""Who may use the server: keys, and the file that they are read from."""
+"""Keys of those who may use the server, and the file that they are read from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True)
 class Key:
-    """Who may use the server.
+    """A caller who may use the server.
 
     Attributes:
         secret: What they send.

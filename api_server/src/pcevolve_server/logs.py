@@ -36,7 +36,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(self.entry(record))
 
     def entry(self, record: logging.LogRecord) -> dict[str, object]:
-        """What a line says: time, level, logger, event and the fields that are allowed."""
+        """Return a line's facts: time, level, logger, event and the fields that are allowed."""
         ours = record.name.startswith("pcevolve_server")
         entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

@@ -22,7 +22,7 @@ _SECONDS_BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 
 class _DeviceMemory(Collector):
-    """What PyTorch holds on GPUs for the models, in this process and in those of its engine."""
+    """Bytes that PyTorch holds on GPUs for the models, in this process and in those of its engine."""
 
     def __init__(self) -> None:
         self.engine: Engine | None = None

@@ -50,7 +50,7 @@ def _give_back() -> None:
 
 
 def on_processor(settings: ModelSettings) -> bool:
-    """Whether a model's images are made by the processor's cores.
+    """Return whether a model's images are made by the processor's cores.
 
     Raises:
         ModelLoadError: There is no such device.
@@ -98,7 +98,7 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class Offer:
-    """What callers and the queue have to know of a model, in memory or not.
+    """A model as callers and the queue know it, in memory or not.
 
     Attributes:
         info: What it can do.
@@ -113,7 +113,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Traffic:
-    """How often models came and went, by their ids."""
+    """Counts of models that came and went, by their ids."""
 
     loads: Counter[str] = field(default_factory=Counter)
     evictions: Counter[str] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""What all neural networks of the server share: devices, precision, memory, and what their libraries raise and say."""
+"""Devices, precision and memory of the server's neural networks, and what their libraries raise and say."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import Precision
 
 _NATIVE = "amx_bf16"
-"""What a processor must have: without matrix units for it bfloat16 is slower than float32 (docs/server.md)."""
+"""Matrix units of a processor: without them bfloat16 is slower than float32 there (docs/server.md)."""
 _DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
 
 
 def gpu_dtype(wanted: Precision) -> torch.dtype:
-    """What a whole model is loaded in on a GPU: float16 unless it is asked for otherwise."""
+    """Return the type of a whole model on a GPU: float16 unless it is asked for otherwise."""
     return _DTYPES.get(wanted, torch.float16)
 
 
 def cpu_dtype(wanted: Precision) -> torch.dtype:
-    """What the network that does nearly all of the work computes in on a processor.
+    """Return the type that the network of nearly all work computes in on a processor.
 
     Raises:
         ModelLoadError: Asked for what processors are too slow at.

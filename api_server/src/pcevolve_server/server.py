@@ -38,7 +38,7 @@ class _Process:
         self.stop()
 
     def stopping(self) -> bool:
-        """Whether the process was told to stop; a model that takes long to load asks for it."""
+        """Return whether the process was told to stop; a model that takes long to load asks for it."""
         return self.server is not None and self.server.should_exit
 
     def stop(self, *_: object) -> None:
@@ -112,7 +112,7 @@ def _say_ready(listener: socket.socket, infos: Sequence[ModelInfo]) -> None:
 
 
 def _url(listener: socket.socket) -> str:
-    """Where the server answers, to be given to a client."""
+    """Return the server's address, to be given to a client."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

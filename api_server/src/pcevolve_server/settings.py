@@ -34,7 +34,7 @@ class LogLevel(StrEnum):
 
 
 class SafetyPolicy(StrEnum):
-    """What to do about the model's safety checker."""
+    """Use of the model's safety checker."""
 
     AUTO = "auto"
     OFF = "off"
@@ -42,7 +42,7 @@ class SafetyPolicy(StrEnum):
 
 
 class Batching(StrEnum):
-    """Which images may share a model run."""
+    """Conditions under which images share a model run."""
 
     EXACT = "exact"
     MERGE = "merge"
@@ -58,7 +58,7 @@ class Precision(StrEnum):
 
 
 class EngineKind(StrEnum):
-    """Where batches run."""
+    """Places where batches run."""
 
     THREAD = "thread"
     PROCESSES = "processes"
@@ -100,7 +100,7 @@ class Lora:
 
 @dataclass(frozen=True)
 class Flag:
-    """How a setting is given on the command line, where its field's name does not say it.
+    """Spelling of a setting on the command line, where its field's name does not say it.
 
     Attributes:
         name: Of the flag.
@@ -117,7 +117,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What to load and how; a field without a description is no flag of its own."""
+    """A model to load, and how; a field without a description is no flag of its own."""
 
     model: str = "bundled"
     model_id: Annotated[str, Field(description="Name that callers use; default: the model's.")] = ""

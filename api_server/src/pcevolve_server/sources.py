@@ -1,4 +1,4 @@
-"""Where a model's files are, told without importing a model library: its absence should show at once."""
+"""Locates a model's files without importing a model library: its absence should show at once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ BUNDLED = "bundled"
 BUNDLED_TEXT = "bundled_text"
 """Folder of the bundled language model, which is called text:bundled."""
 LIBRARY = "library:"
-"""What comes before the directory of a library."""
+"""Prefix of a library's directory."""
 CLIP_CONFIG = "open_clip_config.json"
-"""What describes a text-image model in its directory."""
+"""File that describes a text-image model in its directory."""
 TEXT = "text:"
-"""What comes before the directory or hub id of a language model."""
+"""Prefix of a language model's directory or hub id."""
 
 
 def check(settings: ModelSettings) -> None:

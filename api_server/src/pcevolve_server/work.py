@@ -1,4 +1,4 @@
-"""What is asked of a model: images to make and texts to write, and what a model is; imports no model library."""
+"""Models and their work: images to make, texts to write; imports no model library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcevolve_shared.wire import ModelInfo
 
 @dataclass(frozen=True)
 class Recipe:
-    """What all images of one batch have in common; equal recipes may share a batch.
+    """Settings that all images of one batch share; equal recipes may share a batch.
 
     Attributes:
         width: Pixels.
@@ -60,7 +60,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Picture:
-    """What became of a task.
+    """The outcome of a task.
 
     Attributes:
         image: ``None`` if the safety checker refused every try.
@@ -76,7 +76,7 @@ class Picture:
 
 
 class Unwanted(Protocol):
-    """Whether nobody waits for a batch any more; asked between its steps."""
+    """Tells whether nobody waits for a batch any more; asked between its steps."""
 
     def __call__(self, step: int = 0, steps: int = 0) -> bool:
         """Return whether to give up.
@@ -97,7 +97,7 @@ class Loaded(Protocol):
 
     @property
     def info(self) -> ModelInfo:
-        """What the model can do: its name, sizes, schedulers and adapters."""
+        """Abilities of the model: its name, sizes, schedulers and adapters."""
 
     @property
     def companions(self) -> int:
@@ -105,7 +105,7 @@ class Loaded(Protocol):
 
     @property
     def padded(self) -> bool:
-        """Whether a run costs the same with one task as with all of its companions."""
+        """Return whether a run costs the same with one task as with all of its companions."""
 
     @property
     def memory(self) -> int:
@@ -139,7 +139,7 @@ def generate(generator: Generator, tasks: Sequence[Task], unwanted: Unwanted = w
 
 @dataclass(frozen=True)
 class TextRecipe:
-    """What all completions of one batch have in common; equal recipes may share a batch.
+    """Settings that all completions of one batch share; equal recipes may share a batch.
 
     Attributes:
         tokens: Most of a completion.
@@ -178,7 +178,7 @@ class TextTask:
 
 @dataclass(frozen=True)
 class Completion:
-    """What became of a task.
+    """The outcome of a task.
 
     Attributes:
         text: What the model wrote, without what ended it.

@@ -1,1 +1,1 @@
-"""The diffusers implementation of the Generator; the only package that imports torch or diffusers."""
+"""Generators of the diffusers library; the only package that imports it. May be imported by ``models`` alone."""

@@ -1,4 +1,4 @@
-"""What is added to a model's weights: LoRAs, and an IP-Adapter, by which an image is part of the prompt.
+"""Additions to a model's weights: LoRAs, and an IP-Adapter, by which an image is part of the prompt.
 
 Source: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models" (arXiv 2106.09685). They are added to the
 weights once, so that afterwards the model is one like any other: as fast, and with the same bits in any company.
@@ -83,7 +83,7 @@ def _changed_layers(pipeline: DiffusionPipeline, parts: Iterable[str]) -> int:
 
 
 def _layers(weights: Iterable[str]) -> int:
-    """How many layers a file is about: each has two matrices, and these are the names of the first."""
+    """Count the layers in a file: each has two matrices, and these are the names of the first."""
     return sum("lora_A." in name or ".down." in name for name in weights)
 
 

@@ -1,4 +1,4 @@
-"""What text encoders make of a prompt and an autoencoder of an image: once for each, always one at a time.
+"""Encodings of prompts and images: made once for each, always one at a time.
 
 Whatever runs one at a time cannot depend on its companions; and what is kept has the bits that it would have if it were
 computed anew. The variations of one prototype share both encodings, in one run or several, of one request or several.
@@ -109,7 +109,7 @@ _RETURNED: Final = {
 
 
 def prompts_of(pipeline: DiffusionPipeline) -> Prompt | None:
-    """What embeds the prompts of a pipeline, and keeps the last of them; None for families that have to themselves."""
+    """Return what embeds a pipeline's prompts and keeps the last of them; None for families that have to themselves."""
     names = _RETURNED.get(traits.family(pipeline))
     if names is None:
         return None
@@ -126,7 +126,7 @@ def prompts_of(pipeline: DiffusionPipeline) -> Prompt | None:
 
 
 def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
-    """How all prompts of a pipeline are embedded: the same text for each encoder, once, without a negative one."""
+    """Return arguments that embed all prompts alike: the same text for each encoder, once, without a negative one."""
     known = inspect.signature(pipeline.encode_prompt).parameters
     wanted = {
         "prompt_2": None,  # as the first

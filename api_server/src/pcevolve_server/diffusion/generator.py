@@ -100,7 +100,7 @@ class DiffusionGenerator:
 
     @property
     def padded(self) -> bool:
-        """Where the denoiser sees batches of one size alone."""
+        """True where the denoiser sees batches of one size alone."""
         return self.steady is not None
 
     @property
@@ -177,7 +177,7 @@ class DiffusionGenerator:
         return arrays
 
     def _switch(self, pipeline: DiffusionPipeline, recipe: Recipe, prompts: dict[str, Any]) -> Switch | None:
-        """What turns guidance on and off in a run; None where it stays as it is, as beside an image prompt."""
+        """Return the switch of guidance for a run; None where it stays as it is, as beside an image prompt."""
         if self.interval is None or recipe.adapter_scale is not None:
             return None
         if not traits.is_doubled(pipeline, recipe.guidance):
@@ -190,7 +190,7 @@ class DiffusionGenerator:
             self.steady.guided = traits.is_doubled(pipeline, guidance)
 
     def _after_step(self, unwanted: Unwanted, switch: Switch | None) -> Callable[..., dict[str, Any]]:
-        """What a pipeline calls after each step; it tells which, and ends a run that nobody waits for."""
+        """Return the callback for each step; it tells which, and ends a run that nobody waits for."""
 
         def after_step(
             pipeline: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]

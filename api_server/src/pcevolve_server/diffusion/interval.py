@@ -24,7 +24,7 @@ class Interval:
     high: float
 
     def has(self, level: float) -> bool:
-        """Whether a step that begins at a level is guided."""
+        """Return whether a step that begins at a level is guided."""
         return self.low <= level <= self.high
 
 

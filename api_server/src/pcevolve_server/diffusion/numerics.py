@@ -1,4 +1,4 @@
-"""How networks compute: in batches of one size, and in which precision.
+"""Arithmetic of networks: batches of one size, and their precision.
 
 A library picks its kernels by the shape of the input, and another kernel adds in another order: on a processor a batch
 of 2 and one of 32 round otherwise. Batches of one shape add alike, wherever in them a row stands. So every batch is cut
@@ -74,7 +74,7 @@ _MOST_WEIGHTS = 100_000_000
 
 
 def is_small(denoiser: nn.Module) -> bool:
-    """Whether a denoiser is of the kind that batches make several times faster: a small UNet on a processor."""
+    """Return whether a denoiser is of the kind that batches make several times faster: a small UNet on a processor."""
     if not isinstance(denoiser, UNet2DConditionModel) or denoiser.device.type != "cpu":
         return False
     weights: int = sum(each.numel() for each in denoiser.parameters())

@@ -1,4 +1,4 @@
-"""What happens to images that a safety checker refuses, and the one that some Stable Diffusion releases carry."""
+"""Safety checkers: further tries for refused images, and the checker of some Stable Diffusion releases."""
 
 from __future__ import annotations
 

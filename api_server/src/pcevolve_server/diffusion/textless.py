@@ -38,7 +38,7 @@ class Denoiser(Protocol):
     def predict(
         self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
     ) -> Tensor:
-        """What the network says of noisy images, in their shape; a class of None is any."""
+        """Return the network's answer to noisy images, in their shape; a class of None is any."""
 
     def finish(self, values: Tensor) -> Tensor:
         """Bring values back to pixels in [-1, 1]."""
@@ -246,7 +246,7 @@ def generator_of(pipeline: DiffusionPipeline, identity: str) -> TextlessGenerato
 
 
 def is_textless(index: Mapping[str, Any]) -> bool:
-    """Whether the contents of a ``model_index.json`` are those of a pipeline that is served here."""
+    """Return whether the contents of a ``model_index.json`` are those of a pipeline that is served here."""
     return index.get("_class_name") in PIPELINES
 
 

@@ -1,4 +1,4 @@
-"""What a loaded pipeline is: what its class can do, what it is best asked with, and what callers are told of it.
+"""A loaded pipeline's traits: what its class can do, what it is best asked with, what callers are told of it.
 
 Sources: the model cards of Stable Diffusion 1.5 and SDXL, of SDXL-Turbo and SD-Turbo, of Stable Diffusion 3, of the
 Flux.1 models, and of the latent consistency models; for the bundled model its own card. Of schedulers: Lu et al. 2022,
@@ -119,7 +119,7 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
 
 
 def takes(pipeline: DiffusionPipeline, argument: str) -> bool:
-    """Whether a call of the pipeline may name ``argument``; what it would swallow unread does not count."""
+    """Return whether a call of the pipeline may name ``argument``; what it would swallow unread does not count."""
     return argument in inspect.signature(type(pipeline).__call__).parameters
 
 
@@ -135,7 +135,7 @@ def family(pipeline: DiffusionPipeline) -> str:
 
 
 def is_classic(pipeline: DiffusionPipeline) -> bool:
-    """Whether it is Stable Diffusion 1 or 2: one text encoder, and a UNet that nothing else is prepared for."""
+    """Return whether it is Stable Diffusion 1 or 2: one text encoder, and a UNet that nothing else is prepared for."""
     return family(pipeline) == "stable-diffusion"
 
 
@@ -143,22 +143,22 @@ _DENOISERS = ("unet", "transformer")
 
 
 def denoiser(pipeline: DiffusionPipeline) -> ModelMixin:
-    """What does nearly all of the work: a UNet or a transformer."""
+    """Return the network that does nearly all of the work: a UNet or a transformer."""
     return next(found for each in _DENOISERS if (found := getattr(pipeline, each, None)) is not None)
 
 
 def recasts_autoencoder(pipeline: DiffusionPipeline) -> bool:
-    """Whether the pipelines bring their autoencoder to float32 now and then: SDXL's overflows in float16."""
+    """Return whether the pipelines bring their autoencoder to float32 now and then: SDXL's overflows in float16."""
     return hasattr(pipeline, "upcast_vae")
 
 
 def has_negative_prompts(pipeline: DiffusionPipeline) -> bool:
-    """Whether a negative prompt tells beside ``guidance``; models with a second scale for it do without it."""
+    """Return whether a negative prompt tells beside ``guidance``; models with a second scale for it do without it."""
     return takes(pipeline, "negative_prompt") and not takes(pipeline, "true_cfg_scale")
 
 
 def is_doubled(pipeline: DiffusionPipeline, guidance: float) -> bool:
-    """Whether an image takes two rows of the denoiser's batch; where guidance is an input of the UNet, it takes one."""
+    """Return whether an image takes two rows of a batch; one where guidance is an input of the UNet."""
     return guidance > 1 and not denoiser(pipeline).config.get("time_cond_proj_dim")
 
 
@@ -170,7 +170,7 @@ def scheduler_names(pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> t
 
 
 def size_multiple(pipeline: DiffusionPipeline) -> int:
-    """What width and height must be multiples of: the autoencoder's factor, times the patches of a transformer."""
+    """Return what sides must be multiples of: the autoencoder's factor, times the patches of a transformer."""
     factor: int = pipeline.vae_scale_factor
     patches: int = denoiser(pipeline).config.get("patch_size") or 1
     packed: int = (

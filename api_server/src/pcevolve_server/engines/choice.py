@@ -1,4 +1,4 @@
-"""Which engine the settings ask for."""
+"""Chooses the engine that the settings ask for."""
 
 import os
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def unasked(cores: int) -> tuple[int, int]:
 
 
 def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
-    """How to open the engine that ``settings`` ask for.
+    """Return what opens the engine that ``settings`` ask for.
 
     Args:
         settings: Kind, replicas and models.

@@ -1,4 +1,4 @@
-"""What the queue asks of whatever runs batches."""
+"""The interface of engines, which run the queue's batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pcevolve_server.models import Offer, Traffic
 from pcevolve_server.work import Made, Work
 
 Told = Callable[[int, int], object]
-"""Which step was done, from 1, and how many there are."""
+"""Is told which step was done, from 1, and how many there are."""
 
 
 def untold(step: int, steps: int) -> None:
@@ -28,7 +28,7 @@ class Engine(Protocol):
 
     @property
     def traffic(self) -> Traffic:
-        """How often models came and went since the start, as far as is known."""
+        """Counts of models that came and went since the start, as far as is known."""
 
     @property
     def device_memory(self) -> Counter[str]:

@@ -24,7 +24,7 @@ _TRIES = 3  # of a batch whose process dies
 
 
 def opening(load: Load, replicas: int) -> Opening:
-    """How to open the engine.
+    """Return what opens the engine.
 
     Args:
         load: Runs in each process, so it has to be picklable.

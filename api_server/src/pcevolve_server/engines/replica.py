@@ -132,7 +132,7 @@ def _alive() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Step:
-    """What comes through the pipe before an answer."""
+    """News through the pipe before an answer."""
 
     step: int
     steps: int
@@ -175,7 +175,7 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
 
 
 def _state(shelf: Shelf) -> tuple[Traffic, Counter[str]]:
-    """What the child tells of itself with each answer."""
+    """Return what the child tells of itself with each answer."""
     return shelf.traffic, models.gpu_memory()
 
 

@@ -14,7 +14,7 @@ from pcevolve_server.work import Made, Work
 
 
 def opening(load: Callable[[], Shelf]) -> Opening:
-    """How to open the engine.
+    """Return what opens the engine.
 
     Args:
         load: Runs on the model's thread.

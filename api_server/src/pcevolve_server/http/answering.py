@@ -1,4 +1,4 @@
-"""How an answer reaches its caller, at once or as events with progress before it; nobody's images queue here."""
+"""Answers on their way to the caller: at once, or as events with progress before them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class EventStream(Response):
     async def _events(
         self, progress: Progress, task: asyncio.Future[Answer], gone: asyncio.Future[Any]
     ) -> AsyncIterator[bytes]:
-        """What to send until there is an answer, and the answer.
+        """Yield events until there is an answer, and the answer.
 
         Raises:
             Exception: What ended the work.
@@ -181,11 +181,11 @@ class Spelling(Protocol):
     """One way to spell it."""
 
     def news(self, name: str, facts: Mapping[str, int]) -> bytes:
-        """How far a request is."""
+        """Spell the progress of a request."""
         ...
 
     def cut(self, tokens: int) -> bytes:
-        """How much of a prompt the model did not read."""
+        """Spell the tokens of a prompt that the model did not read."""
         ...
 
     def done(self, answer: Answer) -> bytes:

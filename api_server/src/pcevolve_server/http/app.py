@@ -91,7 +91,7 @@ def create_app(
 
 
 def _callers(settings: Settings) -> list[Middleware]:
-    """Who is let in: with a key, those who know it; without one, this machine's own programs and pages."""
+    """Return who lets callers in: with a key those who know it, without one this machine's own programs and pages."""
     if settings.keys:
         return [Middleware(Authenticated, keys=settings.keys)]
     return [Middleware(WithoutKey, allowed=frozenset(map(host_name, settings.allowed_hosts)))]

@@ -1,4 +1,4 @@
-"""What happens to every request before and after a route: name it, know the caller, log it.
+"""Middleware of every request: name it, know the caller, log it.
 
 Plain ASGI, so that a request is refused before its body is read.
 """

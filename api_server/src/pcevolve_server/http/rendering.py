@@ -45,7 +45,7 @@ class Answer:
 
 
 Layout = Callable[[Sequence[GeneratedImage]], str]
-"""How an API puts images into JSON."""
+"""Puts images into an API's JSON."""
 Linking = Callable[[Sequence[GeneratedImage]], Sequence[LinkedImage]]
 """Keeps images, and says where they can be fetched."""
 
@@ -131,7 +131,7 @@ class Links:
     def of(
         self, caller: str, base: str, output_format: OutputFormat
     ) -> Callable[[Sequence[GeneratedImage]], list[LinkedImage]]:
-        """What keeps a caller's images and returns where they are.
+        """Return a function that keeps a caller's images and returns where they are.
 
         Args:
             caller: The name of the key that the request came with.

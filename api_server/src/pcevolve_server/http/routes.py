@@ -60,7 +60,7 @@ def _metrics(request: Request) -> Metrics:
 
 
 def links_of(request: Request) -> Links:
-    """Where images wait that were asked for by address."""
+    """Return the app's store of images that were asked for by address."""
     links: Links = request.app.state.links
     return links
 
@@ -83,7 +83,7 @@ def _spelling(
     whole: Layout,
     linked: Callable[[Linking, Sequence[GeneratedImage]], str],
 ) -> Layout:
-    """How an answer is put into JSON: with its images, or with where they are."""
+    """Return what puts an answer into JSON: with its images, or with their addresses."""
     if body.response_format == "b64":
         return whole
     return partial(linked, links_of(request).of(caller_of(request), address_of(request), body.output_format))

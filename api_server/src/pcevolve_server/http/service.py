@@ -36,7 +36,7 @@ _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++
 
 
 class Service:
-    """What the routes delegate to."""
+    """Answers requests for images."""
 
     def __init__(self, settings: Settings, host: Host, metrics: Metrics) -> None:
         self._settings, self._host, self._metrics = settings, host, metrics
@@ -173,7 +173,7 @@ def _scheduler(body: GenerationRequest) -> str | None:
 
 
 class Chats:
-    """What the chat route delegates to."""
+    """Answers chats."""
 
     def __init__(self, host: Host, metrics: Metrics) -> None:
         self._host, self._metrics = host, metrics

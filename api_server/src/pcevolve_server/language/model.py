@@ -152,7 +152,7 @@ class LanguageModel:
 
 @dataclass(frozen=True)
 class _Prompt:
-    """What the model reads.
+    """Return the tokens that the model reads.
 
     Attributes:
         tokens: One or more.

@@ -1,4 +1,4 @@
-"""How a run of a language model draws its tokens, and when it ends before its texts are as long as they may be."""
+"""Draws of a language model's tokens, and what ends a run before its texts are as long as they may be."""
 
 from __future__ import annotations
 

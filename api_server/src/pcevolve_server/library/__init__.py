@@ -1,5 +1,5 @@
 """A folder of public images as a model: prompts draw from it by words, images by nearness; nothing is generated.
 
 The nearest-image simulator of Sim-PE (Lin et al. 2025) behind the interface of every other generator. Imports no
-diffusion library, and PyTorch for ``clip`` alone. May be imported by ``server`` alone, once the port is open.
+diffusion library, and PyTorch for ``clip`` alone. May be imported by ``models`` alone, once the port is open.
 """

@@ -73,7 +73,7 @@ def _words_of_path(path: str) -> frozenset[str]:
 
 
 class Captions:
-    """What the tables and text files of a library say about its images.
+    """The captions in the tables and text files of a library.
 
     Attributes:
         licences: How many images each licence covers, the most frequent first; empty where no table names one.
@@ -100,7 +100,7 @@ class Captions:
         return _words_of_path(path).union(*(words(text) for text in said))
 
     def _beside(self, path: str) -> Iterator[str]:
-        """What the text file of an image's own name says."""
+        """Return the contents of the text file of an image's own name."""
         text_file = str(PurePosixPath(path).with_suffix(".txt"))
         if text_file in self._text_files:
             with (self._root / text_file).open("rb") as file:

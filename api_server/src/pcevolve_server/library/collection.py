@@ -143,7 +143,7 @@ _Parts = dict[tuple[ImageFile, ...], Facts | None]
 
 
 def _kept(listing: Listing, shelf: Shelf) -> _Parts:
-    """What an earlier start has left of each piece."""
+    """Return what an earlier start has left of each piece."""
     return {tuple(piece): shelf.load(piece) for piece in pieces(listing.images)}
 
 

@@ -1,4 +1,4 @@
-"""Which files of a folder are its images; opens none of them, and follows no link."""
+"""Lists the images of a folder; opens none of them, and follows no link."""
 
 import os
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class ImageFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """What lies in a library's folder.
+    """The contents of a library's folder.
 
     Attributes:
         root: The folder.

@@ -24,7 +24,7 @@ _BYTES_EACH = 1_300  # of an image in memory: a million take 1.2 GiB (benchmarks
 
 @dataclass(frozen=True)
 class Origin:
-    """What is known of a posted image.
+    """A posted image: its code, and its place in the collection.
 
     Attributes:
         code: Its embedding.

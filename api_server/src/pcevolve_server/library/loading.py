@@ -67,7 +67,7 @@ def _fits(
     cache: Path,
     stopping: Callable[[], bool],
 ) -> tuple[Fits, int]:
-    """How prompts find images, and the bytes that it takes; with ``settings.library_clip`` what that sees is indexed.
+    """Return what finds images for prompts, and its bytes; with ``settings.library_clip`` what that sees is indexed.
 
     Raises:
         ModelLoadError: As ``load``, or the library was changed meanwhile.

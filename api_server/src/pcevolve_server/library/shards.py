@@ -1,4 +1,4 @@
-"""What is known of each image, kept on disk in pieces; a piece that is not whole is never used.
+"""Facts of each image, kept on disk in pieces; a piece that is not whole is never used.
 
 A piece covers consecutive files and is named by a digest of their paths, sizes and times of change, so a changed folder
 gets other pieces, and only those that changed are made again. It is written beside its place, flushed to the disk and
@@ -29,7 +29,7 @@ _USUAL, _MOST = 1024, 8192  # files in a piece
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of some images.
+    """Sizes, digests and codes of some images.
 
     Attributes:
         sizes: int32 ``(images, 2)``, width and height in pixels; 0 for a file that cannot be used.
@@ -61,7 +61,7 @@ class Facts:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Which of the files are images."""
+        """Return which of the files are images."""
         return self.sizes[:, 0] > 0
 
 
@@ -102,7 +102,7 @@ class Shelf:
 
     @contextmanager
     def alone(self, wait: Callable[[], object]) -> Iterator[None]:
-        """Where one process at a time looks for what is missing and makes it; a process that dies lets go.
+        """Hold the lock for looking for what is missing and making it; a process that dies lets go.
 
         Args:
             wait: Called again and again while another process is there; may raise to give up.
@@ -172,7 +172,7 @@ class Shelf:
 
 
 def _locked(file: BinaryIO) -> bool:
-    """Whether nobody else has it."""
+    """Return whether nobody else has it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

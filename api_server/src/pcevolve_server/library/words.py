@@ -1,4 +1,4 @@
-"""How well each image fits a prompt: by the words that they have in common, then by what CLIP sees in it.
+"""The fit of each image to a prompt: by the words that they have in common, then by what CLIP sees in it.
 
 Imports no model library: what reads the prompt is handed in.
 """
@@ -20,7 +20,7 @@ Weights = NDArray[np.float64]
 
 
 class WordIndex:
-    """Which images have which word.
+    """The images that have each word.
 
     Attributes:
         count: Images.
@@ -166,7 +166,7 @@ class Likeness:
         return weighed(self.words.scores(prompt, negative_prompt) + seen, fitting, guidance)
 
     def _seen(self, text: str, fitting: NDArray[np.bool_]) -> Weights:
-        """What the model adds to each image's score; nothing where words leave nothing open."""
+        """Return what the model adds to each image's score; nothing where words leave nothing open."""
         left_open = self.words.left_open(text)
         if not left_open:
             return np.zeros(self.words.count)

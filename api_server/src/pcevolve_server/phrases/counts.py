@@ -1,4 +1,4 @@
-"""What the bundled language model knows, and how likely that makes each word; see ``training/train_phrases.py``."""
+"""The bundled language model's counts, and the chances that they give each word; see ``training/train_phrases.py``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOPIC_PRIOR = 50.0
 
 @dataclass(frozen=True)
 class _Followers:
-    """What followed contexts, context by context.
+    """The words that followed contexts, context by context.
 
     Attributes:
         starts: Where each context's followers begin; one more than there are contexts.
@@ -45,7 +45,7 @@ class _Followers:
         return cls(np.searchsorted(contexts, np.arange(size + 1)), words, counts)
 
     def after(self, context: int, less: Floats) -> Floats:
-        """How likely each word follows a context, float64 ``(words,)``.
+        """Return each word's chance to follow a context, float64 ``(words,)``.
 
         Args:
             context: Its number.
@@ -103,7 +103,7 @@ class Counts:
         ]
 
     def after(self, before: Sequence[int]) -> Floats:
-        """How likely each word comes next, float64 ``(words,)``, by the last two words; -1 is one that is not known."""
+        """Return each word's chance to come next, float64 ``(words,)``, by the last two words; -1 is an unknown one."""
         earlier, last = before[-2], before[-1]
         if last < 0:
             return self._alone
@@ -112,7 +112,7 @@ class Counts:
         return likely if pair is None else self._triples.after(pair, likely)
 
     def ahead_of(self, word: int) -> Floats:
-        """How likely each word is followed by this one, float64 ``(words,)``; 1 for one that is not known."""
+        """Return each word's chance to be followed by this one, float64 ``(words,)``; 1 for one that is not known."""
         if word < 0:
             return np.ones(len(self.words))
         likely: Floats = self._unseen * self._alone[word]
@@ -143,7 +143,7 @@ def _before(
 
 
 def _unseen(pairs: _Followers) -> Floats:
-    """How likely each word is followed by something new, float64 ``(words,)``."""
+    """Return each word's chance to be followed by something new, float64 ``(words,)``."""
     kinds = np.diff(pairs.starts)
     sums = np.add.reduceat(np.append(pairs.counts, 0.0), np.minimum(pairs.starts[:-1], len(pairs.counts)))
     totals = np.where(kinds > 0, sums, 0.0) + _TRUST * kinds
@@ -151,7 +151,7 @@ def _unseen(pairs: _Followers) -> Floats:
 
 
 def _leanings(tensors: Mapping[str, NDArray[np.generic]], alone: Floats, topics: int) -> NDArray[np.float16]:
-    """How much likelier each topic makes each word."""
+    """Return the factors by which each topic makes each word likelier."""
     topic, word = tensors["topic"].astype(np.int64), tensors["topic_word"].astype(np.int64)
     count = tensors["topic_count"].astype(np.float64)
     totals = np.bincount(topic, count, minlength=topics) + _TOPIC_PRIOR

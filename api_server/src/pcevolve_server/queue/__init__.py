@@ -1,1 +1,1 @@
-"""Who waits for the model: callers in turn, batches of equal recipes, and news of each request."""
+"""The queue before the model: callers in turn, batches of equal recipes, and news of each request."""

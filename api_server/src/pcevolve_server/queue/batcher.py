@@ -103,7 +103,7 @@ class Batcher:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing runs and nothing waits."""
+        """Return whether nothing runs and nothing waits."""
         return not self._running and not self._waiting.images
 
     def refuse(self, running: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""How much a batch of each model may hold, and how long one with room waits for company before it runs."""
+"""Room in a batch of each model, and the wait of one with room for company before it runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Room:
 
     @property
     def padded(self) -> bool:
-        """Whether a batch costs the same with one image as when it is full."""
+        """Return whether a batch costs the same with one image as when it is full."""
         return self.least > 1
 
 
@@ -58,7 +58,7 @@ def _room(model: Offer, settings: Settings) -> Room:
 
 
 _SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
-"""How long a pause is: a share of a run, within bounds."""
+"""Seconds of a pause: a share of a run, within bounds."""
 _MOST_PAUSES = 5
 _MOST_PAUSES_PADDED = 20
 """Of a batch that costs the same with one image as when it is full."""
@@ -108,7 +108,7 @@ class Gathering:
 
     @property
     def _expected(self) -> int:
-        """How many are likely to ask again: those who were answered, unless that is long ago."""
+        """Count those who are likely to ask again: those who were answered, unless that is long ago."""
         ago = asyncio.get_running_loop().time() - self._ended
         return self._answered if ago < _REMEMBERED * self._pause else 0
 

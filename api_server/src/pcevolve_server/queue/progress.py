@@ -1,4 +1,4 @@
-"""How far a request is, for a caller who looks on while it waits and runs."""
+"""Progress of a request, for a caller who looks on while it waits and runs."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What waits for the model: bounded by work, not by requests, and the model shared by work between callers."""
+"""Requests that wait for the model: bounded by work, not by requests, and the model shared by work between callers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Waiting:
         self._had: dict[str, float] = {}
         """Work of each caller who waits, or who has had more than whose turn it is."""
         self._now = 0.0
-        """What whose turn it was last had had."""
+        """Work that whose turn it was last had had."""
 
     def work(self, caller: str | None = None) -> int:
         """Work that waits, of one caller or of all."""

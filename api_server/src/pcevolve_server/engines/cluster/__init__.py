@@ -15,7 +15,7 @@ from pcevolve_server.settings import Settings
 
 
 def opening(settings: Settings) -> Opening:
-    """How to open the engine.
+    """Return what opens the engine.
 
     Args:
         settings: Those of the model are told to a cluster that has no model yet.

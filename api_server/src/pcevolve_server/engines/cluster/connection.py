@@ -66,7 +66,7 @@ class Connection:
 
     @property
     def own(self) -> bool:
-        """Whether the cluster ends with the connection."""
+        """Return whether the cluster ends with the connection."""
         return not self._address
 
     async def start(self) -> None:
@@ -83,7 +83,7 @@ class Connection:
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work, *arguments)))
 
     async def alive(self) -> bool:
-        """Whether the cluster still knows the node that this process is on."""
+        """Return whether the cluster still knows the node that this process is on."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 return await self.do(_node_is_alive)

@@ -1,4 +1,4 @@
-"""What runs on the cluster: replicas of one generator, as a Ray Serve deployment."""
+"""The deployment on Ray Serve: replicas of one generator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TRIES = 2
 
 @dataclass(frozen=True)
 class Wanted:
-    """What each replica has.
+    """The models of each replica.
 
     Attributes:
         models: The first is what requests get that name none.
@@ -44,7 +44,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Scale:
-    """How many replicas.
+    """Numbers of replicas, and what each may use.
 
     Attributes:
         least: Always there.
@@ -76,7 +76,7 @@ class Replica:
         self._engine = ThreadEngine(executor.submit(load or _warm, wanted).result(), executor)
 
     async def describe(self) -> tuple[Offer, ...]:
-        """What each model can do."""
+        """Return what each model can do."""
         return self._engine.offers
 
     async def run(self, tasks: Sequence[Work]) -> list[Made] | RequestError:

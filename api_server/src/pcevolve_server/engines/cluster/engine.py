@@ -77,7 +77,7 @@ async def ready(connection: Connection) -> int:
 
 
 def _reason(status: ApplicationStatusOverview) -> str:
-    """Why the model failed to load, out of the traceback that Serve passes on as text."""
+    """Return why the model failed to load, out of the traceback that Serve passes on as text."""
     text = " ".join(deployment.message for deployment in status.deployments.values())
     _, found, reason = text.rpartition("ModelLoadError: ")
     return reason.splitlines()[0].strip() if found else "no replica could load the model; Ray's logs say why"
@@ -93,7 +93,7 @@ _LOST = (
     exceptions.WorkerCrashedError,
     ReplicaUnavailableError,
 )
-"""What says that a replica, its machine or its answer is gone."""
+"""Errors that say that a replica, its machine or its answer is gone."""
 
 
 async def opened(connection: Connection, settings: Settings) -> ClusterEngine:
