@@ -264,6 +264,7 @@ def test_a_config_may_ask_for_several_models_that_share_what_is_said_of_all(clus
     [
         ({"devise": "cuda"}, "unknown devise"),
         ({"threads": "many"}, "threads"),
+        ({"threads": -1}, "greater than or equal to 0"),
         ({"others": "b"}, "tuple"),
         ({"model_memory_mib": -1}, "greater"),
     ],
