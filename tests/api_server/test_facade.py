@@ -139,6 +139,8 @@ def test_a_body_too_long_is_refused(client):
 
 def test_the_safety_checker_looks_at_the_facade_too(serve, fake):
     class Strict:
+        memory = 0
+
         def flagged(self, pictures):
             return [True] * len(pictures)
 
