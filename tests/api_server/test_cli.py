@@ -74,7 +74,14 @@ def test_the_key_cannot_be_given_where_other_users_see_it():
 
 
 @pytest.mark.parametrize(
-    "option", [("--port", "99999"), ("--max-batch", "0"), ("--batching", "maybe"), ("--nope",)]
+    "option",
+    [
+        ("--port", "99999"),
+        ("--max-batch", "0"),
+        ("--batching", "maybe"),
+        ("--guidance-interval", "0.8", "0.2"),
+        ("--nope",),
+    ],
 )
 def test_impossible_options_exit_with_2(option):
     assert run("serve", *option).returncode == 2
