@@ -73,7 +73,7 @@ class Recorded:
         return cls(where, urlsplit(sent.url).netloc, _request(sent), attempt.line, over, answer)
 
     def met(self, later: Recorded) -> bool:
-        """Whether it was still under way when a later one was sent."""
+        """True if it was still under way when a later one was sent."""
         return self.over is None or later.line < self.over
 
 
@@ -167,7 +167,7 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
 
 
 def _is_its_turn(attempt: Recorded, later: Sequence[Recorded], waiting: Sequence[Flow]) -> bool:
-    """Whether an attempt may be one that was sent: without an answer only if enough is left for those that have one."""
+    """True if an attempt may be one that was sent: without an answer only if enough is left for those that have one."""
     if attempt.answer is not None:
         return True
     left = sum(flow.request == attempt.request for flow in waiting)
@@ -185,7 +185,7 @@ def _may_have_broken_off(attempt: Recorded, flow: Flow) -> bool:
 
 
 def _same_answer(attempt: Recorded, flow: Flow) -> bool:
-    """Whether what the client took for an answer is what went back to it."""
+    """True if what the client took for an answer is what went back to it."""
     if attempt.answer is None or flow.answer is None:
         return attempt.answer is None or attempt.answer.status in RECORDERS_OWN
     return attempt.answer == flow.answer

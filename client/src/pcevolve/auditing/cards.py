@@ -53,7 +53,7 @@ class JudgedCard:
 
 
 def card_finding(released: RebuiltRelease) -> Finding:
-    """Whether the cards beside a release and its other forms are this version's, or at least state its figures.
+    """Check if the cards beside a release and its other forms are this version's, or at least state its figures.
 
     Args:
         released: The release as the record gives it, whose images have been compared.

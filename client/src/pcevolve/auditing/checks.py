@@ -81,7 +81,7 @@ def _boundary(run: RunReader) -> list[Finding]:
 
 
 def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
-    """Whether every choice follows from what was paid for; nothing where nothing was measured."""
+    """Check if every choice follows from what was paid for; nothing where nothing was measured."""
     measured = sum(1 for each in run.receipts if each.measured)
     if not measured and run.assessment is None:
         return []
@@ -129,7 +129,7 @@ def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
 
 
 def _end(run: RunReader) -> Finding:
-    """Whether the run came to its end, which anchors that of its record; a run under way has released nothing.
+    """Check if the run came to its end, which anchors that of its record; a run under way has released nothing.
 
     A closed record without a release may have been cut off there, or somebody may have removed the release: then
     nothing that was made of it may be left, and in either case the run is not called finished.
@@ -171,7 +171,7 @@ def _rebuilt(released: RebuiltRelease) -> list[Finding]:
 
 
 def _beside(run: RunReader, finished: bool) -> Finding:
-    """Whether what lies in the run's folder belongs there; what it says is not looked into.
+    """Check if what lies in the run's folder belongs there; what it says is not looked into.
 
     A run under way may leave what a crash cut off, so only names that a run has are looked at in its folder.
     """
@@ -232,7 +232,7 @@ def _leftovers(run: RunReader) -> set[str]:
 
 
 def _is_whole(run: RunReader, name: str) -> bool:
-    """Whether a stored file is what its name says."""
+    """True if a stored file is what its name says."""
     try:
         run.bodies.file(name)
     except ClientError:
@@ -261,7 +261,7 @@ def _library(run: RunReader, plan: PublicPlan) -> Library | None:
 
 
 def _terms(run: RunReader) -> Iterator[str]:
-    """Whether the plan is for this run and API, and says of the API's images what the API said."""
+    """Check if the plan is for this run and API, and says of the API's images what the API said."""
     plan, opened = run.plan, run.opened
     if plan is None:
         if run.finished:

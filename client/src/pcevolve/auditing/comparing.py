@@ -87,7 +87,7 @@ class UnderWay:
         return f"request {self.call.slot}" if self.made is None else f"what {self.call.slot} brought"
 
     def points_to(self, slot: str, url: str) -> bool:
-        """Whether an answer had pointed there."""
+        """True if an answer had pointed there."""
         return any((slot, url) in at for _, at in self.answers)
 
 
@@ -351,5 +351,5 @@ class ComparingGate:
 
 
 def _misstated(longer: int, most: int) -> str | None:
-    """Whether a request is not as long as it says, but for what stands in place of a key."""
+    """Check if a request is not as long as it says, but for what stands in place of a key."""
     return None if 0 <= longer < most else "its recorded length is wrong"

@@ -267,7 +267,7 @@ def _image(value: object) -> re.Match[str] | None:
 
 
 def _is_hash_of_parts(body: bytes) -> bool:
-    """Whether a form's boundary follows from what it separates, so that it says nothing of its own."""
+    """True if a form's boundary follows from what it separates, so that it says nothing of its own."""
     line = body.partition(b"\r\n")[0]
     parts = (
         body.removeprefix(line + b"\r\n")

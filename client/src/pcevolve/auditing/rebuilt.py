@@ -124,7 +124,7 @@ class RebuiltRelease:
             self.off.append(path)
 
     def _same_text(self, name: str, expected: bytes) -> Iterator[str]:
-        """Whether manifest or classifier, if it is there, is the expected one to the last byte."""
+        """Check if manifest or classifier, if it is there, is the expected one to the last byte."""
         found = self._read(name)
         if found is not None and found != expected:
             yield f"release/{name} is not what the record gives{_differing(found, expected)}"

@@ -29,14 +29,14 @@ def receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
 
 
 def names_as_planned(receipt: Receipt, plan: PublicPlan) -> bool:
-    """Whether a receipt names as many of each class as the plan wants, class by class."""
+    """True if a receipt names as many of each class as the plan wants, class by class."""
     wanted = plan.wanted(receipt.iteration)
     due = [(label, wanted) for label in plan.labels if wanted]
     return [(each.label, len(each.chosen)) for each in receipt.choices] == due
 
 
 def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:
-    """Whether the numbers of a receipt for prototypes are of those that the plan leaves open, in their number."""
+    """True if the numbers of a receipt for prototypes are of those that the plan leaves open, in their number."""
     if plan.class_counts and receipt.iteration == 1:
         return len(receipt.values) == len(plan.labels) and all(map(math.isfinite, receipt.values))
     settled = (AS_IS, MATCHED) if plan.appearance == "auto" else ((),)

@@ -142,7 +142,7 @@ class Selections:
                 yield f"{where}: its choices do not follow from what was measured"
 
     def _assessed(self, chooser: Chooser | None) -> Iterator[str]:
-        """Whether what the closing line says of the dataset's use follows from what was released."""
+        """Check if what the closing line says of the dataset's use follows from what was released."""
         bits = room(self.run.assessment, None if chooser is None else self._found(chooser))
         if bits is None:
             closed = self.run.closed

@@ -65,28 +65,28 @@ class Audit:
 
     @property
     def secure(self) -> bool:
-        """Whether the noise came from where noise comes from, as far as a plan can be read that says otherwise."""
+        """True if the noise came from where noise comes from, as far as a plan can be read that says otherwise."""
         plan = self.run.plan if self.run.whole else None
         return plan is None or plan.secure
 
     @property
     def holds(self) -> bool:
-        """Whether every claim holds, and the noise protects somebody."""
+        """True if every claim holds, and the noise protects somebody."""
         return self.secure and all(each.holds for each in self.findings)
 
     @property
     def unfinished(self) -> bool:
-        """Whether nothing is broken, and the run has not come to its end."""
+        """True if nothing is broken, and the run has not come to its end."""
         return not self.broken and any(each.pending for each in self.findings)
 
     @property
     def broken(self) -> bool:
-        """Whether a claim was looked at and does not hold."""
+        """True if a claim was looked at and does not hold."""
         return any(each.faults for each in self.findings)
 
     @property
     def in_other_words(self) -> bool:
-        """Whether nothing was left unchecked but the words of cards."""
+        """True if nothing was left unchecked but the words of cards."""
         return {each.claim for each in self.findings if each.unchecked} == {CLAIM}
 
     @cached_property

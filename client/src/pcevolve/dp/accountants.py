@@ -173,7 +173,7 @@ def epsilon(events: Iterable[Event], delta: float) -> float:
 
 
 def within(events: Iterable[Event], budget: Budget) -> bool:
-    """Whether the events fit a budget; the pure route is compared exactly, the others after rounding up.
+    """True if the events fit a budget; the pure route is compared exactly, the others after rounding up.
 
     Raises:
         ValueError: The budget's δ is not in [0, 1).

@@ -105,7 +105,7 @@ def _renyi(spent: tuple[Event, ...], alpha: float) -> float:
 
 
 def _exceeds(first: float, second: float, allowed: FloatArray) -> bool:
-    """Whether coins that show heads with these probabilities are told apart more easily than any order allows.
+    """True if coins that show heads with these probabilities are told apart more easily than any order allows.
 
     Args:
         first: Whose Renyi divergences from the second are taken, in (0, 1).

@@ -19,7 +19,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Allowance:
-    """What the user allows; None where there is no limit.
+    """The limits that the user sets; None where there is no limit.
 
     Attributes:
         requests: Requests of the whole run, whatever comes of them.
@@ -34,7 +34,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What calls of a run will still need if nothing has to be asked twice.
+    """The requests and money that a run still needs if nothing has to be asked twice.
 
     Attributes:
         requests: How many.
@@ -86,22 +86,22 @@ class Meter:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent so far."""
+        """The number of requests sent so far."""
         return len(self._traffic.attempts)
 
     @property
     def knows_cost(self) -> bool:
-        """Whether the cost is more than a guess."""
+        """True if the cost is more than a guess."""
         told = not self._untold and not self._unpriced
         return self.allowance.price is not None or (self.dialect.reports_cost and told)
 
     @property
     def known_cost(self) -> float | None:
-        """What it has cost so far; None where that would be a guess."""
+        """The cost so far; None where that would be a guess."""
         return self.cost if self.knows_cost else None
 
     def bill(self) -> str:
-        """What was asked for so far and what that cost, in words."""
+        """Say in words what was asked for so far and what that cost."""
         return self.priced(self.images, self.known_cost)
 
     def priced(self, images: int, cost: float | None) -> str:
@@ -163,7 +163,7 @@ class Meter:
         return frozenset(slot for slot in plan.calls if self.transcript.outputs(slot) is not None)
 
     def forecast(self, calls: Iterable[Call]) -> Forecast:
-        """What is still to come of some calls, from public facts and the record."""
+        """Forecast what is still to come of some calls, from public facts and the record."""
         due = [call for call in calls if self.transcript.outputs(call.slot) is None]
         images = sum(call.count for call in due)
         requests = len(due) + (images if self.dialect.links_images else 0)

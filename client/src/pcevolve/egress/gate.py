@@ -224,7 +224,7 @@ class Gate:
             yield
 
     def has_receipt(self, iteration: int) -> bool:
-        """Whether the release of an iteration is on record."""
+        """True if the release of an iteration is on record."""
         released = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Released))
         return any(record.receipt.iteration == iteration for record in released)
 

@@ -26,7 +26,7 @@ Source: TypeAlias = Prototype | PublicEcho | None
 
 
 class Policy:
-    """What may leave in one run.
+    """The rules on what may leave in one run.
 
     Until ``fix`` has given it a plan, nothing may leave but the greeting, which is the same for everybody, and the
     question for the balance.
@@ -67,12 +67,12 @@ class Policy:
 
     @property
     def fixed(self) -> bool:
-        """Whether there is a plan."""
+        """True if there is a plan."""
         return self._state is not None
 
     @property
     def complete(self) -> bool:
-        """Whether every call of the plan was answered."""
+        """True if every call of the plan was answered."""
         return self._state is not None and self._state.complete
 
     def greeting(self) -> Outgoing:
@@ -128,7 +128,7 @@ class Policy:
         return outgoing
 
     def may_begin(self, call: Call) -> bool:
-        """Whether it is a call's turn, or it was answered and nothing has to leave for it."""
+        """True if it is a call's turn, or it was answered and nothing has to leave for it."""
         state = self._state
         return state is not None and (state.has_answer(call) or state.turn_of(call) is None)
 

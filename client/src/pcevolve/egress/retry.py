@@ -88,7 +88,7 @@ def _no_news(news: News) -> None:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to keep trying.
+    """The limits on how long to keep trying.
 
     Attributes:
         seconds: Give up on a request once this much time has passed since its first attempt.
@@ -143,7 +143,7 @@ class Patience:
 
 
 def _loads(state: tenacity.RetryCallState) -> bool:
-    """Whether the last attempt was answered by an API that is not ready yet."""
+    """True if the last attempt was answered by an API that is not ready yet."""
     error = state.outcome.exception() if state.outcome else None
     return isinstance(error, Busy) and error.loading
 

@@ -158,7 +158,7 @@ class Address:
 
     @property
     def is_nearby(self) -> bool:
-        """Whether the API runs on this machine or at a private address; no name but localhost's is looked up."""
+        """True if the API runs on this machine or at a private address; no name but localhost's is looked up."""
         if self.base_url == IN_PROCESS:
             return True
         host = urlsplit(self.base_url).hostname or ""
@@ -178,7 +178,7 @@ class Address:
         return Outgoing(request.method, url, tuple(headers), request.body)
 
     def revealed_by(self, answer: Incoming) -> bool:
-        """Whether an answer repeats the key, so that keeping it would be keeping the key."""
+        """True if an answer repeats the key, so that keeping it would be keeping the key."""
         if self.key is None or len(self.key) < SHORTEST_SECRET:
             return False
         headers = "\n".join(value for _, value in answer.headers)
@@ -203,7 +203,7 @@ def fixed_headers(url: str, accept: str) -> list[Header]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by its literal name; nothing is looked up."""
+    """True if a host is this machine, by its literal name; nothing is looked up."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

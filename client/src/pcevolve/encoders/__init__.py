@@ -124,7 +124,7 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
 
 
 def embeds_texts(name: str) -> bool:
-    """Whether an encoder is of texts; all others are of images."""
+    """True if an encoder is of texts; all others are of images."""
     return name == WORDS or (name.startswith(TRANSFORMER) and name != TRANSFORMER)
 
 

@@ -41,7 +41,7 @@ def resolved(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, 
 
 
 def is_fetched(name: str) -> bool:
-    """Whether the published weights of ``clip`` or ``resnet18`` lie where their library looks; nobody is asked."""
+    """True if the published weights of ``clip`` or ``resnet18`` lie where their library looks; nobody is asked."""
     if name == "clip":
         from huggingface_hub import constants
 

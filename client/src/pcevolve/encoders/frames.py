@@ -62,7 +62,7 @@ class PublicFrame:
 
 
 def _is_frame(arrays: dict[str, NDArray[np.float64]], dimension: int) -> bool:
-    """Whether these are the arrays of a frame, of the shapes that go together and with finite values."""
+    """True if these are the arrays of a frame, of the shapes that go together and with finite values."""
     if arrays.keys() != {"centre", "axes", "variances", "radii"} or arrays["axes"].ndim != 2:
         return False
     most = arrays["axes"].shape[1]

@@ -60,7 +60,7 @@ def kernel_sum(kernel: Kernel, rows: FloatArray, others: FloatArray) -> float:
 
 
 def inside(points: FloatArray, centres: FloatArray, reach: FloatArray) -> Counts:
-    """Which points lie within the reach of which centres.
+    """Tell which points lie within the reach of which centres.
 
     Args:
         points: float64 ``(points, dimension)``.

@@ -35,7 +35,7 @@ INSECURE_BEFORE = (
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may be spent.
+    """The privacy budget: how much may be spent.
 
     Attributes:
         run: By this run.
@@ -83,12 +83,12 @@ class Account:
 
     @property
     def is_first(self) -> bool:
-        """Whether the ledger knows of no other run, on whatever data."""
+        """True if the ledger knows of no other run, on whatever data."""
         return not self._others.enrolled()
 
     @property
     def enrolled(self) -> bool:
-        """Whether the ledger knows this run already."""
+        """True if the ledger knows this run already."""
         return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:
@@ -168,7 +168,7 @@ class Account:
         return self.entries.measured(Query(self.run.run_id, iteration))
 
     def committed(self, receipt: Receipt) -> bool:
-        """Whether exactly this receipt was paid for by this run."""
+        """True if exactly this receipt was paid for by this run."""
         query = Query(receipt.run_id, receipt.iteration)
         return receipt.run_id == self.run.run_id and self.receipt(query) == receipt
 

@@ -22,7 +22,7 @@ Numbers = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cut:
-    """How a run cuts its images into units.
+    """The way in which a run cuts its images into units.
 
     Attributes:
         images: uint64 ``(images,)``, ascending, none twice.
@@ -50,7 +50,7 @@ class Cut:
 
     @property
     def named(self) -> bool:
-        """Whether the run's units have names; if not, each unit is one image."""
+        """True if the run's units have names; if not, each unit is one image."""
         return len(self.names) > 0
 
     def bearing(self, images: Numbers) -> Numbers:

@@ -94,7 +94,7 @@ class Enrolment:
 
 @dataclass(frozen=True)
 class Access:
-    """What was done to private data for one paid release.
+    """The access to private data for one paid release.
 
     Attributes:
         number: Number of the row that it was paid for in.
@@ -146,7 +146,7 @@ class Entries:
         return self._parties[run.run_id]
 
     def receipt(self, query: Query) -> Receipt | None:
-        """What was paid for a query, if it was."""
+        """Return the receipt of a query, if it was paid for."""
         with self.store.reading():
             number = self._number(query)
             return None if number is None else _receipt(self.store.row(number))

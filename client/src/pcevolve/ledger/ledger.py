@@ -169,7 +169,7 @@ class Ledger:
             return {"runs": [self._exported(each) for each in self._enrolments()]}
 
     def committed(self, receipt: Receipt) -> bool:
-        """Whether exactly this receipt was paid for, by whatever run; no private image is needed to ask."""
+        """True if exactly this receipt was paid for, by whatever run; no private image is needed to ask."""
         return self._entries.receipt(Query(receipt.run_id, receipt.iteration)) == receipt
 
     def close(self) -> None:

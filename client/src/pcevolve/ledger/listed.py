@@ -36,7 +36,7 @@ def borne(others: OtherRuns, mine: Listed) -> tuple[Event, ...] | None:
 
 
 def is_same(theirs: Listed | None, mine: Listed) -> bool:
-    """Whether the same was declared secret."""
+    """True if the same was declared secret."""
     return theirs is not None and theirs.fingerprint == mine.fingerprint
 
 

@@ -101,11 +101,11 @@ class OtherRuns:
         return enrolment
 
     def _pays(self, run: Enrolment) -> bool:
-        """Whether a run has looked at its private data, and so has promised something."""
+        """True if a run has looked at its private data, and so has promised something."""
         return not all(event.free for event in self.entries.events(run.run_id))
 
     def counts(self, run: Enrolment) -> bool:
-        """Whether a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
+        """True if a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
         left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
         return self._pays(run) and (run.terms.secure or not left_out)
 
@@ -132,7 +132,7 @@ class Concerned:
 
     @property
     def insecure(self) -> bool:
-        """Whether no ε bounds the sum: one of the other runs drew noise from a seed."""
+        """True if no ε bounds the sum: one of the other runs drew noise from a seed."""
         return any(not each.terms.secure for each in self.others)
 
     @property

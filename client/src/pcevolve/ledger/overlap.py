@@ -125,7 +125,7 @@ class Reach:
         )
 
     def touches(self, cut: Cut) -> bool:
-        """Whether a run has an image of any subject here."""
+        """True if a run has an image of any subject here."""
         return bool(among(self.singles, cut.images).any() or among(self.owned, cut.images).any())
 
     def kind(self, subject: int) -> str:
@@ -254,7 +254,7 @@ def _owners(names: Numbers, cut: Cut) -> tuple[IntArray, Numbers]:
 
 
 def _agree(owners: IntArray, owned: Numbers, theirs: IntArray, images: Numbers) -> NDArray[np.bool_]:
-    """Whether the first of the known owners of each image is the one given."""
+    """True if the first of the known owners of each image is the one given."""
     if not len(owned):
         return np.zeros(len(images), dtype=bool)
     same: NDArray[np.bool_] = owners[np.minimum(np.searchsorted(owned, images), len(owned) - 1)] == theirs

@@ -55,17 +55,17 @@ class Units:
         return "Units"
 
     def __len__(self) -> int:
-        """How many privacy units there are; private."""
+        """Return the number of privacy units; private."""
         return (len(self.names) if self.named else len(self.images)) // SIZE
 
     @property
     def named(self) -> bool:
-        """Whether the units have names; a unit without a name is one image."""
+        """True if the units have names; a unit without a name is one image."""
         return bool(self.names)
 
     @property
     def image_count(self) -> int:
-        """How many images there are in all units together."""
+        """The number of images in all units together."""
         return len(self.images) // SIZE
 
     @property

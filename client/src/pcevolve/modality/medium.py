@@ -30,7 +30,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a released file stands to what it should be.
+    """The comparison of a released file with what it should be.
 
     Attributes:
         fault: What is wrong with it, to be read after its name; empty if nothing is.

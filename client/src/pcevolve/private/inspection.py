@@ -22,7 +22,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
-    """What was found; private.
+    """The findings; private.
 
     Attributes:
         listing: The images by name.

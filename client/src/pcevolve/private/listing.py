@@ -275,7 +275,7 @@ def _sorted_out(
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether a path is that of a folder, as far as anybody may know."""
+    """True if a path is that of a folder, as far as anybody may know."""
     try:
         return path.is_dir()
     except OSError:

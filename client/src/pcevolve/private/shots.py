@@ -42,12 +42,12 @@ class Shots:
 
     @property
     def even(self) -> bool:
-        """Whether the classes hold about the same number."""
+        """True if the classes hold about the same number."""
         return self.most <= MOST_APART * self.fewest
 
     @property
     def fit(self) -> bool:
-        """Whether every class holds about what was said, and about what the others do."""
+        """True if every class holds about what was said, and about what the others do."""
         return self.even and self.most <= MOST_APART * self.said and self.said <= MOST_APART * self.fewest
 
     @property

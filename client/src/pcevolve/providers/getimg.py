@@ -87,7 +87,7 @@ class _Model(_Answer):
 
     @property
     def writes_text(self) -> bool:
-        """Whether it makes no images: a server may have both kinds."""
+        """True if it makes no images: a server may have both kinds."""
         return self.base_resolution is None and "chat" in self.pipelines
 
 
@@ -244,9 +244,9 @@ class GetimgDialect(Dialect):
         return WireRequest("GET", wire.BALANCE)
 
     def balance(self, body: bytes) -> float | None:
-        """What is left on the account, in its currency."""
+        """Return what is left on the account, in its currency."""
         return parsed(_Balance, body).balance
 
     def cost(self, body: bytes) -> float | None:
-        """What the answer says it cost."""
+        """Return what the answer says it cost."""
         return parsed(_Cost, body).cost

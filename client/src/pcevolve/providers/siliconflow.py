@@ -91,7 +91,7 @@ class SiliconFlowDialect(Dialect):
         return WireRequest("GET", USER_INFO)
 
     def balance(self, body: bytes) -> float | None:
-        """What is left on the account, in its currency."""
+        """Return what is left on the account, in its currency."""
         return parsed(_UserInfo, body).data.totalBalance
 
 

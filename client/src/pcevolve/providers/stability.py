@@ -90,7 +90,7 @@ class StabilityDialect(Dialect):
         return WireRequest("GET", BALANCE)
 
     def balance(self, body: bytes) -> float:
-        """What is left on the account, in its currency."""
+        """Return what is left on the account, in its currency."""
         return parsed(_Balance, body).credits
 
 

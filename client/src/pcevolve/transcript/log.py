@@ -200,7 +200,7 @@ class Transcript:
         return extended_plan_of(self.entries)
 
     def has(self, receipt: Receipt) -> bool:
-        """Whether a receipt is on record."""
+        """True if a receipt is on record."""
         return receipt in self._receipts
 
     def prune(self) -> None:

@@ -92,7 +92,7 @@ class RunReader:
 
     @property
     def whole(self) -> bool:
-        """Whether this is all of a run's record, from its opening line on, in one unbroken chain."""
+        """True if this is all of a run's record, from its opening line on, in one unbroken chain."""
         return self.why_not_whole is None
 
     @property
@@ -126,7 +126,7 @@ class RunReader:
 
     @property
     def finished(self) -> bool:
-        """Whether the record of a whole run ends in its closing line."""
+        """True if the record of a whole run ends in its closing line."""
         return isinstance(self.entries[-1].record, Finished)
 
     @property
@@ -201,12 +201,12 @@ class RunReader:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent, retries included."""
+        """The number of requests sent, retries included."""
         return len(self.traffic.attempts)
 
     @property
     def bodies_on_record(self) -> int:
-        """How many requests and answers there are."""
+        """The number of requests and answers."""
         return sum(isinstance(each.record, Sent | Answered) for each in self.entries)
 
     @cached_property
@@ -236,7 +236,7 @@ class RunReader:
         return self.plan
 
     def manifest(self) -> Manifest:
-        """What the release says about itself.
+        """Return what the release says about itself.
 
         Raises:
             UsageError: The run is unfinished, so there is no release yet.

@@ -74,7 +74,7 @@ class Attempt:
 
     @property
     def kind(self) -> str:
-        """What the request was for, in words."""
+        """The purpose of the request, in words."""
         if self.call is None:
             return {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE}.get(self.sent.slot, UNPLANNED)
         if self.own_call is None:
@@ -89,7 +89,7 @@ class Attempt:
 
     @property
     def answer(self) -> Answered | None:
-        """What came back, whatever its status."""
+        """The answer that came back, whatever its status."""
         return self.outcome if isinstance(self.outcome, Answered) else None
 
     @property
@@ -99,7 +99,7 @@ class Attempt:
 
     @property
     def usable(self) -> bool:
-        """Whether it was answered with success."""
+        """True if it was answered with success."""
         return self.answer is not None and self.answer.status == HTTPStatus.OK
 
 
@@ -209,7 +209,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Counts:
-    """What some attempts add up to.
+    """The sums of some attempts.
 
     Attributes:
         slots: Different requests.
@@ -266,7 +266,7 @@ class Counts:
 
 
 def _same(one: Sent, other: Sent) -> bool:
-    """Whether two requests are the same to the last byte."""
+    """True if two requests are the same to the last byte."""
     return (one.method, one.url, one.headers, one.body) == (
         other.method,
         other.url,

@@ -177,7 +177,7 @@ class Appearance:
         return min(max(wanted / contrast, 1 / LARGEST_GAIN), LARGEST_GAIN)
 
     def _has_room(self, contrast: float) -> bool:
-        """Whether enough of a contrast fits between the ground that is asked for and the end of the scale."""
+        """True if enough of a contrast fits between the ground that is asked for and the end of the scale."""
         ground = _level(self.ground)
         return (1 - ground if contrast > 0 else ground) >= LEAST_ROOM * abs(contrast)
 
@@ -209,7 +209,7 @@ def common_appearance(shown: Iterable[Appearance | None]) -> Appearance:
 
 
 def is_released(values: Sequence[float]) -> bool:
-    """Whether these could be the numbers of a released appearance: as many, in [0, 1], with no digit more."""
+    """True if these could be the numbers of a released appearance: as many, in [0, 1], with no digit more."""
     spelled = [repr(round(each, DECIMALS)) for each in values if 0 <= each <= 1 and str(each) != "-0.0"]
     return len(values) == NUMBERS and spelled == [repr(each) for each in values]
 

@@ -57,7 +57,7 @@ def level_gaps(one: bytes, other: bytes) -> NDArray[np.int64] | None:
 
 
 def in_released_encoding(data: bytes) -> bool:
-    """Whether an image's bytes are its pixels in the one encoding of a release, and nothing more.
+    """True if an image's bytes are its pixels in the one encoding of a release, and nothing more.
 
     Raises:
         ImageError: Not an image within the limits.
@@ -92,7 +92,7 @@ SIGNATURE_SIDE = 16
 
 
 def is_flat(image: DecodedImage) -> bool:
-    """Whether an RGB image is all of one colour, to the eye."""
+    """True if an RGB image is all of one colour, to the eye."""
     spans = cast("tuple[tuple[int, int], ...]", image.getextrema())
     return all(high - low <= FLAT_LEVELS for low, high in spans)
 

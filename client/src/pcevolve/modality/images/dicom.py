@@ -261,7 +261,7 @@ def _of_jpeg(frame: bytes, header: pydicom.Dataset) -> tuple[Numbers, str]:
 
 
 def _mixes_components(frame: bytes) -> bool:
-    """Whether JPEG 2000 says that its components were RGB and are so again once decoded (ISO 15444-1, A.6.1)."""
+    """True if JPEG 2000 says that its components were RGB and are so again once decoded (ISO 15444-1, A.6.1)."""
     place = frame.find(b"\xff\x4f\xff\x51") + 2
     while frame[place : place + 2] not in {b"\xff\x52", b"\xff\x90", b""}:
         place += 2 + int.from_bytes(frame[place + 2 : place + 4], "big")

@@ -45,7 +45,7 @@ class Kind(Enum):
 
 
 def kind_of(name: str, head: bytes) -> Kind:
-    """What a file is.
+    """Return the kind of a file.
 
     Args:
         name: Of the file; its suffix is believed where it says of an image or of something known, such as a camera's
@@ -106,7 +106,7 @@ def advice(name: str, head: bytes) -> str:
 
 
 def is_dicom(head: bytes) -> bool:
-    """Whether bytes begin as DICOM's files do, whatever they are called (DICOM PS3.10, section 7.1), or bare."""
+    """True if bytes begin as DICOM's files do, whatever they are called (DICOM PS3.10, section 7.1), or bare."""
     return head[_DICOM_PREAMBLE : _DICOM_PREAMBLE + 4] == b"DICM" or bare_dicom(head) != ""
 
 
@@ -126,10 +126,10 @@ def bare_dicom(head: bytes) -> str:
 
 
 def is_heic(head: bytes) -> bool:
-    """Whether bytes begin as HEIC's files do, whatever they are called (ISO/IEC 23008-12)."""
+    """True if bytes begin as HEIC's files do, whatever they are called (ISO/IEC 23008-12)."""
     return head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether bytes are text in some encoding of ASCII's family: no control characters but those of lines."""
+    """True if bytes are text in some encoding of ASCII's family: no control characters but those of lines."""
     return not set(head) & (set(range(32)) - set(b"\t\n\r\f"))

@@ -74,7 +74,7 @@ class Seen:
 
     @property
     def is_flat(self) -> bool:
-        """Whether there is almost nothing to see."""
+        """True if there is almost nothing to see."""
         return bool((self.levels[1].astype(int) - self.levels[0]).max() < NARROW)
 
 
@@ -176,7 +176,7 @@ class Grey:
         return _WRAPPED if low < least and self._wraps() else ""
 
     def _wraps(self) -> bool:
-        """Whether values lie at both ends of 16 bits and none between, as numbers do whose sign was left out."""
+        """True if values lie at both ends of 16 bits and none between, as numbers do whose sign was left out."""
         if self.whole != (0.0, 65535.0):
             return False
         low, high = self.values < 2**14, self.values >= 3 * 2**14
@@ -241,7 +241,7 @@ def folder_fault(seen: Sequence[Seen]) -> str:
 
 
 def is_grey(image: DecodedImage) -> bool:
-    """Whether the three channels of an RGB image are one."""
+    """True if the three channels of an RGB image are one."""
     red, green, blue = (channel.tobytes() for channel in image.split())
     return red == green == blue
 
@@ -266,7 +266,7 @@ def in_colour(levels: NDArray[np.uint8]) -> DecodedImage:
 
 
 def _varies(levels: NDArray[np.uint8]) -> bool:
-    """Whether a channel has more than one level."""
+    """True if a channel has more than one level."""
     return bool(np.ptp(levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1), axis=0).any())
 
 
@@ -281,7 +281,7 @@ def _blackness(levels: NDArray[np.uint8]) -> str:
 
 
 def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
-    """Whether what varies is flat wherever it is shown, however far frames and writing lie from it.
+    """True if what varies is flat wherever it is shown, however far frames and writing lie from it.
 
     Args:
         values: In the file, of which a picture has more than ``few`` that differ.

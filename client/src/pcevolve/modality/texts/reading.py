@@ -93,5 +93,5 @@ def without_ids(text: Text) -> Text:
 
 
 def is_refusal(text: Text) -> bool:
-    """Whether a language model says in a text that it does not write what it was asked for."""
+    """True if a language model says in a text that it does not write what it was asked for."""
     return _REFUSAL.match(text) is not None

@@ -31,7 +31,7 @@ Table = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Embedding:
-    """How images are embedded; public.
+    """The way in which images are embedded; public.
 
     Attributes:
         encoder: The encoder's name.
