@@ -92,5 +92,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
 
 
 def __dir__() -> list[str]:
-    """What there is to ask for."""
+    """List the names that can be imported."""
     return sorted({*globals(), *__all__, "__version__"})

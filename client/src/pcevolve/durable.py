@@ -1,4 +1,4 @@
-"""What it takes for a file and its name to survive a power cut: whole and on disk, or not there at all."""
+"""Writes that survive a power cut: a file and its name are whole and on disk, or not there at all."""
 
 from __future__ import annotations
 
@@ -88,5 +88,5 @@ def _sync(path: Path) -> None:
 
 
 def _partial(path: Path) -> Path:
-    """What stands for a file or folder until it is whole."""
+    """Return the path that stands for a file or folder until it is whole."""
     return path.with_name(f".{path.name}.partial")

@@ -19,7 +19,7 @@ Population = Mapping[str, tuple[Candidate, ...]]
 
 @dataclass(frozen=True)
 class Pool:
-    """What a release chooses from.
+    """The candidates that a release chooses from.
 
     Attributes:
         candidates: Of each class.
@@ -34,7 +34,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Evolved:
-    """What came out.
+    """The outcome of a run.
 
     Attributes:
         populations: Of every iteration, the initial one first.
@@ -63,7 +63,7 @@ class Generator(Protocol):
     """
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """What the calls of one round bring, in their order: ``call.count`` new candidates each.
+        """Return the answers to the calls of one round, in their order: ``call.count`` new candidates each.
 
         Args:
             asks: Calls that do not depend on each other's answers, so that several may be under way at once.
@@ -164,7 +164,7 @@ class _Evolution:
         return receipt
 
     def _pool(self) -> Pool:
-        """What the next release chooses from: the newest population, and what the plan's rule leaves of the others.
+        """Return what the next release chooses from: the newest population, and the others that the plan's rule keeps.
 
         An audit runs this loop again, so a run and its audit have this one rule.
         """
@@ -176,7 +176,7 @@ class _Evolution:
         return Pool(joined(self.plan.labels, [*earlier, newest]), self.views, sources)
 
     def _survivors(self) -> Population:
-        """What the last release chose, in its order, each once; nothing before the first."""
+        """Return what the last release chose, in its order, each once; nothing before the first."""
         ids = {
             label: dict.fromkeys(each.id for last in self.receipts[-1:] for each in last.of(label))
             for label in self.plan.labels
@@ -192,7 +192,7 @@ class _Evolution:
         return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
 
     def _enlarge(self, number: int, extension: Extension) -> Population:
-        """What an extension of the released dataset adds."""
+        """Vary the released dataset as an extension asks, and return what that adds."""
         return self._made(self.plan.enlargement(number, extension))
 
     def _made(self, calls: Iterable[Call]) -> Population:
@@ -210,7 +210,7 @@ class _Evolution:
             yield call, made
 
     def _source(self, call: Call) -> Prototype | PublicEcho | None:
-        """What a call varies, found by id, never by position in a listing."""
+        """Find the candidate that a call varies by id, never by position in a listing."""
         if call.source is not None:
             return PublicEcho(self.known[call.source])
         if call.parent is None:

@@ -61,11 +61,11 @@ class Event:
 
     @property
     def free(self) -> bool:
-        """Whether it does not look at the private data."""
+        """True if it does not look at the private data."""
         return self.mechanism in ("uniform", "post-processing")
 
     def on_group(self, size: int) -> Self:
-        """What this event is to ``size`` privacy units that change together, by group privacy.
+        """Return this event's effect on ``size`` privacy units that change together, by group privacy.
 
         A bounded range and a pure ε grow by the factor ``size``; a noise multiplier shrinks by it.
         """
@@ -76,5 +76,5 @@ class Event:
 
 
 Events = tuple[Event, ...]
-"""What one transaction does to the private data, in order; each may be chosen after seeing the ones before."""
+"""The events of one transaction on the private data, in order; each may be chosen after seeing the ones before."""
 FREE = Event("post-processing")

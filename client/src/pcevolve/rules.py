@@ -95,12 +95,12 @@ CARRIES: Final[dict[Purpose, str]] = {
     "extend": "the candidate that the plan names, and nothing else",
     "enlarge": "an image of the released dataset, and nothing else",
 }
-"""What a call of each purpose carries, in words."""
+"""Words for what a call of each purpose carries."""
 
 
 @dataclass(frozen=True)
 class _Output:
-    """What the provider sent under a candidate's id."""
+    """The output of the provider under a candidate's id."""
 
     label: str
     iteration: int
@@ -110,7 +110,7 @@ class _Output:
 
 @dataclass
 class RunState:
-    """What is on record of a run so far, as far as it decides what may leave next.
+    """The record of a run so far, as far as it decides what may leave next.
 
     It takes note of two kinds of events: what an answer brought, and a receipt. It trusts whoever reports them: the
     gate reports receipts that the ledger has committed, an explaining page what it reads in a record, which may be
@@ -138,12 +138,12 @@ class RunState:
 
     @property
     def answered(self) -> int:
-        """How many of the plan's calls were answered in their turn."""
+        """The number of the plan's calls that were answered in their turn."""
         return len(self._answered)
 
     @property
     def complete(self) -> bool:
-        """Whether every call of the plan is answered."""
+        """True if every call of the plan is answered."""
         return self.answered == len(self._calls)
 
     def note_outputs(self, slot: str, digests: Sequence[str]) -> None:
@@ -186,7 +186,7 @@ class RunState:
         return None if output is None else output.wording
 
     def verdict(self, call: Call) -> Verdict:
-        """Which bytes a call may carry now.
+        """Return the bytes that a call may carry now, or refuse it.
 
         Args:
             call: Any; it has to be the very call that the plan has under its slot, and one whose turn it is.
@@ -197,7 +197,7 @@ class RunState:
         return self.turn_of(call) or self.image_of(call)
 
     def turn_of(self, call: Call) -> Refusal | None:
-        """Why a call may not leave now, whatever it carries; None if it is its turn.
+        """Return the refusal of a call that may not leave now, whatever it carries; None if it is its turn.
 
         It is the turn of the first call that has no answer, and with it of those behind it of the same round that ask
         for no more than the plan's ``at_once`` together: what any of them carries was settled before the first left.
@@ -210,11 +210,11 @@ class RunState:
         return None if self._is_due(call) else Refusal("is out of order")
 
     def has_answer(self, call: Call) -> bool:
-        """Whether a call of the plan was answered in its turn; it never leaves again."""
+        """True if a call of the plan was answered in its turn; it never leaves again."""
         return self.plan.calls.get(call.slot) == call and call.slot in self._answered
 
     def _is_due(self, call: Call) -> bool:
-        """Whether a call of the plan may be under way now."""
+        """True if a call of the plan may be under way now."""
         if call.slot in self._answered:
             return False
         place, first = self._places[call.slot], self._calls[self._first]
@@ -224,7 +224,7 @@ class RunState:
         return place == self._first or (of_its_round and in_order and asked <= self.plan.at_once)
 
     def image_of(self, call: Call) -> Verdict:
-        """Which image a call carries, whether or not it is its turn: all there is to ask about a record of the past."""
+        """Return the verdict on a call's image, whether or not it is its turn: all that a record of the past needs."""
         if call.purpose == "create":
             return NoImage()
         if call.source is not None:

@@ -1,4 +1,4 @@
-"""Whether what a provider sent leaves something to choose: a public rule of the plan, looked at before every payment.
+"""The public rule that a provider's answers must leave something to choose, checked before every payment.
 
 Candidates are public, so whoever has the record can look again. Nothing private is seen here.
 """
@@ -29,7 +29,7 @@ _NAMED = 3  # classes named in one message
 
 @dataclass(frozen=True)
 class ClassUsability:
-    """What one class's newest candidates are good for.
+    """The usable candidates among one class's newest.
 
     Attributes:
         label: The class.
@@ -51,16 +51,16 @@ class ClassUsability:
 
     @property
     def usable(self) -> int:
-        """How many candidates can be used."""
+        """The number of candidates that can be used."""
         return self.sent - sum(self.faults.values())
 
     @property
     def enough(self) -> bool:
-        """Whether there is something to choose."""
+        """True if there is something to choose."""
         return self.usable >= self.needed and self.different >= min(self.needed, MOST_COMPARED)
 
     def described(self, kind: Kind) -> str:
-        """What came, in words: how many of how many can be used, and why others cannot."""
+        """Say how many candidates of how many can be used, and why others cannot."""
         reasons = [f"{count} are {fault}" for fault, count in self.faults.items()]
         if self.unchanged:
             reasons.append(f"{self.unchanged} came back unchanged")
@@ -85,11 +85,11 @@ class Usability:
     _checks: dict[str, CandidateCheck] = field(default_factory=dict)
 
     def needed(self, sent: int) -> int:
-        """How many of a class's candidates must be usable and differ, of so many that were sent."""
+        """Return how many of a class's candidates must be usable and differ, of so many that were sent."""
         return min(sent, max(FEWEST, math.ceil(self.plan.min_usable * sent)))
 
     def of(self, pool: Pool) -> tuple[ClassUsability, ...]:
-        """What the newest candidates of each class are good for; those of earlier rounds were looked at then."""
+        """Assess the newest candidates of each class; those of earlier rounds were looked at then."""
         rounds = [each.iteration for of_class in pool.candidates.values() for each in of_class]
         newest = max(rounds, default=0)
         return tuple(
@@ -112,7 +112,7 @@ class Usability:
             raise UnusableError(f"{fault}; {spent}. {self._advice}")
 
     def fault(self, pool: Pool, *, is_dataset: bool = False) -> str:
-        """What is wrong with what came, in one sentence without its full stop; empty where nothing is.
+        """Say what is wrong with what came, in one sentence without its full stop; empty where nothing is.
 
         Args:
             pool: What a release would choose from, or what would be the dataset.
@@ -130,7 +130,7 @@ class Usability:
         return f"the API sent too little that can be used and differs: {told}{more}"
 
     def notes(self, pool: Pool) -> Iterator[str]:
-        """What the owner should know of candidates: left out, not varied, or of another size than was asked for."""
+        """Say what the owner should know of candidates: left out, not varied, or of another size than was asked for."""
         kind = self.plan.modality.kind
         for each in self.of(pool):
             if each.faults or each.unchanged or not each.enough:
@@ -179,7 +179,7 @@ class Usability:
         return self._checks[digest]
 
     def _different(self, usable: Sequence[CandidateCheck], most: int) -> int:
-        """How many differ from all that come before them, counted up to ``most``."""
+        """Count those that differ from all that come before them, up to ``most``."""
         alike = medium(self.plan.modality.kind).alike
         kept = np.empty((most, len(usable[0].signature) if usable else 0), dtype=np.int16)
         count = 0

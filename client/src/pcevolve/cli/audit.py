@@ -30,7 +30,7 @@ UNVERIFIED = {
     "report.html": VIEW,
     "preview.html": "the first images, for the owner to look at before anything is spent",
 }
-"""What lies in a run's folder and does not follow from its record, or is a view of it."""
+"""Entries of a run's folder that do not follow from its record, or are views of it."""
 
 
 def audit(

@@ -182,7 +182,7 @@ def _plan_rows(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
 
 
 def _secret_rows(secrets: SecretPlan) -> Iterator[tuple[str, str]]:
-    """What would be promised of declared secrets, by this run alone."""
+    """Return the rows about declared secrets, for this run alone."""
     yield "listed secrets", f"{guessed(secrets.success)}; by this run alone"
     yield (
         "  if one stands in",

@@ -40,7 +40,7 @@ def export(
 
 
 def _reaches(option: Option) -> bool:
-    """Whether an option says how the run's API is reached, or what may be spent there."""
+    """True if an option says how the run's API is reached, or what may be spent there."""
     return option.setting.resumable and option.setting.panel is Panel.API
 
 

@@ -93,7 +93,7 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
 
 
 def _said(meant: InspectedFolder) -> dict[str, object]:
-    """What else a run has to be told, by option."""
+    """Return the other settings that a run needs, by option."""
     names = ("unit_map", "window", "text_column", "label_column", "unit_column")
     return {name: getattr(meant, name) for name in names if getattr(meant, name) is not None}
 

@@ -85,7 +85,7 @@ COMMANDS = {
         "Write the page about a finished run anew, as this version words it.",
     ),
 }
-"""Where each command is, and what it does: the first sentence of its own help."""
+"""The place of each command and its help's first sentence."""
 
 
 class Commands(GroupWithPanels):
@@ -119,7 +119,7 @@ class Commands(GroupWithPanels):
 
 
 def as_command(name: str, function: typer.Typer | Callable[..., None]) -> CommandLike:
-    """What typer makes of a function, or of a group of them."""
+    """Return typer's command for a function, or for a group of them."""
     if isinstance(function, typer.Typer):
         return typer.main.get_command(function)
     single = typer.Typer(

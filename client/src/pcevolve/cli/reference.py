@@ -57,7 +57,7 @@ def _row(option: Option) -> str:
 
 
 def _value(option: Option) -> str:
-    """What the option takes: a kind, or the choices; and its bounds."""
+    """Return what the option takes: a kind, or the choices; and its bounds."""
     kind = (
         " or ".join(f"`{choice}`" for choice in option.kind.split("|")) if "|" in option.kind else option.kind
     )

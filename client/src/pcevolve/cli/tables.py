@@ -1,4 +1,4 @@
-"""How commands answer: a table for people, JSON for programs."""
+"""Answers of commands: a table for people, JSON for programs."""
 
 from __future__ import annotations
 

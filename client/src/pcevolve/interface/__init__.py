@@ -1,4 +1,4 @@
-"""What ``import pcevolve`` offers: the command line's work as functions and values, for scripts and notebooks.
+"""The functions and values of ``import pcevolve``: the command line's work, for scripts and notebooks.
 
 Nothing is decided here. Options go to ``run`` as the command line's do, and what comes back is read from the run's
 folder, so that a run made here and one made there differ in nothing: gate, ledger, plan, record and audit are the same.

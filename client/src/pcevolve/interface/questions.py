@@ -16,7 +16,7 @@ from pcevolve.session.first.pricing import PlannedRun, priced
 
 
 def plan(method: str = "auto", **options: Any) -> BudgetPlan:  # noqa: ANN401 - what PlannedRun declares
-    """What a run would cost and what it would be worth: ``pcevolve budget plan``. Nothing is read and nothing spent.
+    """Price a run and say what it would be worth: ``pcevolve budget plan``. Nothing is read and nothing spent.
 
     Args:
         method: Which method, or ``auto``.
@@ -36,7 +36,7 @@ def plan(method: str = "auto", **options: Any) -> BudgetPlan:  # noqa: ANN401 - 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes:
         findings: Each claim, and what speaks against it.
@@ -62,7 +62,7 @@ class AuditResult:
         )
 
     def __bool__(self) -> bool:
-        """Whether it holds."""
+        """Return True if it holds."""
         return self.holds
 
 

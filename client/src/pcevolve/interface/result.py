@@ -86,7 +86,7 @@ class Result:
 
     @property
     def plan(self) -> PublicPlan:
-        """What was planned, and with it what is assumed to be public."""
+        """The public plan of the run, and with it what is assumed to be public."""
         return self._run.plan
 
     @property
@@ -101,7 +101,7 @@ class Result:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What speaks against the run's privacy as such; empty for a run that keeps its promise."""
+        """Reasons to doubt the run's privacy as such; empty for a run that keeps its promise."""
         return self._run.manifest.marks
 
     @property
@@ -150,7 +150,7 @@ class Result:
         return f"<Result: {said}{count}, {promised}, delta {self.delta:g}, in {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: marks, promise, and a contact sheet."""
+        """Return what a notebook shows: marks, promise, and a contact sheet."""
         return notebook_view(self._run)
 
 

@@ -1,4 +1,4 @@
-"""Where each image that left came from, and why it could leave: the rulebook, asked again along a record.
+"""The origin of each image that left, and the reason for it: the rulebook, asked again along a record.
 
 Nothing is judged here: the audit's findings do that. Where the record gives no reason, there is none to show.
 """
@@ -15,7 +15,7 @@ from pcevolve.transcript.traffic import Arrival, Attempt, Counts, RecordedOutput
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the provider had made an image: the attempt whose answer brought it, under its name if it has one."""
+    """The attempt whose answer brought an image, and the image's name if it has one."""
 
     digest: str
     attempt: int
@@ -39,7 +39,7 @@ class CarriedImage:
 
     @property
     def explained(self) -> bool:
-        """Whether a receipt or the plan names it, and the provider had made it."""
+        """True if a receipt or the plan names it, and the provider had made it."""
         return self.origin is not None and self.reason is not None
 
     @property
@@ -104,7 +104,7 @@ class Reasons:
 
     @property
     def unexplained(self) -> int:
-        """How many images left without a reason on record, each as often as it did."""
+        """Count the images that left without a reason on record, each as often as it did."""
         return sum(not each.explained for images in self.carried.values() for each in images)
 
     @property
@@ -118,7 +118,7 @@ class Reasons:
         return first
 
     def counts(self, attempts: Iterable[Attempt]) -> Counts:
-        """What some attempts add up to; a text that went back in a question counts as an image does."""
+        """Add up some attempts; a text that went back in a question counts as an image does."""
         made = list(attempts)
         left = [each.digest for one in made for each in self.carried.get(one.number, ())]
         return replace(Counts.of(made), images=len(left), distinct=len(set(left)))

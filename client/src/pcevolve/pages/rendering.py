@@ -28,7 +28,7 @@ LONGEST = 600
 
 @dataclass(frozen=True)
 class Picture:
-    """What is shown of something that a provider sent; nothing, where it is nothing of the kind that was asked for.
+    """The part of a provider's answer that is shown; empty where it is nothing of the kind that was asked for.
 
     Attributes:
         kind: What was asked for.
@@ -41,7 +41,7 @@ class Picture:
     text: str = ""
 
     def __bool__(self) -> bool:
-        """Whether there is something to be shown."""
+        """Return True if there is something to be shown."""
         return bool(self.image or self.text)
 
 

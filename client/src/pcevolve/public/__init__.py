@@ -1,4 +1,4 @@
-"""What anybody may see: the plan of a run, releases with their receipts, and the rules for public words and options.
+"""Public values and rules: the plan of a run, releases with their receipts, and what words and options may be.
 
 - ``plan``: every call of a run, from public facts. ``release``: what leaves the private side, with what paid for it.
 - ``options``, ``settings``: how an option is declared, and those that the plan repeats.

@@ -101,7 +101,7 @@ class Schedule:
                 )
 
     def _parts(self, iteration: int) -> range | list[int]:
-        """Where the images of each prototype, or at first of each prompt, begin in a class; and how many there are."""
+        """Return the first place of each prototype's (or prompt's) images in a class, and how many there are."""
         if iteration:
             size = self.plan.candidates * self.plan.variations
             return range(0, size + 1, size // self.plan.prototypes)

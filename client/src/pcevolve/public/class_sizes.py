@@ -1,4 +1,4 @@
-"""How many images each class of a dataset has, where noisy numbers of private units by class were released."""
+"""The number of images of each class of a dataset, where noisy numbers of private units by class were released."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ UNLABELLED_TEMPLATE = "A {domain} image"
 TEXT_TEMPLATE = "Write one {domain} about {label}."
 UNLABELLED_TEXT_TEMPLATE = "Write one {domain}."
 IN_PROCESS = "http://in-process.invalid"
-"""What a plan has for the API's address where the generator ran inside the client's own process: no host's name."""
+"""The address in a plan whose generator ran inside the client's own process: no host's name."""
 MOST_EXTENSIONS = 999
 """Of one run."""
 ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
 
 
 class Earlier(BaseModel):
-    """What the ledger knew, when a run began, of releases that the same provider had seen before.
+    """The releases that the same provider had seen before this run, as far as the ledger knew when it began.
 
     It counts all runs with noise that had paid for something and sent it to that provider, **on whatever data**: which
     runs share images or patients is private, and a statement that depended on it would tell. So it does not say that
@@ -47,7 +47,7 @@ class Earlier(BaseModel):
 
 
 class Extension(BaseModel):
-    """What is asked for once a dataset is released: more variations of what is in it. No private image is asked.
+    """The variations that are asked for once a dataset is released. No private image is asked.
 
     Attributes:
         more: Variations of each image; of one that was chosen twice, twice as many.
@@ -66,7 +66,7 @@ class Extension(BaseModel):
 
 
 class PlanFields(BaseModel):
-    """What a plan says, each part by itself, and what follows from it at once; ``PublicPlan`` is what is to be used."""
+    """The fields of a plan, and what follows from one field at once; use ``PublicPlan``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -128,7 +128,7 @@ class PlanFields(BaseModel):
 
     @property
     def images(self) -> Images:
-        """How images are asked for.
+        """Settings by which images are asked for.
 
         Raises:
             TypeError: It is texts that are made.
@@ -137,7 +137,7 @@ class PlanFields(BaseModel):
 
     @property
     def texts(self) -> Texts:
-        """How texts are asked for.
+        """Settings by which texts are asked for.
 
         Raises:
             TypeError: It is images that are made.
@@ -146,7 +146,7 @@ class PlanFields(BaseModel):
 
     @property
     def has_adapter(self) -> bool:
-        """Whether variations take a prototype as an image prompt, too."""
+        """True if variations take a prototype as an image prompt, too."""
         return self.modality.has_adapter
 
     @property
@@ -156,17 +156,17 @@ class PlanFields(BaseModel):
 
     @property
     def secure(self) -> bool:
-        """Whether noise protects every unit; a run with noise from a seed is INSECURE and states no ε."""
+        """True if noise protects every unit; a run with noise from a seed is INSECURE and states no ε."""
         return self.noise == "os-csprng"
 
     @property
     def promised_secrecy(self) -> Secrecy | None:
-        """What is promised of declared secrets, unless the noise came from a seed."""
+        """The promise about declared secrets; None where the noise came from a seed."""
         return self.secrecy if self.secure else None
 
     @property
     def in_process(self) -> bool:
-        """Whether the generator ran inside the client's own process, so that no boundary stood around it."""
+        """True if the generator ran inside the client's own process, so that no boundary stood around it."""
         return self.api == IN_PROCESS
 
     @property
@@ -180,7 +180,7 @@ class PlanFields(BaseModel):
 
     @property
     def selects(self) -> bool:
-        """Whether the dataset is what a last release keeps of all rounds."""
+        """True if the dataset is what a last release keeps of all rounds."""
         return self.keep == "selected"
 
     def threshold_at(self, iteration: int) -> float:
@@ -191,7 +191,7 @@ class PlanFields(BaseModel):
         return self.threshold + gone * (self.threshold_end - self.threshold)
 
     def wanted(self, iteration: int) -> int:
-        """How many candidates of each class a release names."""
+        """Return the number of candidates of each class that a release names."""
         if iteration == 0:
             return 0
         return self.prototypes if iteration <= self.iterations else self.candidates
@@ -202,16 +202,16 @@ class PlanFields(BaseModel):
 
     @property
     def wordings(self) -> int:
-        """How many prompts of its own each class has for its first images; 0 if the template makes its only one."""
+        """The number of prompts that each class has for its first images; 0 if the template makes its only one."""
         return len(self.prompts[0]) if self.prompts else 0
 
     @property
     def varies_prompts(self) -> bool:
-        """Whether variations are new images by a candidate's own prompt, so that no image is ever sent."""
+        """True if variations are new images by a candidate's own prompt, so that no image is ever sent."""
         return self.vary_by == "prompt"
 
     def first_prompts(self, label: str) -> tuple[str, ...]:
-        """What the first images of a class are asked for with, in order."""
+        """Return the prompts of a class's first images, in order."""
         return self.prompts[self.labels.index(label)] if self.prompts else (self.prompt(label),)
 
     def public_seed(self, *of: str | int) -> int:

@@ -1,4 +1,4 @@
-"""What an audit says about one claim."""
+"""The finding of an audit about one claim."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether all was looked at, nothing is wrong and nothing is missing."""
+        """True if all was looked at, nothing is wrong and nothing is missing."""
         return not (self.faults or self.unchecked or self.pending)
 
     @property

@@ -1,4 +1,4 @@
-"""What a class may be called: a label is public text in prompts and the name of a folder in the release.
+"""Rules for the names of classes: a label is public text in prompts and the name of a folder in the release.
 
 Others copy a release to machines of their own, so a label has to name a folder of its own on Linux, macOS and Windows,
 and beside the release's own files. Pure functions, called by all that take labels in: before anything is spent.
@@ -12,9 +12,9 @@ import unicodedata
 from collections.abc import Iterable
 
 RELEASE_FILES = frozenset({"manifest.json", "readme.md", "classifier.safetensors"})
-"""What lies beside the class folders of a release, in lower case."""
+"""Files that lie beside the class folders of a release, in lower case."""
 SYSTEM_FILES = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
-"""What systems put into folders unasked, in lower case; the loader passes over it."""
+"""Files that systems put into folders unasked, in lower case; the loader passes over them."""
 MAX_CHARS = 100
 MAX_BYTES = 200  # in UTF-8; a file name may have 255, and copies get suffixes
 _FORBIDDEN = '/\\<>:"|?*'  # separators, and what Windows keeps for itself
@@ -54,7 +54,7 @@ def label_fault(label: str) -> str | None:
 
 
 def _text_fault(label: str) -> str | None:
-    """Why a label cannot stand in a prompt or be any file's name."""
+    """Say why a label cannot stand in a prompt or be any file's name."""
     if not label.isprintable():
         return "it has characters that cannot be seen"
     if not 0 < len(label) <= MAX_CHARS or len(label.encode()) > MAX_BYTES:
@@ -65,7 +65,7 @@ def _text_fault(label: str) -> str | None:
 
 
 def _name_fault(label: str) -> str | None:
-    """Why a label cannot name a folder of the release on every machine."""
+    """Say why a label cannot name a folder of the release on every machine."""
     if taken := sorted(set(_FORBIDDEN) & set(label)):
         return f"a folder's name cannot have {' '.join(taken)} on every machine"
     if _key(label) in RELEASE_FILES:
@@ -78,7 +78,7 @@ def _name_fault(label: str) -> str | None:
 
 
 def _key(label: str) -> str:
-    """What file systems that ignore case or spelling make of a name."""
+    """Return a name as file systems see it that ignore case or spelling."""
     # Upper case first, as Windows compares: it also joins what folding keeps apart, such as i with and without dot.
     folded = unicodedata.normalize("NFKC", label).upper().casefold()
     return unicodedata.normalize("NFKC", folded)

@@ -1,4 +1,4 @@
-"""What a provider says of itself where it generates nothing: its images are real public ones, under these licences.
+"""The statement of a provider that generates nothing: its images are real public ones, under these licences.
 
 It is the provider's word. It is recorded, shown as text and compared with the record, and nothing else depends on it:
 neither what is sent nor what is promised.

@@ -1,4 +1,4 @@
-"""What a run makes, images or texts, and how each is asked for; one of the two is in every public plan.
+"""Kinds of data that a run makes, images or texts, and how each is asked for; every public plan has one of the two.
 
 What is said and asked of both is ``Making``: nobody outside asks which of them it is.
 """
@@ -19,7 +19,7 @@ Said: TypeAlias = list[tuple[str, object]]
 
 
 class Making(Protocol):
-    """What both members of a plan's ``modality`` say of themselves.
+    """Statements that both members of a plan's ``modality`` make about themselves.
 
     Attributes:
         verb: What a provider does to make one.
@@ -37,31 +37,31 @@ class Making(Protocol):
 
     @property
     def asked_size(self) -> str:
-        """How large each is asked to be, ``64 x 64``; empty where no size is asked for."""
+        """The size that is asked for, ``64 x 64``; empty where no size is asked for."""
         ...
 
     @property
     def has_adapter(self) -> bool:
-        """Whether variations take a prototype as an image prompt, too."""
+        """True if variations take a prototype as an image prompt, too."""
         ...
 
     @property
     def beside_prompts(self) -> Said:
-        """What goes with every prompt."""
+        """Text that goes with every prompt."""
         ...
 
     @property
     def said(self) -> Said:
-        """How each one is asked for."""
+        """The settings of a request, in words."""
         ...
 
     @property
     def in_summary(self) -> dict[str, str]:
-        """What a run's summary says of its kind."""
+        """Entries of a run's summary that are particular to its kind."""
         ...
 
     def asked_with(self, degrees: str, advice: str) -> str:
-        """How each one is asked for, in a line for the owner.
+        """Describe in a line for the owner how each one is asked for.
 
         Args:
             degrees: Of variation, first and last; empty without any.
@@ -70,12 +70,12 @@ class Making(Protocol):
         ...
 
     def degree(self, of: float) -> str:
-        """How different a variation is, in words; from 0 to 1."""
+        """Say in words how different a variation is; from 0 to 1."""
         ...
 
     @classmethod
     def spoken(cls, words: str) -> str:
-        """What our own words say of images, as it is said of this kind."""
+        """Reword what our own texts say of images for this kind."""
         ...
 
 
@@ -83,7 +83,7 @@ UNASKED = "the API's own: it is not asked for any"
 
 
 class Images(BaseModel):
-    """How images are asked for; see ``Making`` for what else is known of them.
+    """Settings by which images are asked for; ``Making`` says what else is known of them.
 
     Attributes:
         kind: Says that it is images.
@@ -179,7 +179,7 @@ class Images(BaseModel):
 
 
 class Texts(BaseModel):
-    """How texts are asked for; see ``Making`` for what else is known of them.
+    """Settings by which texts are asked for; ``Making`` says what else is known of them.
 
     Attributes:
         kind: Says that it is texts.
@@ -259,11 +259,11 @@ def _of_texts(match: re.Match[str]) -> str:
 
 Modality: TypeAlias = Annotated[Images | Texts, Field(discriminator="kind")]
 MODALITIES: Final[Mapping[Kind, type[Making]]] = {"image": Images, "text": Texts}
-"""What is known of a kind before there is a plan."""
+"""The class of each kind, which says what is known before there is a plan."""
 
 
 def images_of(made: Images | Texts) -> Images:
-    """How images are asked for.
+    """Return the settings of a run that makes images.
 
     Raises:
         TypeError: It is texts that are made.
@@ -274,7 +274,7 @@ def images_of(made: Images | Texts) -> Images:
 
 
 def texts_of(made: Images | Texts) -> Texts:
-    """How texts are asked for.
+    """Return the settings of a run that makes texts.
 
     Raises:
         TypeError: It is images that are made.
@@ -285,7 +285,7 @@ def texts_of(made: Images | Texts) -> Texts:
 
 
 def spoken(words: str, kind: Kind) -> str:
-    """What is said of images, as it is said of a kind.
+    """Reword for a kind what is said of images.
 
     Args:
         words: Our own; what a user or a provider wrote would be changed as well.

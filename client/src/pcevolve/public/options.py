@@ -1,4 +1,4 @@
-"""What an option is: a setting that people give by name, declared once as the annotated type of a model's field.
+"""Options: settings that people give by name, each declared once as the annotated type of a model's field.
 
 The type has the bounds and the help (pydantic's ``Field``), and says where the option is shown and what becomes of it
 (``Setting``). The command line, configuration files, the public plan and docs/options.md all read this declaration.
@@ -69,7 +69,7 @@ class Panel(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """What is said of an option besides its type, bounds and help.
+    """Properties of an option besides its type, bounds and help.
 
     Attributes:
         panel: The heading that it stands under.
@@ -142,7 +142,7 @@ def typed_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
 
 
 def flag(name: str, model: type[BaseModel]) -> str:
-    """What a message calls a field of a model: as it was typed, which is by its flag unless ``typed_as`` says else."""
+    """Return what a message calls a field: as it was typed, which is by its flag unless ``typed_as`` says else."""
     if (spelled := _TYPED.get()(name)) is not None:
         return spelled
     known = get_type_hints(model, include_extras=True).get(name)

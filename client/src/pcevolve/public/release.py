@@ -1,4 +1,4 @@
-"""What crosses from the private side to the public one: candidates by name, receipts, and the reasons to send one back.
+"""Values that cross from the private side to the public one: candidates by name, receipts, and reasons to send.
 
 None of these types holds bytes. The gate takes them, looks the bytes up in its own record of what the provider sent,
 and builds every request itself.
@@ -79,7 +79,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a release chose from one class, in the order in which the plan's calls use it."""
+    """The candidates that a release chose from one class, in the order in which the plan's calls use them."""
 
     label: str
     chosen: tuple[Chosen, ...]
@@ -111,11 +111,11 @@ class Receipt:
     measured: str = ""
 
     def of(self, label: str) -> tuple[Chosen, ...]:
-        """What was chosen from a class; nothing for a class that it does not know."""
+        """Return the choice from a class; an empty one for a class that the release does not know."""
         return next((each.chosen for each in self.choices if each.label == label), ())
 
     def names(self, label: str, item: Chosen) -> bool:
-        """Whether something was chosen from a class; of thousands it is found at once."""
+        """True if a candidate was chosen from a class; takes no longer where thousands were."""
         return item in self._by_label.get(label, ())
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What is promised about the secrets on an owner's list; public, unlike the list."""
+"""The promise about the secrets on an owner's list; public, unlike the list."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Secrecy(BaseModel):
 
 
 def guessed(success: Mapping[float, float]) -> str:
-    """What guesses are worth, in words.
+    """Say in words with what probability a secret is guessed at most.
 
     Args:
         success: The most probability with which a secret is guessed, by what it was before.

@@ -49,7 +49,7 @@ def _window(value: object) -> object:
 
 
 def window_ends(window: str | None) -> tuple[float, float] | None:
-    """What becomes black and what becomes white, of a checked window; None without one."""
+    """Return the values that become black and white, of a checked window; None without one."""
     return None if window is None else (float(window.split(",")[0]), float(window.split(",")[1]))
 
 
@@ -359,7 +359,7 @@ Licence = Annotated[
     _IMAGES,
 ]
 UNKNOWN_LICENCE = "unknown"
-"""What Hugging Face calls a licence that nobody named."""
+"""The word of Hugging Face for a licence that nobody named."""
 ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 ImageHosts = Annotated[
     tuple[ImageHost, ...],

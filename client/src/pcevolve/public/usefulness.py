@@ -1,4 +1,4 @@
-"""What a finished run tells about its dataset's use: three numbers out of what was released, and a word for them.
+"""An estimate of a dataset's use when its run has ended: three numbers from what was released, and a word for them.
 
 Post-processing of released numbers and public images, so it costs nothing and anybody may see it. The bounds were set
 on private sets of images whose truth is known, and then looked at once on sets of texts (docs/results/usefulness.md,
@@ -25,7 +25,7 @@ Word = Literal["useful", "doubtful", "not useful"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where one word ends and another begins.
+    """Bounds between the words.
 
     Attributes:
         told_apart: Standard deviations of the noise from which released classes surely differ. Noise alone gets two
@@ -45,7 +45,7 @@ BOUNDS: Final = Bounds()
 
 
 class Assessment(BaseModel):
-    """How a dataset stands to what was released about the private classes.
+    """Figures that compare a dataset with what was released about the private classes.
 
     Attributes:
         classes_apart: How far two released class means lie from each other, in standard deviations of the noise on
@@ -64,11 +64,11 @@ class Assessment(BaseModel):
 
     @property
     def word(self) -> Word:
-        """Whether the dataset is likely to be worth something on private data, by the bounds that were chosen."""
+        """The word for the dataset's likely use on private data, by the bounds that were chosen."""
         return self.word_by(BOUNDS)
 
     def word_by(self, bounds: Bounds) -> Word:
-        """Whether the dataset is likely to be worth something on private data.
+        """Return the word for the dataset's likely use on private data.
 
         Images far from what was released are not, unless their classes surely differ as the released ones do: then one
         number speaks against the other, and nobody can say. Nor can anybody where noise hides whether classes differ.
@@ -82,7 +82,7 @@ class Assessment(BaseModel):
 
     @property
     def confusion(self) -> float | None:
-        """How often noise takes one of two such classes for the other; None where there is one class.
+        """The probability that noise takes one of two such classes for the other; None where there is one class.
 
         The chance that a released class mean lies nearer to where the other class truly is than to where its own is.
         """
@@ -90,7 +90,7 @@ class Assessment(BaseModel):
 
     @property
     def _hidden(self) -> bool:
-        """Whether noise hides that the classes differ, if they do."""
+        """True if noise would hide a difference between the classes."""
         return self.classes_apart is not None and self.classes_apart < BOUNDS.told_apart
 
     def reason(self, kind: Kind) -> str:
@@ -119,7 +119,7 @@ class Assessment(BaseModel):
         )
 
     def advice(self, kind: Kind) -> str:
-        """What to do next, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
+        """Recommend a next step, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
         if self.word == "doubtful":
             more = _LESS_NOISE if self._hidden else _NEARER if self.distance > BOUNDS.near else _TELLING
             return spoken(f"{_TEST}; {more}", kind)

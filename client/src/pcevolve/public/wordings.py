@@ -63,7 +63,7 @@ def filled(template: str, domain: str, label: str) -> str:
 
 
 def in_one_line(said: str) -> str:
-    """What somebody said, with one space for whatever cannot be seen."""
+    """Return somebody's words in one line, with one space for whatever cannot be seen."""
     return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in said).split())
 
 

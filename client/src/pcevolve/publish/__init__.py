@@ -1,4 +1,4 @@
-"""What a run hands out: the release folder with manifest and card, and the summary; all of it follows from the record.
+"""Files that a run hands out: the release folder with manifest and card, and the summary. All follow from the record.
 
 May import what is public, ``transcript``, ``modality`` for pixels, and ``selectors`` and ``dp`` for what is
 promised. May be imported by ``auditing``, ``pages`` and ``session``.

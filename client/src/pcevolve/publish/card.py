@@ -64,7 +64,7 @@ def front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form 
 
 
 def facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
-    """What a card states for programs: method, ε, δ, neighbour relation and privacy unit, as the manifest has them."""
+    """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as the manifest has them."""
     folder = {} if promised.epsilon_folder is None else {"epsilon_folder": promised.epsilon_folder}
     return {
         "method": plan.method,
@@ -99,7 +99,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tags(plan: PublicPlan) -> Iterator[str]:
-    """What the dataset is found by, and what must not be overlooked."""
+    """Yield tags by which the dataset is found, and those that must not be overlooked."""
     yield "pcevolve"
     yield "synthetic" if plan.library is None else "public-images"
     yield "differential-privacy" if plan.secure else "insecure-no-privacy"
@@ -140,7 +140,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
 
 
 def _listed(plan: PublicPlan, form: Form | None) -> str:
-    """Where the files are listed, or which class has which number."""
+    """Say where the files are listed, or which class has which number."""
     if form is None:
         return f"`manifest.json` lists every file with its digest and names the transcript that {_shows(plan)}.\n"
     numbers = "".join(f"{number}. {as_code(label)}\n" for number, label in enumerate(plan.labels))
@@ -148,14 +148,14 @@ def _listed(plan: PublicPlan, form: Form | None) -> str:
 
 
 def _shows(plan: PublicPlan) -> str:
-    """What a transcript is worth."""
+    """Say what a transcript is worth."""
     return (
         "tells what the generator was asked, not what it saw" if plan.in_process else "proves what was sent"
     )
 
 
 def _what(release: Release, images_released: int) -> str:
-    """How many images there are, and whose they are."""
+    """Say how many images there are, and whose they are."""
     plan, kind = release.plan, release.plan.modality.kind
     looked = release.method.selector is not None
     selected = f"selected by private {kind}s{_under(plan)}" if looked else f"no private {kind} was looked at"
@@ -177,12 +177,12 @@ def _what(release: Release, images_released: int) -> str:
 
 
 def _under(plan: PublicPlan) -> str:
-    """What protected the private images, in words."""
+    """Say what protected the private images."""
     return " under differential privacy" if plan.secure else ""
 
 
 def _usefulness(found: Assessment | None, kind: Kind) -> str:
-    """Whether the dataset is likely to be worth something; empty where nothing was found about it."""
+    """Say how useful the dataset is likely to be; empty where nothing was found about it."""
     if found is None:
         return ""
     said = f"**{found.word.capitalize()}**, as far as what was released can tell: {found.reason(kind)}."
@@ -190,7 +190,7 @@ def _usefulness(found: Assessment | None, kind: Kind) -> str:
 
 
 def _classifier(plan: PublicPlan) -> str:
-    """What the classifier beside the images is and needs; empty for a run that has none."""
+    """Describe the classifier beside the images and what it needs; empty for a run that has none."""
     if not plan.centre_first:
         return ""
     candidates = (

@@ -91,7 +91,7 @@ def _label(plan: PublicPlan, image: ReleasedImage) -> int:
 
 
 def _name(image: ReleasedImage) -> str:
-    """What an image's file is called, without its folder."""
+    """Return the name of an image's file, without its folder."""
     return image.path.rpartition("/")[2]
 
 

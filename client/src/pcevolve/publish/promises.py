@@ -23,12 +23,12 @@ _MOST_NAMED = 3  # licences in one sentence
 
 
 def title(plan: PublicPlan) -> str:
-    """What a dataset is called: nobody shall take real images for synthetic ones."""
+    """Return a dataset's title: nobody shall take real images for synthetic ones."""
     return f"{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.domain}"
 
 
 def real_images(library: Library, spelled: Callable[[str], str] = str) -> str:
-    """What the provider says its images are, in one sentence without its full stop.
+    """Quote what the provider says its images are, in one sentence without its full stop.
 
     Args:
         library: In the provider's words.
@@ -105,7 +105,7 @@ def promise(plan: PublicPlan) -> str:
 
 
 def seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
-    """What events on the private data are to one unit of the folder they were drawn from; the same if all are used.
+    """Return events as they act on one unit of the folder that was sampled; the same events if all units are used.
 
     One unit of the folder changes several of the draw, which are a group.
     """
@@ -114,7 +114,7 @@ def seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, 
 
 
 def folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:
-    """What one unit of the folder bears, in a sentence; empty where all of it is used, or nothing is promised."""
+    """Say what one unit of the folder bears, in a sentence; empty where all of it is used, or nothing is promised."""
     if plan.subsample is None or not plan.secure:
         return ""
     return (
@@ -137,7 +137,7 @@ def _statement(plan: PublicPlan, method: Method) -> str:
 
 
 def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
-    """How the dataset came out of the provider's answers, in words."""
+    """Say how the dataset came out of the provider's answers."""
     parts = {
         "selected": "selected from all rounds by what was released",
         "last": "the last round"
@@ -158,7 +158,7 @@ def _sizes(plan: PublicPlan) -> str:
 
 
 def _added(plan: PublicPlan) -> str:
-    """What was asked for after the dataset was released, in words."""
+    """Say what was asked for after the dataset was released."""
     of = "of each selected image" if plan.selects else "of each image of the last round"
     return "".join(
         f"; later, {_how(plan, each)}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
@@ -171,7 +171,7 @@ def _how(plan: PublicPlan, extension: Extension) -> str:
 
 
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
-    """How the dataset came to look as it does, in words; ``given`` is what its images were given."""
+    """Say how the dataset came to look as it does; ``given`` is what its images were given."""
     matched = (
         "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
     )
@@ -182,7 +182,7 @@ def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
 
 
 def assumptions(plan: PublicPlan) -> list[str]:
-    """What the guarantee takes to be public already."""
+    """List what the guarantee takes to be public already."""
     return [
         *_unit_sizes(plan),
         f"class names: {', '.join(plan.labels)}",
@@ -202,7 +202,7 @@ def _frame(plan: PublicPlan) -> str:
 
 
 def _subsample(plan: PublicPlan) -> list[str]:
-    """What the guarantee is about where a run used some of the owner's images only."""
+    """Say what the guarantee is about where a run used some of the owner's images only."""
     if plan.subsample is None:
         return []
     return [
@@ -213,7 +213,7 @@ def _subsample(plan: PublicPlan) -> list[str]:
 
 
 def _unit_sizes(plan: PublicPlan) -> list[str]:
-    """What is taken to be public about how many images belong to one unit, where runs may count images or patients."""
+    """Say what is taken to be public about the images of one unit, where runs may count images or patients."""
     if plan.unit_size is not None:
         whose = "unit of any run on these data" if plan.unit in SINGLE else plan.unit
         return [f"at most {plan.unit_size} {plan.modality.kind}s per {whose}"]
@@ -235,7 +235,7 @@ def marks(plan: PublicPlan) -> list[str]:
 
 
 def in_all(plan: PublicPlan, events: Iterable[Event]) -> str:
-    """What all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
+    """Say what all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
 
     It is a function of public facts alone and the same whether or not the releases have any data in common: it does
     not say that they have, because that is private, only what a unit bears that is in all of them.

@@ -67,11 +67,11 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the release promises, in figures and in words."""
+        """The promise of the release, in figures and in words."""
         return guarantee(self.plan, self.method, self.receipts)
 
     def manifest(self, files: Sequence[ReleasedImage], unreadable: Sequence[str]) -> Manifest:
-        """What the release says about itself.
+        """Return the manifest: the release's statement about itself.
 
         Args:
             files: Its images.
@@ -92,13 +92,13 @@ class Release:
 def released_paths(
     plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
 ) -> dict[str, Candidate | Chosen]:
-    """Where each image or text of a dataset belongs in the release; one that was chosen twice is there once."""
+    """Return the path of each image or text of a dataset in the release; one that was chosen twice is there once."""
     suffix = medium(plan.modality.kind).suffix
     return {f"{label}/{each.id}{suffix}": each for label, of_class in population.items() for each in of_class}
 
 
 def released_image(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:
-    """What the manifest says about an image of which these are the released bytes."""
+    """Return the manifest's entry for an image of which these are the released bytes."""
     return ReleasedImage(
         path=path,
         sha256=hashlib.sha256(data).hexdigest(),

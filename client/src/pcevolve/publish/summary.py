@@ -15,7 +15,7 @@ from pcevolve.transcript.traffic import Counts
 
 
 def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
-    """What a run was, promised and sent.
+    """Summarise what a run was, promised and sent.
 
     Args:
         run: The whole record.
@@ -44,7 +44,6 @@ def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
 
 
 def _secrets(plan: PublicPlan) -> dict[str, Any]:
-    """What is promised of declared secrets."""
     if plan.promised_secrecy is None:
         return {}
     return {"listed_secrets": plan.promised_secrecy.model_dump()}

@@ -38,7 +38,7 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class PrivateNotes:
-    """What follows from the ledger and the private data, for the owner alone.
+    """Facts from the ledger and the private data, for the owner alone.
 
     It is worked out before the API is greeted, which could otherwise tell from the time it takes.
 
@@ -60,7 +60,7 @@ class PrivateNotes:
 def disclosure(
     components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None = None
 ) -> dict[str, str]:
-    """What the owner should know before a run, by title: price, guarantee, and what the selection is worth."""
+    """Tell the owner before a run, by title, its price, its guarantee and what the selection is worth."""
     paid, method, kind = _paid(components, plan), components.method, plan.modality.kind
     first = first_selection(method.planned(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
@@ -88,7 +88,7 @@ def disclosure(
 
 
 def _worked_on(components: Components) -> dict[str, str]:
-    """Who else than this process sees private images, if somebody does."""
+    """Name who else than this process sees private images, if anybody does."""
     settings = components.settings
     if settings.engine == "local" or not components.method.compares:
         return {}
@@ -102,7 +102,7 @@ def _worked_on(components: Components) -> dict[str, str]:
 
 
 def _secrets(plan: PublicPlan) -> dict[str, str]:
-    """How often the secrets on the owner's list can be guessed, for whoever guesses more or less beforehand."""
+    """Say how often the listed secrets can be guessed, for several probabilities of guessing them beforehand."""
     if plan.secrecy is None:
         return {}
     mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
@@ -117,7 +117,7 @@ def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
 
 
 def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
-    """What the whole plan does to the private data."""
+    """Return the events of the whole plan on the private data."""
     return tuple(
         event for each in components.method.planned(plan).values() for event in each if not event.free
     )
@@ -153,7 +153,7 @@ def _passed_over(skipped: Sequence[str]) -> dict[str, str]:
 
 
 def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:
-    """Which ledger keeps count, what it knows of these data, and what it knows of this provider."""
+    """Describe the ledger, and what it knows of these data and of this provider."""
     new = (
         "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
         "sudo each have a ledger of their own"
@@ -168,7 +168,7 @@ def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[
 
 
 def _over_runs(account: Account) -> dict[str, str]:
-    """How often listed secrets can be guessed after this release and all others on the same data."""
+    """Say how often listed secrets can be guessed after this release and all others on the same data."""
     listed, borne = account.run.terms.secrets, account.borne_by_secrets()
     if listed is None or borne == ():
         return {}
@@ -182,7 +182,7 @@ def _over_runs(account: Account) -> dict[str, str]:
 
 
 def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
-    """How surely the best are chosen, by noise alone."""
+    """Say how surely the best are chosen, by noise alone."""
     kind, luck = plan.modality.kind, uniform_lift((), scope_of(plan))
     return {
         "selection lift": f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} "
@@ -192,7 +192,7 @@ def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
 
 
 def _before(account: Account) -> str:
-    """What other runs spent on the worst-off unit, as far as this run's δ can say."""
+    """Say what other runs spent on the worst-off unit, as far as this run's δ can state it."""
     spent = account.spent_before()
     return (
         f"epsilon {loss(spent)}, counted for whoever is worst off"
@@ -207,7 +207,7 @@ UNTOUCHED = "not started, as you wish: no prompt and no image was sent, and noth
 
 
 def costs_ahead(plan: PublicPlan, meter: Meter) -> dict[str, str]:
-    """What a run has cost and will cost at the provider, by title: its first images, and all that is to come."""
+    """Say by title what a run has cost and will cost at the provider: its first images, and all that is to come."""
     look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
     unknown = "" if rest.cost is not None or meter.nearby else " (--price says it beforehand)"
     whole = "cost of the rest" if meter.images else "cost of the whole"
@@ -259,7 +259,7 @@ def approve_requests(
 
 
 def _within_limits(address: Address, calls: Iterable[Call], gate: Gate, meter: Meter) -> Forecast:
-    """What is still to come of some calls, if no limit forbids it."""
+    """Forecast what is still to come of some calls; refuse it where a limit forbids it."""
     forecast = meter.forecast(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
     meter.check(forecast, gate.balance() if asks else None)
@@ -290,7 +290,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
 
 
 def doubts(components: Components, plan: PublicPlan) -> list[str]:
-    """Why a run may not be what its owner wants, from public facts; nothing of one that spends nothing."""
+    """List reasons why a run may not be what its owner wants, from public facts; none for a run that spends nothing."""
     planned = components.method.planned(plan)
     paid = [event for events in planned.values() for event in events if not event.free]
     if not paid:

@@ -1,4 +1,4 @@
-"""What a run is made of: method, mechanisms, private data, encoder, and how its API is spoken to."""
+"""The parts of a run: method, mechanisms, private data, encoder, and how its API is spoken to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pcevolve.transcript.log import Transcript
 
 @dataclass(frozen=True, repr=False)
 class Components:
-    """What a run is made of; nobody was asked for anything and nothing was spent.
+    """The parts of a run; to make them, nothing was asked of anybody and nothing spent.
 
     Attributes:
         settings: The options that all of it follows from, the encoder by the name of the one that is used.
@@ -138,14 +138,14 @@ class Components:
         )
 
     def transport(self) -> Transport:
-        """Where the gate hands requests over: the network, or the generator in this process."""
+        """Return the gate's transport: the network, or the generator in this process."""
         if self.generator is not None:
             return InProcess(self.generator, self.settings.model)
         return HttpTransport(self.settings.timeout)
 
     @cached_property
     def encoder(self) -> Encoder:
-        """What embeds images; its library takes seconds to load, so it is loaded when first asked for.
+        """The encoder; its library takes seconds to load, so it is loaded when first asked for.
 
         Raises:
             ModelError: Its weights cannot be had.
@@ -193,7 +193,7 @@ class Components:
         )
 
     def _listed(self, plan: PublicPlan) -> dict[str, Any]:
-        """What the secrets on the owner's list leave each private text, as fields of the views.
+        """Return what the secrets on the owner's list leave each private text, as fields of the views.
 
         Raises:
             DataError: A secret stands in more texts than the plan says.
@@ -221,7 +221,7 @@ def _asked_for(settings: RunSettings) -> set[str]:
 
 
 def _engine(settings: RunSettings) -> Engine:
-    """Where private images are worked on; Ray is loaded if it is asked for."""
+    """Return the engine that works on private images; Ray is loaded only if it is asked for."""
     if settings.engine == "local":
         return LocalEngine()
     from pcevolve.private.cluster import RayEngine
@@ -231,7 +231,7 @@ def _engine(settings: RunSettings) -> Engine:
 
 
 def _device(settings: RunSettings) -> str:
-    """Where the encoder runs; on a cluster a GPU is used only by who asks for one, so that all machines round alike."""
+    """Return the encoder's device; on a cluster a GPU only if it is asked for, so that all machines round alike."""
     return "cpu" if settings.engine == "ray" and settings.device == "auto" else settings.device
 
 

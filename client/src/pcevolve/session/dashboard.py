@@ -61,7 +61,7 @@ POLL_SECONDS = 0.05
 
 @dataclass(eq=False)
 class Dashboard:
-    """What the page is made from.
+    """The data that the page is made from.
 
     Attributes:
         root: The run's folder.
@@ -241,7 +241,7 @@ def _answer(board: Dashboard, port: int, head: bytes) -> bytes:
 
 
 def _refused(board: Dashboard, port: int, request: BaseHTTPRequestHandler) -> HTTPStatus | None:
-    """Why a request is not answered: a page of somebody else's made it, or it has not the secret."""
+    """Return the status that refuses a request: another site's page made it, or it lacks the secret."""
     host = request.headers.get("Host")
     if host not in {f"{HOST}:{port}", f"localhost:{port}"}:  # the page came here by a name of its own
         return HTTPStatus.MISDIRECTED_REQUEST

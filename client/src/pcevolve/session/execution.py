@@ -109,7 +109,7 @@ def stopped_midway(root: Path, plan: PublicPlan, account: Account) -> StoppedErr
 
 
 def spent_so_far(plan: PublicPlan, account: Account) -> str:
-    """What a run has spent when it stops by itself, in a sentence without its full stop."""
+    """Say what a run has spent when it stops by itself, in a sentence without its full stop."""
     events = [event for receipt in account.receipts() for event in receipt.events]
     if all(event.free for event in events):
         return "no privacy budget was spent"
@@ -117,7 +117,7 @@ def spent_so_far(plan: PublicPlan, account: Account) -> str:
 
 
 def _spent(plan: PublicPlan, events: Sequence[Event]) -> str:
-    """What was spent, or what the run protects where no ε says it."""
+    """Say what was spent, or what the run protects where no ε says it."""
     spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE, no"
     return f"{spent} of epsilon {float(plan.budget.epsilon):g} is spent"
 
@@ -285,7 +285,7 @@ def _session(
 
 
 def patience(settings: RunSettings, console: Console) -> Patience:
-    """How long to go on asking an API that does not answer, and what the owner is told meanwhile."""
+    """Return how long to go on asking an API that does not answer, and what to tell the owner meanwhile."""
     return Patience(
         settings.patience,
         settings.first_contact,
@@ -294,7 +294,7 @@ def patience(settings: RunSettings, console: Console) -> Patience:
 
 
 def allowance(settings: RunSettings) -> Allowance:
-    """What the owner allows in requests and cost."""
+    """Return the requests and the cost that the owner allows."""
     return Allowance(settings.max_requests, settings.max_cost, settings.price)
 
 
@@ -338,7 +338,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
 
 
 def _assessed(session: _Session, evolved: Evolved) -> Assessment | None:
-    """What can be said about the dataset's use, from what was paid for anyway."""
+    """Assess the dataset's use, from what was paid for anyway; None where that says nothing."""
     if session.chooser is None:
         return None
     stored = session.transcript.bodies.file

@@ -24,7 +24,7 @@ class RunFolder(RunLayout):
 
     @property
     def finished(self) -> bool:
-        """Whether the dataset is there."""
+        """True if the dataset is there."""
         return self.release.is_dir()
 
     @contextmanager
@@ -71,7 +71,7 @@ class RunFolder(RunLayout):
             raise UsageError(f"{self.root} {state} choose another --out; nothing was overwritten")
 
     def has_plan(self) -> bool:
-        """Whether the run in it has begun: its plan is fixed, and it may have paid for something.
+        """True if the run in it has begun: its plan is fixed, and it may have paid for something.
 
         What stands behind the plan is not read, for a crash may have torn off the end.
         """

@@ -74,7 +74,7 @@ def schedule(method: Method) -> Schedule:
 
 
 def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
-    """What becomes of an image's look where nobody says: the method's own."""
+    """Return how an image's look is treated where nobody says: as the method does."""
     return method.appearance_for(budget, scope, calibration)
 
 
@@ -147,7 +147,6 @@ def most_to_draw(folder: Path, unit_map: Path | None) -> int:
 
 
 def _counted(units: UnitMap | None) -> str:
-    """What is counted, in words."""
     return "images" if units is None else f"units ({units.kind})"
 
 
@@ -188,7 +187,7 @@ def _test(settings: RunSettings, data: PrivateDataset, rest: Listing | None) -> 
 
 
 STRANGER = CNN = "cnn"
-"""What a small network is called that is trained on the pixels from scratch; it never voted."""
+"""The name of a small network that is trained on the pixels from scratch; it never voted."""
 
 
 def judging_encoders() -> list[str]:

@@ -1,4 +1,4 @@
-"""Where a run with images and a run with texts part ways: ``of_kind`` knows both, and nobody else asks which it has.
+"""Differences between a run with images and one with texts: ``of_kind`` knows both, and nobody else asks which it has.
 
 ``images`` and ``texts`` are two modules with the same functions, those of ``KindOfRun``. They are loaded when they are
 first asked for, because they need libraries that take seconds.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def of_kind(kind: Kind) -> KindOfRun:
-    """What a run does with one kind of data."""
+    """Return what a run does with one kind of data."""
     if kind == "text":
         from pcevolve.session import texts
 
@@ -43,7 +43,7 @@ def of_kind(kind: Kind) -> KindOfRun:
 
 
 class KindOfRun(Protocol):
-    """What a run does in one way with images and in another with texts.
+    """The steps of a run that differ between images and texts.
 
     Attributes:
         STRANGER: Name of the judge that is no encoder, so it never voted and has no embeddings.
@@ -75,7 +75,7 @@ class KindOfRun(Protocol):
         ...
 
     def appearance(self, method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
-        """What becomes of the look, unless the user says."""
+        """Return how the look is treated unless the user says."""
         ...
 
     # Reading the owner's own data.

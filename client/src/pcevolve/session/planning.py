@@ -122,7 +122,7 @@ def _licence(settings: RunSettings, library: Library | None) -> str:
 
 
 def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
-    """What a run that goes on had settled where its user said nothing: prompts, requests at once, licence.
+    """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, licence.
 
     Args:
         begun: The plan on record; None for a run that begins.
@@ -136,7 +136,7 @@ def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunSetting
 
 
 def _at_once(components: Components) -> int:
-    """How many images may be under way at once: one by one where a generator inside this process makes them.
+    """Return how many images may be under way at once: one where a generator inside this process makes them.
 
     Raises:
         UsageError: Several are asked for there.
@@ -152,7 +152,7 @@ def _at_once(components: Components) -> int:
 
 
 def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
-    """What is promised of the secrets on the owner's list.
+    """Return the promise about the secrets on the owner's list.
 
     Raises:
         UsageError: The method is for such a list, and there is none; or the other way round.
@@ -333,7 +333,7 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Accoun
 
 
 def _listed(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
-    """What the owner declared secret, as the ledger knows it."""
+    """Return the owner's declared secrets, as the ledger knows them."""
     if plan.secrecy is None:
         return None
     sources = declared(components.settings, plan.secrecy)

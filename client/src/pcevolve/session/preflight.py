@@ -228,7 +228,7 @@ def require_ledger(path: Path) -> None:
 
 
 def _budget(settings: RunSettings) -> Budget:
-    """What the run may spend; where no δ is given, its method's.
+    """Return the budget of the run; where no δ is given, with its method's.
 
     Raises:
         UsageError: There is no such method.
@@ -240,7 +240,7 @@ def _budget(settings: RunSettings) -> Budget:
 
 
 def _lifetime(settings: RunSettings, budget: Budget) -> Budget:
-    """What all runs together may spend on any one privacy unit; as much as this run where nothing else is given."""
+    """Return the budget of all runs together for any one privacy unit; this run's where nothing else is given."""
     epsilon = parse_epsilon(settings.lifetime_epsilon) if settings.lifetime_epsilon else budget.epsilon
     return Budget(epsilon, budget.delta if settings.lifetime_delta is None else settings.lifetime_delta)
 

@@ -15,16 +15,16 @@ from pcevolve.session.progress import error_console
 from pcevolve.session.settings import RunSettings
 
 SPLIT_SEED = 0
-"""Which of the public data that come with a library play the private ones; public."""
+"""The seed that splits a library's public data into those that play the private ones and the rest; public."""
 
 
 NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewer, or leave --test out"
-"""Where every unit of a class is drawn; which class is private, as its number is then known."""
+"""The refusal where every unit of a class is drawn; it names no class, for that would tell the class's private size."""
 
 
 @dataclass(frozen=True, repr=False)
 class RunData:
-    """What a run reads.
+    """The data that a run reads.
 
     Attributes:
         data: The private images.
@@ -40,7 +40,7 @@ class RunData:
 
 
 def _looks(method: str) -> bool:
-    """Whether a method looks at private images; the controls do not."""
+    """True if a method looks at private images; the controls do not."""
     return method == AUTO or found(method).selector is not None
 
 

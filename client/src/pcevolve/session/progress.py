@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: on stderr, and but for the figures of padding_kept public.
+"""A run's progress for its owner: on stderr, and all of it public except ``padding_kept``.
 
 How many there are is private. At a terminal, which is the owner's, the time that is left is told as well; in a
 log, which is kept, it is not, because it follows from their number.
@@ -44,18 +44,18 @@ SHOWN = {"seconds of this command": "wall_seconds", "dataset": "dataset", "repor
 SCORED = ("initial", "final", "random")
 """Of what a judge says in a summary, the sets that it was asked about."""
 SLOW_DAY = 1.5
-"""How many times as long as in this run, or as expected, private work may take; a tick covers that."""
+"""The factor by which private work may take longer than in this run, or than expected; a tick covers that."""
 MINUTE, HOUR = 60.0, 3600.0
 
 
 def error_console() -> Console:
-    """Where progress and errors go; results go to stdout."""
+    """Return the console for progress and errors; results go to stdout."""
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come; public facts alone, all of which the provider knows too.
+    """The progress of a run; public facts alone, all of which the provider knows too.
 
     Attributes:
         images: How many the API has answered so far.
@@ -83,7 +83,7 @@ class Progress:
 
 
 Tell: TypeAlias = Callable[[Progress], None]
-"""What is called whenever a run has come further."""
+"""A function that is called whenever a run has come further."""
 
 
 def nobody(progress: Progress) -> None:
@@ -92,7 +92,7 @@ def nobody(progress: Progress) -> None:
 
 @dataclass(frozen=True)
 class Audience:
-    """Who learns what while a run goes on.
+    """The console and the callback that are told of a run while it goes on.
 
     Attributes:
         console: Where the owner reads what a run will cost, its warnings and its progress.
@@ -205,7 +205,7 @@ def facts(title: str, rows: dict[str, Any]) -> Table:
 
 
 def padding(tick: float) -> str:
-    """What the owner is told before a run about how the length of private work is hidden.
+    """Tell the owner before a run how the length of private work is hidden.
 
     Args:
         tick: Seconds of ``--pad-selection``; 0: it is not hidden.
@@ -216,7 +216,7 @@ def padding(tick: float) -> str:
 
 
 def padding_kept(longest: float, tick: float) -> str:
-    """Whether all private sections of a run fitted into one tick: private, so for the owner's screen alone.
+    """Say if all private sections of a run fitted into one tick: private, so for the owner's screen alone.
 
     Args:
         longest: Seconds of work in the longest section.
@@ -262,7 +262,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
 
 
 def _usefulness(found: dict[str, Any] | None, kind: Kind) -> dict[str, str]:
-    """Whether the dataset is likely to be worth something, and what to do next; nothing where nothing is known."""
+    """Say how useful the dataset is likely to be, and what to do next; nothing where nothing is known."""
     if found is None:
         return {}
     assessed = Assessment.model_validate({name: found[name] for name in Assessment.model_fields})
@@ -281,7 +281,7 @@ def _spent(summary: dict[str, Any]) -> str:
 
 
 def _secrets(summary: dict[str, Any]) -> dict[str, str]:
-    """What is promised of declared secrets; nothing where nothing is."""
+    """Say what is promised of declared secrets; nothing where nothing is."""
     if "listed_secrets" not in summary:
         return {}
     return {"listed secrets": Secrecy.model_validate(summary["listed_secrets"]).words}
@@ -293,7 +293,7 @@ def _judge(row: dict[str, Any]) -> str:
 
 
 def _accuracy(row: dict[str, Any]) -> str:
-    """What one judge says of each set: the prompt's images, the dataset, and in a demonstration its control."""
+    """Say how one judge scores each set: the prompt's images, the dataset, and in a demonstration its control."""
     sets = [name for name in SCORED if name in row]
     said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
     seeds = len(row["final"]["seeds"])

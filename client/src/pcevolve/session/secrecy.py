@@ -1,4 +1,4 @@
-"""What a run's options say about secrets: what is promised of them, where they are, and what they leave a text."""
+"""Secrets in a run's options: what is promised of them, where they are, and what they leave a text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pcevolve.session.settings import RunSettings
 
 
 def has_secrets(settings: RunSettings) -> bool:
-    """Whether anything is declared secret."""
+    """True if anything is declared secret."""
     return settings.secrets is not None or bool(settings.secret_columns) or settings.detect_secrets
 
 
 def promised(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
-    """What is promised of secrets, by a run or by one that is planned; what nobody says is the usual.
+    """Return the promise about secrets, of a run or of one that is planned; the default where nobody says.
 
     Raises:
         UsageError: The numbers do not go together.
@@ -37,7 +37,7 @@ def promised(prior: float | None, bound: float | None, most: int | None) -> Secr
 
 
 def declared(settings: RunSettings, promise: Secrecy) -> Sources:
-    """What is declared secret.
+    """Return what is declared secret.
 
     Raises:
         DataError: The list cannot be used.
@@ -61,7 +61,7 @@ def equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:
 
 
 def least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
-    """What is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public.
+    """Return what is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public.
 
     Args:
         promise: What is promised of secrets.
@@ -75,7 +75,7 @@ def least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
 def caps(
     sources: Sources, data: PrivateDataset, promise: Secrecy, event: Event, relation: Relation
 ) -> FloatArray:
-    """What secrets leave each private text of a vote, float64 ``(texts,)``.
+    """Return what secrets leave each private text of a vote, float64 ``(texts,)``.
 
     Args:
         sources: What is declared secret.

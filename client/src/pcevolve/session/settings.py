@@ -1,4 +1,4 @@
-"""What a run is asked to do: options and environment, read once and kept with the run."""
+"""Settings of a run: options and environment, read once and kept with the run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){16}""")
 """A key of many parts, on which Python's reader of TOML spends their number squared."""
 MOST_KEY_BYTES = 2**16
 REST = "rest"
-"""What ``--test`` is given to measure on the images that ``--subsample`` did not draw."""
+"""The value of ``--test`` that measures on the images that ``--subsample`` did not draw."""
 DIGITS, TERMS = "digits", "terms"
 
 
@@ -481,7 +481,7 @@ class RunSettings(BaseModel):
 
     @classmethod
     def _typed(cls, name: str) -> str:
-        """What a message calls one of these options."""
+        """Return what a message calls one of these options."""
         return flag(name, cls)
 
     @classmethod

@@ -154,7 +154,7 @@ def _held_out(settings: RunSettings, data: PrivateDataset, rest: Records | None)
 
 
 STRANGER = "ngrams"
-"""What hashed words and pairs of words are called; they never voted."""
+"""The name of hashed words and pairs of words as an encoder; they never voted."""
 
 
 def judging_encoders() -> list[str]:

@@ -25,7 +25,7 @@ CLASSES = 20
 
 @dataclass(frozen=True)
 class Standing:
-    """What is known of a run besides its record; public, and the provider could tell as much.
+    """The state of a run besides its record; public, and the provider could tell as much.
 
     Attributes:
         left: About how long the rest takes, in words; empty while nobody can say.
@@ -48,7 +48,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Release:
-    """What one receipt says, in words."""
+    """The figures of one receipt, in words."""
 
     iteration: int
     what: str

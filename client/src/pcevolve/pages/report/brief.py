@@ -16,14 +16,14 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import seen_from_folder
 from pcevolve.transcript import Attempt
 
-"""What a unit is called that is one image."""
+"""The name of a unit that is one image."""
 _ALARMS = 5
 """In how many of 100 an attacker may take a unit for used that was not."""
 
 
 @dataclass(frozen=True)
 class Odds:
-    """What an attacker can tell, in words.
+    """The chances of an attacker, in words.
 
     Attributes:
         short: The figure.
@@ -71,7 +71,7 @@ class Brief:
 
 
 def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
-    """What was sent, in words."""
+    """Say what was sent."""
     total = traffic.total
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
     words = f"{size}, with the class names and the words for the domain"
@@ -83,7 +83,7 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
 
 
 def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
-    """What was not sent, in words that hold for this run."""
+    """Say what was not sent, in words that hold for this run."""
     if plan.in_process:
         return "Nobody can tell: the generator ran inside the process that held the private images."
     if unexplained:
@@ -166,7 +166,7 @@ def _when(attempts: Iterable[Attempt]) -> str:
 
 
 def _days(headers: Iterable[tuple[str, str]]) -> list[datetime]:
-    """What the ``Date`` headers of an answer say, as far as they are dates."""
+    """Return the days in the ``Date`` headers of an answer, as far as they are dates."""
     found = []
     for name, value in headers:
         if name.lower() == "date":

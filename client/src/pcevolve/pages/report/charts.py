@@ -69,7 +69,7 @@ class Chart:
 
     @property
     def points(self) -> int:
-        """How many the longest line has."""
+        """The number of points of the longest line."""
         return max((len(line.values) for line in self.series), default=0)
 
     @property

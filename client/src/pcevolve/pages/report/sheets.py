@@ -17,7 +17,7 @@ from pcevolve.rules import RunState
 from pcevolve.transcript.records import Received, Released
 
 Shares = tuple[tuple[int, str], ...]
-"""How many images, and the prompt; most images first."""
+"""The number of images and their prompt; most images first."""
 
 
 def prompts_of_dataset(run: FinishedRun) -> dict[str, Shares]:
@@ -213,7 +213,7 @@ def _tiles(
 
 
 def _outputs(run: FinishedRun, calls: Sequence[Call]) -> list[Chosen]:
-    """What calls brought, in the order of the plan."""
+    """Return the outputs of calls, in the order of the plan."""
     return [
         Chosen(call.output(index), digest)
         for call in calls

@@ -49,7 +49,7 @@ class FinishedRun:
 
 @dataclass(frozen=True)
 class TrafficTable:
-    """What crossed the wire, counted.
+    """The traffic of a run, counted.
 
     Attributes:
         kinds: Counts of each kind of request that occurred, in the order in which a run makes them.

@@ -46,7 +46,7 @@ class Field:
 
     @property
     def wide(self) -> bool:
-        """Whether it needs a line of its own."""
+        """True if it needs a line of its own."""
         return any(each.image or len(each.text) > WIDE for each in self.parts)
 
 
@@ -135,7 +135,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Value:
-    """What stood in a field, and the number of the first request in which it did."""
+    """A field's content, and the number of the first request that had it."""
 
     parts: tuple[Part, ...]
     first: int
@@ -164,12 +164,12 @@ class Column:
 
     @property
     def short(self) -> bool:
-        """Whether its values fit beside each other."""
+        """True if its values fit beside each other."""
         return all(not part.image and len(part.text) <= WIDE for each in self.values for part in each.parts)
 
     @property
     def wide(self) -> bool:
-        """Whether it needs a line of its own."""
+        """True if it needs a line of its own."""
         return self.different > 1 or not self.short
 
 
@@ -239,7 +239,7 @@ def folded(
 
 
 def grouped(requests: Iterable[Request]) -> list[Group]:
-    """What left, in groups of requests that have the same fields; those that carried images come first."""
+    """Group what left by requests that have the same fields; those that carried images come first."""
     groups: dict[tuple[object, ...], list[tuple[Request, list[Pair]]]] = defaultdict(list)
     for request in requests:
         sent, pairs = request.shown.sent, _body(request.shown)

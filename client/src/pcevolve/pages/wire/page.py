@@ -78,7 +78,7 @@ def _short(event: Event) -> str:
 
 
 def _loss(events: Sequence[Event], delta: float) -> float | None:
-    """What events add up to; None where a forged record names some that are beyond any accountant."""
+    """Return the loss of events; None where a forged record names some that are beyond any accountant."""
     try:
         return epsilon(events, delta)
     except (ArithmeticError, ValueError):
@@ -90,7 +90,7 @@ MOST_PICTURE_BYTES = 6_000_000  # about 3000 pictures
 
 @dataclass(frozen=True)
 class Picture:
-    """How an image is shown.
+    """The way in which an image is shown.
 
     Attributes:
         state: ``shown``, or why it is not.
@@ -207,7 +207,7 @@ def _assets(gallery: Gallery) -> dict[str, Any]:
 
 
 def _verdict(run: RunReader, findings: Sequence[Finding]) -> dict[str, Any]:
-    """What the top of the page says; without any finding nothing has been shown to hold."""
+    """Return the line at the top of the page; without any finding nothing has been shown to hold."""
     faults = [fault for finding in findings for fault in finding.faults]
     if run.trouble is not None and run.trouble not in faults:
         faults.insert(0, run.trouble)
@@ -250,7 +250,7 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
 
 
 def _steps(steps: Sequence[Request | RecordedReceipt]) -> dict[str, Any]:
-    """What happened in order, each request once; what left in all; and where each iteration begins."""
+    """Return what happened in order, each request once; what left in all; and the start of each iteration."""
     requests = [each for each in steps if isinstance(each, Request)]
     return {
         "steps": steps,
@@ -279,7 +279,7 @@ def _host(url: str) -> str:
 
 
 def _rounds(steps: Iterable[Request | RecordedReceipt]) -> dict[int, str]:
-    """Where each iteration begins, for jumping there."""
+    """Return the anchor at which each iteration begins."""
     anchors: dict[int, str] = {}
     for step in steps:
         if isinstance(step, RecordedReceipt):
@@ -290,7 +290,7 @@ def _rounds(steps: Iterable[Request | RecordedReceipt]) -> dict[int, str]:
 
 
 def _hung(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> Gallery:
-    """What left comes first, for it must be seen; what came fills the room that is left."""
+    """Put what left first, for it must be seen; what came fills the room that is left."""
     left = (each.digest for images in reasons.carried.values() for each in images)
     came = (each.digest for images in reasons.brought.values() for each in images)
     choices = (choice for each in traffic.receipts for choice in each.receipt.choices)

@@ -100,7 +100,6 @@ class NearestMean:
         return self.labels[int(self.nearest(embedding)[0])]
 
     def _shown(self, path: Path) -> Item:
-        """What the encoder is shown of a file."""
         try:
             kind, window = medium(self.plan.modality.kind), window_ends(self.plan.window)
             return kind.opened(path, self.appearance, window)

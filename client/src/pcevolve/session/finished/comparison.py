@@ -34,7 +34,7 @@ Line: TypeAlias = Mapping[float, list[float]]
 
 @dataclass(frozen=True, repr=False)
 class Point:
-    """What one judge found of one run; private.
+    """The result of one judge for one run; private.
 
     Attributes:
         settings: Of the run.
@@ -46,7 +46,7 @@ class Point:
 
 
 def settings_of(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
-    """What has to be equal in two runs for a line to go through both, but for the axis.
+    """Return the settings that two runs on one line must share: all but the axis.
 
     Args:
         plan: Of a run.
@@ -178,7 +178,7 @@ def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> 
 
 
 def facts(summary: dict[str, Any]) -> dict[str, str]:
-    """What is public of a run, by title."""
+    """Return the public facts of a run, by title."""
     spent = summary["epsilon_spent"]
     seeded = any(mark.startswith("INSECURE:") for mark in summary.get("marks", ()))
     epsilon = (
@@ -198,7 +198,7 @@ def facts(summary: dict[str, Any]) -> dict[str, str]:
 
 
 def _points(found: Sequence[Compared], judge: str) -> list[Point]:
-    """What a judge found of the runs that it was asked about."""
+    """Return a judge's results for the runs that it was asked about."""
     asked = (each for each in found if judge in each.judges)
     return [Point(each.settings, each.judges[judge]["mean"]) for each in asked]
 

@@ -33,12 +33,12 @@ from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunLayout, RunReader
 
 CLASSIFIER = "dp-means-classifier"
-"""What the class means that a run released are called among judges."""
+"""The name of a run's released class means among the judges."""
 
 
 @dataclass(frozen=True, repr=False)
 class Question:
-    """What the owner asks for.
+    """The owner's question to an evaluation.
 
     Attributes:
         test: Held-out images, as ``--test`` of a run names them.
@@ -183,11 +183,10 @@ class Evaluation:
 
     @property
     def _own(self) -> KindOfRun:
-        """What is particular to the run's kind."""
         return of_kind(self.kind)
 
     def _classifier(self) -> dict[str, object]:
-        """What the class means are worth that the run released: no image was made for it, and nothing is trained.
+        """Score the class means that the run released: no image was made for it, and nothing is trained.
 
         It is the yardstick of every dataset: a classifier of images is worth making images for if it is better.
         """
@@ -205,7 +204,7 @@ class Evaluation:
         return load_encoder(plan.encoder, weights)
 
     def _sets(self) -> Iterable[tuple[str, Labelled]]:
-        """What classifiers are trained on, by name; ``shuffled`` stands in for ``random`` where there is no control."""
+        """Yield the training sets by name; ``shuffled`` stands in for ``random`` where there is no control."""
         dataset = self.dataset
         yield "dataset", dataset
         if self.control is None:

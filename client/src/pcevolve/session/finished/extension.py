@@ -188,14 +188,14 @@ def _due(asked: Asked, run: RunReader) -> _Due:
 
 
 def _strength(plan: PublicPlan) -> float:
-    """How different variations are unless the owner says: as in the last round, or as its method's last would be."""
+    """Return the strength of variations unless the owner says: the last round's, or what its method's last would be."""
     if plan.extended:
         return plan.extended[-1].strength
     return plan.strengths[-1] if plan.strengths else selectors.method(plan.method).schedule.end
 
 
 def _is_published(run: RunReader) -> bool:
-    """Whether release, summary and report are those of the record as it stands; the report is written last."""
+    """True if release, summary and report are those of the record as it stands; the report is written last."""
     pages = run.layout.summary.is_file() and run.layout.report.is_file()
     return run.released_head == run.head and pages
 
@@ -220,7 +220,7 @@ def _require_own_release(run: RunReader) -> None:
 
 
 def _stopped(root: Path, extension: Extension) -> StoppedError:
-    """What a person is told who stops an extension."""
+    """Return the error for a person who stops an extension."""
     again = f"pcevolve extend {root} {extension.options}"
     return StoppedError(
         "stopped: no privacy budget is spent by an extension", f"to go on where it was: {again}"
@@ -246,7 +246,7 @@ def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Ga
 
 
 def _transport(asked: Asked, plan: PublicPlan) -> HttpTransport | InProcess:
-    """Where the requests go, which has to be where the run's went.
+    """Return the transport, which has to lead where the run's requests went.
 
     Raises:
         UsageError: The run's images were made by an object in its process and none is given, or the other way round.
@@ -287,7 +287,7 @@ def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evo
 
 
 def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str]:
-    """What the owner should know, by title."""
+    """Tell the owner what an extension is and costs, by title."""
     forecast = meter.forecast(plan.calls.values())
     kind = plan.modality.kind
     of = f"each selected {kind}" if plan.selects else f"each {kind} of the last round"

@@ -49,7 +49,7 @@ def judges_of(names: Iterable[str], voter: str | None, device: str, kind: Kind =
 
 
 def quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Judge]:
-    """Who judges a run as soon as it has ended: those that did not vote first, the run's own encoder last.
+    """List the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
 
     Whatever the dataset's size, a head takes 400 steps and the network from scratch 100, so that a run's end is
     not the longest part of it; ``judges_of`` takes as long as it takes.
@@ -80,7 +80,7 @@ def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
 
 
 def _same(first: str, second: str) -> bool:
-    """Whether two names are of one encoder, with or without its views."""
+    """True if two names are of one encoder, with or without its views."""
     return first.partition("+")[0] == second.partition("+")[0]
 
 
@@ -112,7 +112,7 @@ def keep(root: Path, found: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """What one judge says of the populations of a run, the initial one first.
+    """The scores that one judge gives the populations of a run, the initial one first.
 
     Attributes:
         judge: Its name.
@@ -162,7 +162,7 @@ def scored(outcome: Outcome) -> dict[str, Any]:
 
 
 def accuracy_of_dataset(outcome: Outcome, test: AccuracyTest) -> Accuracy:
-    """What a test's judge says of a run's dataset alone."""
+    """Return the score that a test's judge gives a run's dataset alone."""
     look = appearance_in(outcome.evolved.receipts)
     return _accuracy(outcome, outcome.evolved.dataset, test, look)
 

@@ -30,7 +30,7 @@ LABEL = "images"
 
 
 class InspectedFolder(BaseModel):
-    """How the folder is meant, in the options of a run."""
+    """The folder and its meaning, in the options of a run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -59,7 +59,7 @@ class InspectedFolder(BaseModel):
 
 @dataclass(frozen=True, repr=False)
 class Checkup:
-    """What was found in a folder, in words; private, and for the owner's screen alone.
+    """The findings about a folder, in words; private, and for the owner's screen alone.
 
     Attributes:
         rows: What was looked at, and what was found.
@@ -76,7 +76,7 @@ class Checkup:
 
     @property
     def fit(self) -> bool:
-        """Whether a run would take the folder as it is."""
+        """True if a run would take the folder as it is."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _pair(found: Inspection, pair: Pair) -> str:
 
 
 def _named(names: list[str]) -> str:
-    """How many there are, and the first by name."""
+    """Return how many names there are, and the first of them."""
     if not names:
         return "none"
     more = ", ..." if len(names) > NAMED else ""
@@ -198,7 +198,7 @@ def _named(names: list[str]) -> str:
 
 
 def _twin_faults(found: Inspection) -> Iterator[str]:
-    """What is wrong with each pair that has the same pixels."""
+    """Say what is wrong with each pair that has the same pixels."""
     for one, other in found.twins:
         first, second = (short(found.listing.files[place]) for place in (one, other))
         classes = "" if found.listing.targets[one] == found.listing.targets[other] else ", in another class"
@@ -206,12 +206,12 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
 
 
 def said(meant: InspectedFolder) -> str:
-    """What was said of the numbers of units, as it is typed."""
+    """Return the numbers of units as the user typed them."""
     return f"--shots {meant.shots}" if meant.subsample is None else f"--subsample {meant.subsample}"
 
 
 def shot_faults(counts: Mapping[str, int], drawable: Mapping[str, int], meant: InspectedFolder) -> list[str]:
-    """What a run would refuse of the numbers of units; of a class without any, that is said elsewhere.
+    """Say what a run would refuse of the numbers of units; a class without any is reported elsewhere.
 
     Args:
         counts: Units of each class, by label; private.
@@ -236,7 +236,7 @@ def shot_faults(counts: Mapping[str, int], drawable: Mapping[str, int], meant: I
 
 
 def _warnings(found: Inspection) -> Iterator[str]:
-    """What a window is chosen by, images that show nothing, and what pairs that look the same mean."""
+    """Advise on a window; warn of images that show nothing, and of pairs that look the same."""
     if any(each.how == REFUSED for each in found.seen):
         yield (
             "--window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "

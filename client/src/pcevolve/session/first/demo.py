@@ -50,7 +50,7 @@ OVERHEAD_IMAGES = 1900
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What the demonstration shows of a kind: public data under labels that the provider does not understand.
+    """The demonstration of a kind: public data under labels that the provider does not understand.
 
     Attributes:
         model: What the server serves.
@@ -118,7 +118,7 @@ DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text
 
 
 def seconds_per_image(probe: CheckedRun) -> float:
-    """How long the provider takes for an image, by a run of which nothing else is wanted.
+    """Measure how long the provider takes for an image, by a run of which nothing else is wanted.
 
     Its first images, which wait for what a model does once, are those that are shown before: they do not count.
 
@@ -134,7 +134,7 @@ def seconds_per_image(probe: CheckedRun) -> float:
 
 
 def expected_seconds(per_image: float, candidates: int) -> float:
-    """How long the demonstration takes with so many candidates per class, from the start of its server on."""
+    """Estimate how long the demonstration takes with so many candidates per class, from the start of its server on."""
     return per_image * IMAGES * candidates + max(OVERHEAD_SECONDS, OVERHEAD_IMAGES * per_image)
 
 
@@ -206,7 +206,7 @@ def _with_secrets(
 
 
 def _measured(main: Outcome, control: Outcome) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:
-    """What each judge says of the run and of its control's dataset: for the summary, and for the page."""
+    """Return each judge's scores of the run and of its control's dataset: for the summary, and for the page."""
     rows, points = [], []
     for test in tests_of(main, _public_test(main)):
         scores, chance = Scores.of(main, test, every=True), accuracy_of_dataset(control, test)
@@ -219,7 +219,7 @@ def _measured(main: Outcome, control: Outcome) -> tuple[list[dict[str, Any]], li
 
 
 def _affordable(out: Path, address: str, shown: Demonstration, console: Console) -> dict[str, int]:
-    """How many candidates per class: as the run began, or as many as this machine makes in the time.
+    """Return the candidates per class: as the run began, or as many as this machine makes in the time.
 
     Nothing is said of a demonstration that any machine makes in the time.
     """

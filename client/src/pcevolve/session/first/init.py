@@ -25,9 +25,9 @@ HEAD = """\
 #   pcevolve run --config {name}
 """
 FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather texture"}
-"""What required options say until somebody says otherwise."""
+"""Values of required options until somebody says otherwise."""
 EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
-"""What an option without a default might be, by its kind."""
+"""Examples for options without a default, by their kind."""
 
 
 BY_NAME: Mapping[str, float | str] = {
@@ -75,7 +75,7 @@ def template() -> str:
 
 
 def _told(option: Option) -> Iterator[str]:
-    """What an option is for, as comments."""
+    """Yield an option's help, as comments."""
     facts = [option.kind] if option.kind else []
     facts += [option.bounds] if option.bounds else []
     facts += ["public"] if option.setting.public else []

@@ -1,4 +1,4 @@
-"""What a run would cost and what it would be worth: what ``pcevolve budget plan`` and ``pcevolve.plan`` ask."""
+"""Price and worth of a run before it begins, for ``pcevolve budget plan`` and ``pcevolve.plan``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DECLARED = Setting(Panel.MOST_USED)
 
 
 class PlannedRun(BaseModel):
-    """What ``budget plan`` is asked about; the options of a run are declared where the run's are."""
+    """The options of ``budget plan``; those of a run are declared where the run's are."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -72,7 +72,7 @@ class PlannedRun(BaseModel):
 
 
 def priced(asked: PlannedRun) -> BudgetPlan:
-    """What a run would cost, and why ``auto`` chose its method; nothing is spent.
+    """Price a run and say why ``auto`` chose its method; nothing is spent.
 
     Args:
         asked: About which run.
@@ -104,7 +104,7 @@ def priced(asked: PlannedRun) -> BudgetPlan:
 
 
 def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
-    """What would be promised of declared secrets, where the method takes any.
+    """Plan the promise about declared secrets, where the method takes any.
 
     Raises:
         UsageError: Something is asked of secrets, and it takes none.

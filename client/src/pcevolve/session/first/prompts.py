@@ -32,7 +32,7 @@ _QUESTION = (
 )
 
 REFINE = "refine this description of images to introduce rich context: "
-"""What a language model is asked for each image (LE of the PCEvolve paper, appendix A.3), before its public prompt."""
+"""The request to a language model for each image (LE of the PCEvolve paper, appendix A.3), before its public prompt."""
 _LONGEST_REFINED = 1000
 """Characters of a prompt in a plan."""
 
@@ -110,7 +110,7 @@ def by_refining(
 
 
 def unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
-    """How many prompts do not say the name of their class: a generator then draws the same for all of them."""
+    """Count prompts that do not say the name of their class: a generator then draws the same for all classes."""
     return sum(label.casefold() not in prompt.casefold() for label, own in prompts.items() for prompt in own)
 
 
