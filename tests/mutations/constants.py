@@ -183,7 +183,7 @@ TABLE = (
     Row("auditing.comparing", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
     Row("auditing.exports", "FOOTER", "how much of a file's end is believed", REVIEWED),
     Row("selectors.usefulness", "ROOM", "bits that rounding forgives", REVIEWED),
-    Row("transcript.log", "MOST_FORMAT_BYTES", "how much is read before a record is refused", REVIEWED),
+    Row("transcript.format", "MOST_OPENING_BYTES", "how much is read before a record is refused", REVIEWED),
     Row("public.fields", "MOST_EXTENSIONS", "how often a run is extended", REVIEWED),
     # verdicts and warnings
     Row("dp_audit.claim", "FEWEST_RUNS", "runs that an empirical audit needs", REVIEWED),

@@ -3,6 +3,6 @@
 ``main`` lists the commands; each has a module of its own, imported when it is used. Options are generated from their
 declarations (``options``), drawn by ``help`` and written to docs/options.md by ``reference``.
 
-It may import what it commands: ``run``, ``audit``, ``dp_audit``, ``encoders``, ``ledger``, ``methods``, ``pages``.
-Nobody imports it.
+It may import what it commands: ``session``, ``auditing``, ``dp_audit``, ``encoders``, ``ledger``, ``selectors``,
+``pages``. Nobody imports it.
 """

@@ -13,7 +13,7 @@
 - ``bounds``, ``links``: how large an answer may be, and which of its links may be followed.
 
 May import: ``rules``, ``providers``, ``public``, ``modality`` for how large an answer may be, ``transcript``, and the
-protocols of ``evolve``. May be imported by: ``run``, which puts the parts together, and ``auditing``, which runs
+protocols of ``evolution``. May be imported by: ``session``, which puts the parts together, and ``auditing``, which runs
 ``policy`` again over a record. So this package imports none of its modules: who takes
 one of them does not load the gate.
 """

@@ -3,7 +3,7 @@
 Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's pixels
 alone, bit for bit: see ``frozen.FrozenEncoder``.
 
-May import ``modality`` and ``errors``. Imported by ``audit``, ``benchmarks``, ``cli``, ``geometry``, ``private``,
+May import ``modality`` and ``errors``. Imported by ``auditing``, ``benchmarks``, ``cli``, ``geometry``, ``private``,
 ``selectors`` and ``session``, from this package; torch is loaded with the first encoder.
 """
 

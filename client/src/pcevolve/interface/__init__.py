@@ -1,14 +1,14 @@
 """The functions and values of ``import pcevolve``: the command line's work, for scripts and notebooks.
 
-Nothing is decided here. Options go to ``run`` as the command line's do, and what comes back is read from the run's
+Nothing is decided here. Options go to ``session`` as the command line's do, and what comes back is read from the run's
 folder, so that a run made here and one made there differ in nothing: gate, ledger, plan, record and audit are the same.
 
 - ``evolving``: ``evolve``. ``extending``: ``extend``. ``provider``: ``Provider``.
 - ``result``: ``Result``, ``DatasetImage``, ``load``.
 - ``questions``: ``plan`` and ``audit``, which spend nothing.
 
-May import ``run``, ``audit``, ``selectors``, ``pages``, ``publish``, ``transcript``, ``modality`` and what is public.
-Nobody imports it but ``pcevolve`` itself, by name, when it is asked.
+May import ``session``, ``auditing``, ``selectors``, ``pages``, ``publish``, ``transcript``, ``modality`` and what is
+public. Nobody imports it but ``pcevolve`` itself, by name, when it is asked.
 """
 
 from __future__ import annotations

@@ -4,5 +4,5 @@
 to the same units, ``entries`` reads and writes rows, ``store`` seals them, ``creation`` makes the file and its key.
 
 May import ``dp``, ``public``, ``privacy``, ``durable`` and ``errors``. Imported by ``cli``, ``private``, ``publish``
-and ``run``, from its modules, because accounting needs SciPy.
+and ``session``, from its modules, because accounting needs SciPy.
 """

@@ -2,7 +2,7 @@
 
 One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone, but for
 ``comparison``, which is handed what judges found. May import what is public, ``transcript``, ``publish`` and ``rules``.
-May be imported by ``audit``, ``benchmarks``, ``cli`` and ``run``.
+May be imported by ``auditing``, ``benchmarks``, ``cli`` and ``session``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Remote APIs: one dialect per file, pure functions between public calls and wire bytes. No sockets, no record.
 
 May import: ``public``, ``modality`` for what a text is, and the wire contract of ``pcevolve_shared``. May be imported
-by: ``egress``, which sends what a dialect spells, ``audit``, which spells it again, and ``run``, which finds a dialect
-by name.
+by: ``egress``, which sends what a dialect spells, ``auditing``, which spells it again, and ``session``, which finds a
+dialect by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Several runs beside each other: what each cost, what judges found, and pictures of each, class by class.
 
 What judges found is private; the page is handed it and says so. May import what ``pages`` may. May be imported by
-``run``.
+``session``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page about a run that is under way, made anew from its record whenever that has grown.
 
-May import what ``pages`` may. May be imported by ``run``.
+May import what ``pages`` may. May be imported by ``session``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page with what a provider sent first, for a person to look at before anything is spent.
 
-May import what ``pages`` may. May be imported by ``run``.
+May import what ``pages`` may. May be imported by ``session``.
 """
 
 from __future__ import annotations

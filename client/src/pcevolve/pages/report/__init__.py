@@ -1,6 +1,6 @@
 """The page about a run that a person looks at: one file, made from public records alone.
 
-May import what ``pages`` may. May be imported by ``audit``, ``cli`` and ``run``.
+May import what ``pages`` may. May be imported by ``auditing``, ``cli`` and ``session``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A page on which a person can scroll through everything that left, made from public records alone.
 
-May import what ``pages`` may. May be imported by ``audit``.
+May import what ``pages`` may. May be imported by ``auditing``.
 """
 
 from __future__ import annotations
