@@ -10,6 +10,11 @@ UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 # Two workers for each core, for many tests wait; at most four: each, with its server and its clients, may hold 2.5 GB.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 2 * (os.cpu_count() or 1)))')
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# One worker for each core where nothing is waited for: each imports everything.
+QUICK := -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))') --dist loadfile
+# The client and the server set Ray up in ways of their own: a process for each.
+ALONE := $(BIN)/pytest -m alone tests/flood tests/api_server && $(BIN)/pytest -m alone tests/client
+TIMED := TIMEFORMAT='%R s of wall time, and of processor time %U s in programs and %S s in the kernel'; time
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml benchmarks/pyproject.toml
 
 # Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
@@ -26,17 +31,15 @@ demo: install  ## Run the main job end to end and print a summary (about 90 seco
 	$(BIN)/pcevolve demo --out runs/demo
 
 test: install $(MITM)/.installed  ## Run every test (15 to 30 minutes on 2 cores)
-	$(BIN)/pytest $(PARALLEL) -m "not alone"
-	$(BIN)/pytest -m alone tests/flood tests/api_server
-	$(BIN)/pytest -m alone tests/client
+	@$(TIMED) { $(BIN)/pytest $(PARALLEL) -m "not alone" && $(ALONE); }
 
-test-fast: install  ## Run what starts no process, runs no network and draws few numbers (1 to 2 minutes on 2 cores)
-	$(BIN)/pytest $(PARALLEL) --fast
+test-fast: install  ## Run what starts no process, runs no network and draws few numbers (90 seconds on 2 quiet cores)
+	@$(TIMED) $(BIN)/pytest $(QUICK) --fast
 
 test-nightly: install $(MITM)/.installed  ## Run every test, with many more examples of each property
 	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=nightly -m "not alone"
-	$(BIN)/pytest -m alone tests/flood tests/api_server
-	$(BIN)/pytest -m alone tests/client
+	$(ALONE)
+	$(BIN)/python -m tests.mutations
 
 leaks: install  ## Try to get private information out through the client's own code; all must be refused
 	$(BIN)/pytest tests/leaks
@@ -50,8 +53,8 @@ boundary: install $(MITM)/.installed  ## The topology of docker-compose.yml in n
 compose-test: install $(MITM)/.installed  ## Images, isolation and the main job on a real Docker engine (minutes to build)
 	PCEVOLVE_DOCKER_TESTS=1 $(BIN)/pytest tests/compose
 
-mutations: install  ## Move each constant that decides privacy, an audit or a verdict; a test must fail (half an hour; WORDS= names some)
-	$(BIN)/python -m tests.mutations.constants $(WORDS)
+mutations: install  ## Change logic and constants that decide, each as a slip would; a test must fail (half an hour; WORDS= names some)
+	$(BIN)/python -m tests.mutations $(WORDS)
 
 lint: install  ## Style, types, import contracts
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ else the machine does.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -45,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A shell starts what runs in the background with Ctrl-C ignored, and all processes under it inherit that.
     """
+    gc.disable()  # until all is imported and collected, of which nothing is garbage
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("fast"):
@@ -63,6 +65,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         schedule.mark(item)
     if hasattr(config, "workerinput"):
         items.sort(key=schedule.turn)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the search for garbage what stays to the end: a test that asks for one took half a second for it."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

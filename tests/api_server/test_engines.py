@@ -17,6 +17,8 @@ from pcevolve_server.work import Recipe, Task
 from support.replicas import Obedient, OnTwoGpus, unloadable
 from support.served import on_thread
 
+pytestmark = pytest.mark.system
+
 RECIPE = Recipe(width=8, height=8)
 
 
@@ -150,7 +152,6 @@ def test_one_thread_has_no_replicas():
     assert Settings(replicas=2, engine=EngineKind.PROCESSES).replicas == 2
 
 
-@pytest.mark.system
 def test_the_bundled_model_draws_the_same_bytes_in_a_process():
     load = partial(models.load, ModelSettings(device="cpu", offline=True, threads=1))
     recipe = Recipe(width=64, height=64, steps=2, guidance=5.0)

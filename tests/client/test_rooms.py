@@ -112,21 +112,3 @@ def test_pytorch_is_for_the_server_s_models_and_not_for_the_wire() -> None:
         "pcevolve_server.library.clip",
         "pcevolve_server.networks",
     ]
-
-
-@pytest.mark.parametrize("root", SOURCES)
-def test_every_package_says_what_it_is(root: str) -> None:
-    silent = [
-        str(path.parent.relative_to(SOURCES[root]))
-        for path in files(root)
-        if path.name == "__init__.py" and not ast.get_docstring(parsed(path))
-    ]
-    assert silent == []
-
-
-@pytest.mark.parametrize("root", SOURCES)
-def test_every_module_says_what_it_is(root: str) -> None:
-    silent = [
-        path.name for path in files(root) if path.stem != "__init__" and not ast.get_docstring(parsed(path))
-    ]
-    assert silent == []

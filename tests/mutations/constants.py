@@ -1,38 +1,16 @@
-"""Which test fails when a constant that decides privacy, an audit or a verdict moves: ``make mutations``.
+"""Constants that decide privacy, an audit or a verdict, each at half and at one and a half times its value.
 
-Each row of ``TABLE`` is tried at half of its constant's value and at one and a half (tolerances at a hundredfold too):
-its tests run in a fork of this process in which an import hook changes the assignment in the module's text. Nothing is
-written, so nothing has to be put back. A mutant that its tests do not notice has survived, and the command fails.
+Tolerances are tried at a hundredfold too. A few rows are conditions with a number in them.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
-import importlib.abc
-import importlib.machinery
-import importlib.util
-import multiprocessing
-import os
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from types import CodeType, ModuleType
-from typing import IO
 
-# What the client imports is imported once; nothing of its own is, before a fork has changed it.
-import httpx  # noqa: F401
-import hypothesis  # noqa: F401
-import pydantic  # noqa: F401
-import pytest
-import scipy.stats  # noqa: F401
-import sklearn  # noqa: F401
-import torchvision  # noqa: F401
+from tests.mutations.logic import Change
 
-SECONDS = 900
-ROOT = Path(__file__).parents[2]
 HALF, MORE, HUNDREDFOLD = "type({0})({0} * 0.5)", "type({0})({0} * 1.5)", "type({0})({0} * 100)"
 BOTH = (HALF, MORE)
 TOLERANCE = (HALF, MORE, HUNDREDFOLD)
@@ -46,7 +24,7 @@ class Row:
         module: Where it is, below ``pcevolve`` unless it says otherwise.
         name: Of the constant; or the condition as it stands in the module.
         decides: What depends on it.
-        tests: Files or folders of tests.
+        tests: Files or folders below ``tests``.
         values: What it is replaced by; ``{0}`` is a constant's own value.
     """
 
@@ -56,91 +34,44 @@ class Row:
     tests: str
     values: tuple[str, ...] = BOTH
 
-
-class _Changed(importlib.machinery.SourceFileLoader):
-    """Loads a module with one of its constants replaced."""
-
-    name_and_value = ("", "")
-
-    def get_code(self, fullname: str) -> CodeType:
-        """Compile the changed text; what is compiled already has the constant as it was."""
-        name, value = self.name_and_value
-        text = Path(self.path).read_text(encoding="utf-8")
-        if not name.isidentifier():
-            assert text.count(name) == 1
-            return compile(text.replace(name, value), self.path, "exec")
-        tree = ast.parse(text)
-        (assigned,) = [
-            each
-            for each in tree.body
-            if isinstance(each, ast.Assign | ast.AnnAssign)
-            and ast.unparse(each.targets[0] if isinstance(each, ast.Assign) else each.target) == name
-        ]
-        assert assigned.value is not None
-        new = ast.parse(value.format(f"({ast.unparse(assigned.value)})"), mode="eval").body
-        assigned.value = ast.copy_location(new, assigned.value)
-        return compile(ast.fix_missing_locations(tree), self.path, "exec")
+    def changes(self, source: str) -> Iterator[Change]:
+        """Each of its values as a change of its module's text."""
+        for value in self.values:
+            text, instead = self.name, value
+            if self.name.isidentifier():
+                text, own = _assignment(source, self.name)
+                instead = text.removesuffix(own) + value.format(f"({own})")
+            slip = f"{self.name} := {value.format(self.name)} ({self.decides})"
+            yield Change(self.module, slip, text, instead, self.tests)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    """Has one module loaded in another way."""
-
-    def __init__(self, module: str, loader: type[_Changed]) -> None:
-        self._module, self._loader = module, loader
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        """Find that module, and no other."""
-        if fullname != self._module:
-            return None
-        found = importlib.machinery.PathFinder.find_spec(fullname, path)
-        assert found is not None
-        assert found.origin is not None
-        return importlib.util.spec_from_file_location(
-            fullname, found.origin, loader=self._loader(fullname, found.origin)
-        )
+def _assignment(source: str, name: str) -> tuple[str, str]:
+    """The assignment to a constant as it stands in a module, and its value."""
+    (found,) = [
+        each
+        for each in ast.parse(source).body
+        if isinstance(each, ast.Assign | ast.AnnAssign)
+        and ast.unparse(each.targets[0] if isinstance(each, ast.Assign) else each.target) == name
+    ]
+    assert found.value is not None
+    whole, own = ast.get_source_segment(source, found), ast.get_source_segment(source, found.value)
+    assert whole is not None
+    assert own is not None
+    return whole, own
 
 
-def survives(row: Row, value: str) -> bool:
-    """Whether a row's tests pass although the constant has another value; they run in a fork of this process."""
-    module = row.module if row.module.startswith("pcevolve_") else f"pcevolve.{row.module}"
-    with tempfile.TemporaryFile("w+") as said:
-        trial = multiprocessing.get_context("fork").Process(target=_try, args=(module, row, value, said))
-        trial.start()
-        trial.join(SECONDS)
-        trial.kill()
-        trial.join()
-        said.seek(0)
-        told = said.read()
-    assert trial.exitcode in {0, 1, 2}, told
-    print(
-        *(f"       {line[:160]}" for line in told.splitlines() if line.startswith(("FAILED", "ERROR"))),
-        sep="\n",
-    )
-    return trial.exitcode == 0
-
-
-def _try(module: str, row: Row, value: str, said: IO[str]) -> None:
-    """Change a constant, run the tests, and exit as pytest does."""
-    os.dup2(said.fileno(), 1)
-    os.dup2(said.fileno(), 2)
-    loader = type("_Loader", (_Changed,), {"name_and_value": (row.name, value)})
-    sys.meta_path.insert(0, _Finder(module, loader))
-    files = [str(ROOT / "tests" / "client" / each) for each in row.tests.split()]
-    sys.exit(pytest.main(["-x", "-q", "--fast", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *files]))
-
-
-USE = "selectors/test_usefulness.py"
-FOLLOWS = "selectors/test_following.py"
-REVIEWED = "test_constants.py"
-USABLE = "test_usability.py"
-READ = "modality/images/test_files.py test_constants.py"
+USE = "client/selectors/test_usefulness.py"
+FOLLOWS = "client/selectors/test_following.py"
+REVIEWED = "client/test_constants.py"
+USABLE = "client/test_usability.py"
+READ = "client/modality/images/test_files.py client/test_constants.py"
 WARNING = ("longest <= tick / 2", "longest <= tick * 1.5", "longest <= tick * 2", "longest < tick")
-TABLE = (
+CONSTANTS = (
     # what is released: sensitivities, rounding, calibration
     Row("dp.sensitivity", "DEVIATION_RADIUS", "clip of deviations, and the noise on them", REVIEWED),
-    Row("dp.calibration", "DIGITS", "digits of a scale of noise", "dp/test_calibration.py " + REVIEWED),
+    Row(
+        "dp.calibration", "DIGITS", "digits of a scale of noise", "client/dp/test_calibration.py " + REVIEWED
+    ),
     Row("dp.curves", "ROUNDING_SHARE", "rounding that the accountant adds", REVIEWED, TOLERANCE),
     Row("dp.curves", "SMALL_RANGE", "where the accountant uses the simple bound", REVIEWED, TOLERANCE),
     Row("dp.secrecy", "_DOWN", "which way a promise is rounded", REVIEWED, ("{0} * 0.5", "1.0", "2 - {0}")),
@@ -152,17 +83,17 @@ TABLE = (
         "selectors.sums",
         "CLIP_RADIUS",
         "clip of a released look",
-        "selectors/test_appearance.py " + REVIEWED,
+        "client/selectors/test_appearance.py " + REVIEWED,
     ),
     Row("selectors.sums", "PRIOR_VARIANCE", "how a noisy look is drawn to the middle", REVIEWED),
     Row(
         "geometry.frame",
         "CANDIDATES_SHARE",
         "the frame of what is measured",
-        "geometry/test_joined_frame.py",
+        "client/geometry/test_joined_frame.py",
     ),
-    Row("geometry.frame", "MOST_AXES", "axes of what is measured", "geometry/test_joined_frame.py"),
-    Row("geometry.frame", "STEP", "digits that a frame may say", "geometry/test_joined_frame.py"),
+    Row("geometry.frame", "MOST_AXES", "axes of what is measured", "client/geometry/test_joined_frame.py"),
+    Row("geometry.frame", "STEP", "digits that a frame may say", "client/geometry/test_joined_frame.py"),
     Row("geometry.coarse", "IDLE", "digits of a measurement", REVIEWED),
     Row("selectors.cells", "LEAST", "what an emptied cell counts", REVIEWED),
     Row("selectors.joint", "CLOSE_WORTH", "utility of a tuple", REVIEWED),
@@ -227,10 +158,10 @@ TABLE = (
         "session.progress",
         "longest <= tick",
         "whether the owner is warned",
-        "session/test_progress.py",
+        "client/session/test_progress.py",
         WARNING,
     ),
-    Row("session.progress", "SLOW_DAY", "how long a tick is", "session/test_progress.py"),
+    Row("session.progress", "SLOW_DAY", "how long a tick is", "client/session/test_progress.py"),
     Row("public.figures", "ROUNDING_SHARE", "what is printed as ε", REVIEWED, TOLERANCE),
     # whether there is anything to see, and anything to choose
     Row(
@@ -241,7 +172,12 @@ TABLE = (
         tuple(f"gaps[1 - taken] + {factor} * MACHINE_SHARE" for factor in (0.5, 1.5, 100)),
     ),
     *(
-        Row("modality.images.levels", name, "whether a picture is flat", "modality/images/test_files.py")
+        Row(
+            "modality.images.levels",
+            name,
+            "whether a picture is flat",
+            "client/modality/images/test_files.py",
+        )
         for name in ("WIDE", "NARROW", "FEW", "FEW_HIGH", "GAP", "LEAST_SHARE")
     ),
     Row("modality.images.decoding", "FLAT_LEVELS", "whether a candidate is usable", USABLE),
@@ -276,32 +212,7 @@ TABLE = (
     Row("pcevolve_shared.limits", "MAX_SIDE", "side of an image that is decoded", REVIEWED),
     Row("pcevolve_shared.limits", "MAX_IMAGE_BYTES", "bytes of an image", REVIEWED),
     Row("pcevolve_shared.limits", "MAX_RESPONSE_BYTES", "bytes of an answer", REVIEWED),
-    Row("session.dashboard", "CONNECTIONS", "connections of the page", "session/test_dashboard.py"),
-    Row("session.dashboard", "HEAD_BYTES", "bytes of a head", "session/test_dashboard.py"),
-    Row("session.dashboard", "HEAD_SECONDS", "seconds of a head", "session/test_dashboard.py"),
+    Row("session.dashboard", "CONNECTIONS", "connections of the page", "client/session/test_dashboard.py"),
+    Row("session.dashboard", "HEAD_BYTES", "bytes of a head", "client/session/test_dashboard.py"),
+    Row("session.dashboard", "HEAD_SECONDS", "seconds of a head", "client/session/test_dashboard.py"),
 )
-
-
-def chosen(words: Sequence[str]) -> Iterator[Row]:
-    """Rows whose module or constant holds one of some words; all of them without any."""
-    yield from (
-        row for row in TABLE if not words or any(word in f"{row.module}.{row.name}" for word in words)
-    )
-
-
-def main() -> int:
-    """Try the mutants; 1 if one survives."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*", help="only constants whose full name holds one of these")
-    alive = 0
-    for row in chosen(parser.parse_args().words):
-        for value in row.values:
-            print(f"{row.module}.{row.name}: {value}", flush=True)
-            if survives(row, value):
-                alive += 1
-                print("       SURVIVED", flush=True)
-    return bool(alive)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

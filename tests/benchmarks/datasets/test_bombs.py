@@ -19,6 +19,8 @@ from pcevolve_benchmarks.datasets.catalogue import dataset
 from pcevolve_benchmarks.datasets.pickles import read_arrays
 from support.bounded import run_bounded
 
+pytestmark = pytest.mark.system
+
 TEXT = "a" * 2**20
 READ = """
 from pathlib import Path

@@ -34,6 +34,7 @@ from pcevolve.transcript.records import (
     Released,
     Sent,
 )
+from support.examples import examples
 from support.extended import extended_run
 from support.runs import SmallRun, small_plan
 
@@ -358,7 +359,7 @@ def test_neither_has_anything_against_an_honest_record(honest: Honest):
     assert list(image_faults(run)) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(mutations=st.lists(MUTATIONS, min_size=1, max_size=3))
 def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: list[Mutation]):
     """The rerun refuses all of them, and so whatever the small check has something against."""
@@ -371,14 +372,14 @@ def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: l
         assert bool(told) == (events(run) != events(honest.record(list(honest.blocks))))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(mutations=st.lists(st.builds(carrying, NUMBERS, NUMBERS), min_size=1, max_size=4))
 def test_both_name_the_same_requests_that_carry_another_image(honest: Honest, mutations: list[Mutation]):
     run = mutated(honest, *mutations)
     assert lines_of(told_by_rerun(run), BODY) == lines_of(image_faults(run))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(mutations=st.lists(st.builds(worded, NUMBERS, NUMBERS), min_size=1, max_size=3))
 def test_both_name_the_same_requests_that_carry_another_prompt(honest: Honest, mutations: list[Mutation]):
     run = mutated(honest, *mutations)

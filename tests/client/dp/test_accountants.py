@@ -26,7 +26,7 @@ from pcevolve.dp.accountants import (
     pure_epsilon,
     within,
 )
-from pcevolve.dp.curves import bounded_range_renyi
+from pcevolve.dp.curves import bounded_range_renyi, gaussian_delta, gaussian_epsilon
 from pcevolve.dp.mechanisms import exponential_measurement, gaussian_measurement
 from pcevolve.privacy import FREE, Budget, Event
 
@@ -99,6 +99,14 @@ def test_gaussian_dp_agrees_with_dp_accounting_s_exact_formula(theirs, multiplie
     ours = GDP.epsilon([gaussian(multiplier)], delta)
     expected = theirs.get_epsilon_gaussian(float(Fraction(multiplier)), delta)
     assert ours == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+@unhurried
+@given(mu=st.floats(0.01, 20), delta=deltas)
+def test_the_epsilon_of_gaussian_noise_is_the_first_float_whose_delta_is_small_enough(mu, delta):
+    found = gaussian_epsilon(mu, delta)
+    assert gaussian_delta(mu, found) <= delta
+    assert found == 0 or gaussian_delta(mu, math.nextafter(found, 0)) > delta
 
 
 @pytest.mark.parametrize(("multiplier", "count"), [("1/2", 1), ("2", 13), ("5", 100)])
@@ -277,6 +285,11 @@ def test_a_group_never_costs_less_than_one_of_its_units(accountant: Accountant, 
     assert accountant.epsilon([event.on_group(size)], delta) >= accountant.epsilon([event], delta) * (
         1 - 1e-9
     )
+
+
+def test_a_group_of_three_has_three_times_the_range_and_a_third_of_the_noise_of_one():
+    assert exponential("1/4").on_group(3) == exponential("3/4")
+    assert gaussian("6").on_group(3) == gaussian("2")
 
 
 @every_accountant

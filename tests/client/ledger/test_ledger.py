@@ -190,6 +190,14 @@ def test_a_refusal_after_many_runs_names_some_of_them(path):
         account(path, run="second", lifetime=3).require([ONE])
 
 
+def test_what_a_run_has_paid_itself_counts_for_the_lifetime_of_its_units(path):
+    mine = account(path, limit=9, lifetime=2)
+    paid(mine, 1)
+    paid(mine, 2)
+    with pytest.raises(BudgetError, match="whose lifetime limit is 2 at delta 0; this would make it 3"):
+        mine.pay(query(3), [ONE], never)
+
+
 def test_a_run_that_shares_one_unit_sees_what_was_spent(path):
     paid(account(path), 1)
     assert account(path, run="b", units=images(b"unit 3", b"unit 9")).spent_before() == 1

@@ -179,6 +179,23 @@ def test_a_ledger_that_was_edited_is_refused(path, edit):
     assert_refused(path, "damaged|nothing was released")
 
 
+def test_a_row_of_a_copy_that_went_another_way_is_refused(path, tmp_path):
+    """Its seal is the key's own, and so is its number."""
+    shutil.copytree(path.parent, tmp_path / "other")
+    other = tmp_path / "other" / path.name
+    for each, rounds in ((path, (3, 4)), (other, (9,))):
+        with closing(Ledger(each)) as ledger:
+            mine = ledger.account("a", UNITS, "replace-one", budget(9, 9)).enrol()
+            for number in rounds:
+                mine.pay(query(number), [ONE], outcome())
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ATTACH ? AS other", (str(other),))
+        db.execute("DELETE FROM rows WHERE number = 7")
+        db.execute("INSERT INTO rows SELECT * FROM other.rows WHERE number = 7")
+        db.commit()
+    assert_refused(path, "row 8 was changed or one before it is gone")
+
+
 def test_a_ledger_that_is_edited_while_it_is_open_is_refused_too(path):
     with closing(Ledger(path)) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol()

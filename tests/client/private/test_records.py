@@ -219,6 +219,7 @@ def repeated(rows: int, text: str) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("rows", "text"), [(30_000_000, "x"), (3_000_000, "x"), (1_000_000, "x" * 100_000)])
 @pytest.mark.parametrize("grouped", [True, False])
 def test_a_small_file_of_very_many_rows_is_refused_soon(tmp_path, rows, text, grouped):
@@ -232,6 +233,7 @@ def test_a_small_file_of_very_many_rows_is_refused_soon(tmp_path, rows, text, gr
     assert "unpacks to more than a hundred times its size" in said or "holds more than 4,000,000" in said
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("column", "complaint"),
     [
@@ -273,6 +275,7 @@ def with_a_lying_footer(path: Path) -> None:
     path.write_bytes(data[:start] + footer + data[-8:])
 
 
+@pytest.mark.system
 def test_a_page_that_unpacks_to_more_than_the_footer_says_is_not_unpacked(tmp_path):
     path = tmp_path / "t.parquet"
     table = pa.table({"text": ["x" * 150_000_000], "label": ["a"]})

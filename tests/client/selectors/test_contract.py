@@ -109,6 +109,9 @@ def test_the_last_access_hides_what_the_sensitivity_that_the_method_names_asks_f
     everybody = records_of(tuple(((place, target),) for place in LINE for target in (0, 1)))
     method.make_selector().measure(everybody, scene, events, observer)
     _, _, scale = observer.asked[-1]
+    assert len({key for key, _, _ in observer.asked}) == len(observer.asked), (
+        "no two draws have the same noise"
+    )
     unit = scene.coordinates.radius if method.sensitivity.unit == "clip radii R" else 1.0
     moved, value = method.sensitivity.of(relation) * unit, float(events[-1].value)
     assert scale == pytest.approx(value * moved if events[-1].mechanism == "gaussian" else value / moved)

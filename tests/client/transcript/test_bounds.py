@@ -23,6 +23,7 @@ def stored(folder: Path, data: bytes) -> str:
     return digest
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("form", ["{{{{sha256:{}}}}}", "{{{{raw-sha256:{}}}}}"])
 def test_a_body_that_names_one_file_a_million_times_is_not_put_together(tmp_path: Path, form: str):
     digest = stored(tmp_path / "bodies", bytes(2**20))

@@ -1,0 +1,26 @@
+"""What a selector is shown: noise that is never short of what was paid for, and public randomness for each purpose."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcevolve.privacy import Event
+from pcevolve.selectors.scene import deviation
+from support.neighbours import World
+
+SCENE = World(pools=((1.0,), (2.0,)), places=()).scene("replace-one")
+
+
+@given(st.fractions(Fraction(1, 100), 1000, max_denominator=10**6), st.floats(1e-3, 1e3))
+def test_noise_is_no_less_than_its_multiplier_times_the_sensitivity(multiplier, sensitivity):
+    found = deviation(Event("gaussian", str(multiplier)), sensitivity)
+    assert Fraction(found) >= multiplier * Fraction(sensitivity)
+
+
+def test_public_randomness_is_the_same_for_one_purpose_and_another_for_any_other():
+    drawn = [tuple(SCENE.random(*purpose).integers(2**32, size=4)) for purpose in ((), (0,), (1,), (0, 1))]
+    assert drawn == [tuple(SCENE.random(*each).integers(2**32, size=4)) for each in ((), (0,), (1,), (0, 1))]
+    assert len({*drawn[1:], tuple(SCENE.random(2).integers(2**32, size=4))}) == 4
