@@ -3,12 +3,16 @@
 One step of the student goes where several guided steps of its teacher go (Meng et al. 2023, "On Distillation of Guided
 Diffusion Models", arXiv 2210.03142). It learns on states that its own steps lead to, of creations and of variations
 at every strength, so that no step meets what training did not show it. Words stay those of the teacher.
+
+A prompt that names a label is guided more than one that does not: guidance narrows what is drawn, and a domain
+without a label is to be drawn in its whole variety.
 """
 
 from __future__ import annotations
 
 import argparse
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +22,7 @@ from diffusers.models.attention_processor import AttnProcessor
 from runs import held_rate
 from tokenizer import MAX_TOKENS
 from torch import Tensor, nn
-from train_unet import SAVE_EVERY, Material, Run, Shares, build_unet, scheduler
+from train_unet import SAVE_EVERY, SHARES, Material, Run, build_unet, read_shares, scheduler
 from transformers import CLIPTextModel, CLIPTokenizer
 
 CREATIONS = 0.5  # share of a batch; the rest are variations of any strength
@@ -80,24 +84,38 @@ class Places:
 class Teacher:
     """A guided denoiser."""
 
-    def __init__(self, unet: nn.Module, guidance: float, nothing: Tensor) -> None:
-        self._unet, self._guidance, self._nothing = unet, guidance, nothing
+    def __init__(self, unet: nn.Module, nothing: Tensor) -> None:
+        self._unet, self._nothing = unet, nothing
 
-    def velocity(self, state: Tensor, at: Tensor, words: Tensor) -> Tensor:
+    def velocity(self, state: Tensor, at: Tensor, words: Tensor, guidance: Tensor) -> Tensor:
         both = torch.cat([self._nothing.expand_as(words), words])
         free, told = self._unet(state.repeat(2, 1, 1, 1), at.repeat(2), both).sample.float().chunk(2)
-        guided: Tensor = free + self._guidance * (told - free)
+        guided: Tensor = free + guidance.view(-1, 1, 1, 1) * (told - free)
         return guided
 
     def walk(
-        self, schedule: Schedule, state: Tensor, words: Tensor, at: Tensor, to: Tensor, steps: int
+        self, schedule: Schedule, state: Tensor, asked: Asked, at: Tensor, to: Tensor, steps: int
     ) -> Tensor:
         """Return where ``steps`` equal steps lead."""
         for step in range(steps):
             here = at + (to - at) * step // steps
             there = at + (to - at) * (step + 1) // steps
-            state = schedule.moved(state, self.velocity(state, here, words), here, there)
+            velocity = self.velocity(state, here, asked.words, asked.guidance)
+            state = schedule.moved(state, velocity, here, there)
         return state
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a batch is asked for.
+
+    Attributes:
+        words: Hidden states of the prompts, ``(n, tokens, width)``.
+        guidance: Of the teacher for each, ``(n,)``.
+    """
+
+    words: Tensor
+    guidance: Tensor
 
 
 @torch.no_grad()
@@ -116,19 +134,19 @@ def loss_of(
     student: nn.Module,
     teacher: Teacher,
     clean: Tensor,
-    words: Tensor,
+    asked: Asked,
     args: argparse.Namespace,
     rng: np.random.Generator,
 ) -> Tensor:
     """Return the weighted error of the clean images that the student's next steps imply."""
     schedule = Schedule()
     places = Places(len(clean), schedule.levels, args.steps, rng)
-    state = reached(student, schedule, clean, words, places)
+    state = reached(student, schedule, clean, asked.words, places)
     at, to = places.at(places.done), places.after(places.done)
     with torch.no_grad():
-        later = teacher.walk(schedule, state, words, at, to, args.substeps)
+        later = teacher.walk(schedule, state, asked, at, to, args.substeps)
     signal, noise = schedule.parts(at)
-    implied = signal * state - noise * student(state, at, words).sample.float()
+    implied = signal * state - noise * student(state, at, asked.words).sample.float()
     weight = (1 / noise**2).clamp(max=LARGEST_WEIGHT)
     return (weight * (implied - schedule.clean_of(state, later, at, to)) ** 2).mean()
 
@@ -145,32 +163,34 @@ def networks(folder: Path) -> tuple[dict[str, nn.Module], nn.Module]:
     return {"unet": student, "text_encoder": text}, teacher.eval()
 
 
-def others(tokens: Tensor, rng: np.random.Generator) -> Tensor:
-    """Return the prompts with some of them exchanged."""
-    rows = torch.arange(len(tokens))
-    exchanged = torch.from_numpy(rng.random(len(tokens)) < OTHER_PROMPT)
-    return tokens[torch.where(exchanged, rows.roll(1), rows)]
+def others(count: int, rng: np.random.Generator) -> Tensor:
+    """Return whose prompt each row gets: its own, or another row's."""
+    rows = torch.arange(count)
+    exchanged = torch.from_numpy(rng.random(count) < OTHER_PROMPT)
+    return torch.where(exchanged, rows.roll(1), rows)
 
 
 def distil(args: argparse.Namespace) -> None:
     """Train until the time budget is used; the checkpoint holds the averages to export."""
-    material = Material(args.cache, Shares(args.photographs, args.glyphs))
+    material = Material(args.cache, args.shares)
     tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
     empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
     modules, denoiser = networks(args.teacher)
     student, text = modules["unet"], modules["text_encoder"]
     with torch.no_grad():
-        teacher = Teacher(denoiser, args.guidance, text(empty[None]).last_hidden_state)
+        teacher = Teacher(denoiser, text(empty[None]).last_hidden_state)
     run, running = Run(args, modules), 0.0
     rng = np.random.default_rng([args.seed, run.step])
     told_to_stop: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: told_to_stop.append(number))
     while run.clock.progress < 1 and not told_to_stop:
-        clean, tokens = material.batch(args.batch, empty, rng)
+        clean, tokens, named = material.batch(args.batch, empty, rng)
+        rows = others(args.batch, rng)
+        guidance = torch.where(named[rows], args.guidance, args.unnamed_guidance)
         with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             with torch.no_grad():
-                words = text(others(tokens, rng)).last_hidden_state
-            loss = loss_of(student, teacher, clean, words, args, rng)
+                words = text(tokens[rows]).last_hidden_state
+            loss = loss_of(student, teacher, clean, Asked(words, guidance), args, rng)
         run.learn(loss, held_rate(args.lr, run.clock.spent_s, run.clock.budget_s, args.cooldown * 60))
         running += (loss.item() - running) / min(run.step, 100)
         if run.step % 20 == 0:
@@ -190,12 +210,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=100.0, help="processor time, restarts included")
     parser.add_argument("--steps", type=int, default=4, help="of the student from noise to image")
     parser.add_argument("--substeps", type=int, default=3, help="of the teacher for one of the student's")
-    parser.add_argument("--guidance", type=float, default=5.0, help="of the teacher")
+    parser.add_argument(
+        "--guidance", type=float, default=3.0, help="of the teacher, for prompts with a label"
+    )
+    parser.add_argument("--unnamed-guidance", type=float, default=1.0, help="of the teacher, for the others")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--lr", type=float, default=3e-4)
     parser.add_argument("--ema", type=float, default=0.995)
-    parser.add_argument("--glyphs", type=float, default=0.75, help="share of glyphs among renderings")
-    parser.add_argument("--photographs", type=float, default=0.5, help="share of photographs in a batch")
+    parser.add_argument("--shares", type=read_shares, default=SHARES, help="of a batch: group=share,...")
     parser.add_argument(
         "--cooldown", type=float, default=25.0, help="last minutes, in which the rate falls to 0"
     )

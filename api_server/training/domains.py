@@ -1,4 +1,4 @@
-"""Measure how well the generator draws the domains of the public photographs and the rendered surfaces.
+"""Measure how well the generator draws its domains of photographs and the rendered surfaces, and what variations keep.
 
 Distances (KID) and the readers of domains, labels, materials and defects use a MobileNetV2 that took no
 part in training: an ONNX file from outside of this project, run by onnxruntime. Real images are judged at
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from diffusers import AutoencoderKL
 from material import DEFECTS, MATERIALS
+from material.captions import KEPT
 from material.photographs import Photograph, load, plain_view, read_manifest, split
 from material.surfaces import draw_surface
 from PIL import Image
@@ -28,6 +29,7 @@ from pcevolve_shared.quiet import keep_quiet
 
 Images = list[Image.Image]
 Create = Callable[[list[str], int], Images]
+Vary = Callable[[list[str], Images, float], Images]
 
 ENCODER = Path("mobilenet_v2_imagenet") / "mobilenet_v2_1.0_224.onnx"
 FEWEST_PHOTOGRAPHS = 20  # for a label to be asked for by name
@@ -35,6 +37,7 @@ MOST_PHOTOGRAPHS = 40  # of one label to train the readers on
 SURFACES_EACH = 8  # rendered to train on, per material and defect
 PROMPT = "A {} image with {}"
 UNKNOWN = ("type A", "type B", "zorvani", "class 3")
+KEPT_AT = (0.3, 0.4, 0.5, 0.6)  # strengths of variations, of which evolution makes use
 BATCH = 32
 
 
@@ -183,7 +186,8 @@ class Reference:
 
     @property
     def domains(self) -> list[str]:
-        return sorted({photograph.domain for photograph in self.held})
+        """Those that the model keeps; the reader knows the others, too."""
+        return sorted({photograph.domain for photograph in self.held} & set(KEPT))
 
     def rows(self, domain: str, held: bool = True) -> Tensor:
         """Return one domain's features."""
@@ -209,11 +213,14 @@ def _bounded(photographs: list[Photograph]) -> list[Photograph]:
     return found
 
 
-def measure_domains(create: Create, encoder: Encoder, reference: Reference, each: int) -> dict[str, Any]:
-    """Return distances and prompt following of every domain, and their means.
+def measure_domains(
+    create: Create, vary: Vary, encoder: Encoder, reference: Reference, each: int
+) -> dict[str, Any]:
+    """Return distances, prompt following and what variations keep of every domain, and their means.
 
     Args:
         create: Draws one image for each prompt, given a seed.
+        vary: Draws one variation of each image, given prompts and a strength.
         encoder: Gives features of images.
         reference: Real images.
         each: Images to draw per domain with labels, and with labels that mean nothing.
@@ -227,7 +234,8 @@ def measure_domains(create: Create, encoder: Encoder, reference: Reference, each
         asked = [pool[i % len(pool)] for i in range(each)]
         drawn = encoder(create([PROMPT.format(domain, label) for label in asked], 100 + number))
         unknown = [PROMPT.format(domain, UNKNOWN[i % len(UNKNOWN)]) for i in range(each)]
-        marginal = encoder(create(unknown, 500 + number))
+        pictures = create(unknown, 500 + number)
+        marginal = encoder(pictures)
         real, known = reference.rows(domain), reference.rows(domain, held=False)
         rows[domain] = {
             "held back": len(real),
@@ -240,7 +248,11 @@ def measure_domains(create: Create, encoder: Encoder, reference: Reference, each
             "unknown label, spread": _spread(marginal) / _spread(real),
         }
         if len(named) > 1:
-            rows[domain] |= _labels_read(reference, domain, named, drawn, asked)
+            labels = _reader_of_labels(reference, domain, named)
+            rows[domain] |= _labels_read(labels, reference, domain, named, drawn, asked)
+            read = labels.read(marginal)
+            rows[domain] |= {"unknown label, kinds": effective(read), "unknown label, read as": Counter(read)}
+            rows[domain] |= kept(vary, unknown, pictures, lambda images: labels.read(encoder(images)))  # noqa: B023
         pooled.append((drawn, real[:each]))
         print(domain, rows[domain], file=sys.stderr, flush=True)
     drawn, real = (torch.cat(part) for part in zip(*pooled, strict=True))
@@ -262,14 +274,34 @@ def _spread(features: Tensor) -> float:
     return float((features - features.mean(0)).square().sum(1).mean().sqrt())
 
 
+def kept(
+    vary: Vary, prompts: list[str], pictures: Images, read: Callable[[Images], list[str]]
+) -> dict[str, float]:
+    """Return which share of variations under the pictures' own prompts is read as the pictures are."""
+    before = read(pictures)
+    result: dict[str, float] = {}
+    for strength in KEPT_AT:
+        after = read(vary(prompts, pictures, strength))
+        result[f"kept at {strength:g}"] = float(np.mean([a == b for a, b in zip(before, after, strict=True)]))
+    return result
+
+
+def effective(read: Sequence[str]) -> float:
+    """Return as how many equally frequent names a list is varied: the exponential of its entropy."""
+    shares = np.array(list(Counter(read).values())) / len(read)
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def _reader_of_labels(reference: Reference, domain: str, named: list[str]) -> Reader:
+    members = [i for i, p in enumerate(reference.training) if p.domain == domain and p.label in named]
+    names = [reference.training[i].label for i in members]
+    return fit_reader(reference.training_features[members], names, decay=1e-2)
+
+
 def _labels_read(
-    reference: Reference, domain: str, named: list[str], drawn: Tensor, asked: list[str]
+    reader: Reader, reference: Reference, domain: str, named: list[str], drawn: Tensor, asked: list[str]
 ) -> dict[str, Any]:
     """Return how often labels are read as asked, among the domain's frequent labels."""
-    members = [i for i, p in enumerate(reference.training) if p.domain == domain and p.label in named]
-    reader = fit_reader(
-        reference.training_features[members], [reference.training[i].label for i in members], decay=1e-2
-    )
     held = [i for i, p in enumerate(reference.held) if p.domain == domain and p.label in named]
     wanted = [reference.held[i].label for i in held]
     real = reader.read(reference.held_features[held])
@@ -281,12 +313,15 @@ def _labels_read(
 
 
 def _means(rows: dict[str, Any]) -> dict[str, float]:
-    keys = dict.fromkeys(key for row in rows.values() for key in row)
+    keys = dict.fromkeys(key for row in rows.values() for key, value in row.items() if np.isscalar(value))
     return {key: float(np.mean([row[key] for row in rows.values() if key in row])) for key in keys}
 
 
-def measure_surfaces(create: Create, encoder: Encoder, each: int) -> dict[str, Any]:
-    """Return how often material and defect of a drawn surface are read as asked, beside fresh renderings."""
+def measure_surfaces(create: Create, vary: Vary, encoder: Encoder, each: int) -> dict[str, Any]:
+    """Return how often material and defect of a drawn surface are read as asked, beside fresh renderings.
+
+    And how varied defects are under a label that means nothing, and whether variations keep them.
+    """
     rng = np.random.default_rng(5)
     pairs = [(m, d) for m in MATERIALS for d in DEFECTS]
     known = [pair for pair in pairs for _ in range(SURFACES_EACH)]
@@ -297,6 +332,10 @@ def measure_surfaces(create: Create, encoder: Encoder, each: int) -> dict[str, A
     prompts = [f"A {m} texture image with {'no' if d == 'good' else d} defect" for m, d in asked]
     drawn = encoder(create(prompts, 900))
     result: dict[str, Any] = {"KID": kernel_distance(drawn, rendered), "images": len(asked)}
+    unknown = [
+        f"A {m} texture image with {UNKNOWN[k % len(UNKNOWN)]}" for m in MATERIALS for k in range(7 * each)
+    ]
+    pictures = create(unknown, 950)
     for place, name in enumerate(("material", "defect")):
         reader = fit_reader(features, [pair[place] for pair in known], decay=1e-2)
         for title, found, wanted in (("", drawn, asked), (", rendered", rendered, fresh)):
@@ -304,7 +343,8 @@ def measure_surfaces(create: Create, encoder: Encoder, each: int) -> dict[str, A
             result[f"{name} read{title}"] = float(np.mean(hits))
         share = result[f"{name} read"]
         result[f"{name} read, standard error"] = standard_error(share, len(asked))
-    return result
+    result["unknown label, kinds"] = effective(reader.read(encoder(pictures)))
+    return result | kept(vary, unknown, pictures, lambda images: reader.read(encoder(images)))
 
 
 def sheet(create: Create, domains: list[str], labels: dict[str, list[str]], columns: int = 10) -> Image.Image:

@@ -18,7 +18,17 @@ from typing import Any
 import numpy as np
 import torch
 from diffusers import AutoPipelineForImage2Image, StableDiffusionPipeline
-from domains import ENCODER, Encoder, Reference, measure_autoencoder, measure_domains, measure_surfaces, sheet
+from domains import (
+    ENCODER,
+    Encoder,
+    Reference,
+    effective,
+    kept,
+    measure_autoencoder,
+    measure_domains,
+    measure_surfaces,
+    sheet,
+)
 from judge import load_judge
 from material import CHARACTERS, MATERIALS
 from material.facts import DIGITS, SIZE
@@ -39,6 +49,14 @@ SHOWN_DEFECTS = (
     "crack defect",
     "fold defect",
     "no defect",
+)
+SHOWN_PHOTOGRAPHS = (
+    ("blood smear", "white blood cell"),
+    ("blood smear", "single red blood cell"),
+    ("blood smear", "platelet"),
+    ("blood smear", "type A"),
+    ("chest x-ray", "pneumonia"),
+    ("chest x-ray", "type A"),
 )
 
 
@@ -72,14 +90,17 @@ class Subject:
         """Return one variation per image; noised to exactly ``strength``, as the server does it."""
         own = self.create.scheduler
         self.vary.scheduler = begun_at(own, round(strength * len(own.betas)))
-        found: list[Image.Image] = self.vary(
-            prompts,
-            image=images,
-            strength=1.0,
-            num_inference_steps=run_steps(strength, self.steps),
-            guidance_scale=self.guidance,
-            generator=torch.Generator().manual_seed(1),
-        ).images
+        generator = torch.Generator().manual_seed(1)
+        found: list[Image.Image] = []
+        for start in range(0, len(prompts), BATCH):
+            found += self.vary(
+                prompts[start : start + BATCH],
+                image=images[start : start + BATCH],
+                strength=1.0,
+                num_inference_steps=run_steps(strength, self.steps),
+                guidance_scale=self.guidance,
+                generator=generator,
+            ).images
         return found
 
 
@@ -118,15 +139,19 @@ def prompt_following(subject: Subject, judge: torch.nn.Module, each: int) -> dic
 
 def marginal(subject: Subject, judge: torch.nn.Module, count: int) -> dict[str, Any]:
     """Return how a meaningless label is spread over the characters."""
-    images = subject.images(["A handwritten mark image with type A"] * count, seed=77)
-    got = judge(as_tensor(images)).argmax(1)
-    shares = torch.bincount(got, minlength=len(CHARACTERS)).float() / count
-    entropy = -(shares * shares.clamp(min=1e-9).log()).sum()
+    prompts = ["A handwritten mark image with type A"] * count
+    images = subject.images(prompts, seed=77)
+
+    def read(pictures: list[Image.Image]) -> list[str]:
+        return [CHARACTERS[i] for i in judge(as_tensor(pictures)).argmax(1).tolist()]
+
+    got = read(images)
     return {
-        "digits": float(shares[:10].sum()),
-        "letter A": float(shares[CHARACTERS.index("A")]),
-        "effective characters": float(entropy.exp()),
+        "digits": float(np.mean([character in DIGITS for character in got])),
+        "letter A": float(np.mean([character == "A" for character in got])),
+        "effective characters": effective(got),
         "light on dark": float((as_tensor(images)[:, :, :2].mean((1, 2, 3)) < 0.5).float().mean()),
+        **kept(subject.variations, prompts, images, read),
     }
 
 
@@ -166,7 +191,7 @@ def showcase(subject: Subject, out: Path) -> None:
     prompts = [FORMS[0].format(_label(c)) for c in "37KQ"] + [FORMS[1].format(_label(c)) for c in "358R"]
     prompts += ["A handwritten mark image with type A", "white bold serif letter Q on black"]
     prompts += [f"A {m} texture image with {d}" for m, d in zip(MATERIALS, SHOWN_DEFECTS, strict=False)]
-    prompts += [f"A drawn clothing image with {i}" for i in ("t-shirt", "trousers", "sneaker", "bag")]
+    prompts += [f"A {d} image with {i}" for d, i in SHOWN_PHOTOGRAPHS]
     columns, height = 8, SIZE + 14
     images = subject.images([p for p in prompts for _ in range(columns)], seed=11)
     across = 2
@@ -187,7 +212,9 @@ def others(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     if importlib.util.find_spec("onnxruntime") is None:
         return {"surfaces and domains": "skipped: onnxruntime is not installed"}
     encoder = Encoder(args.weights / ENCODER, args.threads)
-    result: dict[str, Any] = {"surfaces": measure_surfaces(subject.images, encoder, args.each_surface)}
+    result: dict[str, Any] = {
+        "surfaces": measure_surfaces(subject.images, subject.variations, encoder, args.each_surface)
+    }
     if not args.public or not (args.public / "manifest.csv").exists():
         return {**result, "domains": "skipped: no manifest.csv below --public"}
     reference = Reference.of(args.public, encoder, args.features)
@@ -195,7 +222,7 @@ def others(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
         labels = {d: reference.labels(d) or ["type A"] for d in reference.domains}
         sheet(subject.images, reference.domains, labels).quantize(160).save(args.domain_sheet, optimize=True)
     result |= measure_autoencoder(subject.create.vae, encoder, reference, args.public)
-    return result | measure_domains(subject.images, encoder, reference, args.each_domain)
+    return result | measure_domains(subject.images, subject.variations, encoder, reference, args.each_domain)
 
 
 @torch.no_grad()

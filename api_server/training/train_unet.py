@@ -1,8 +1,8 @@
 """Train the UNet on cached latents; resumable, bounded by processor time.
 
 v-prediction on a cosine schedule with more weight on high noise, 10 % prompt dropout for
-classifier-free guidance, an exponential moving average. ``--text`` gives the words, which stay frozen;
-``--start`` a trained UNet to go on from. ``--minutes`` may be raised later to continue.
+classifier-free guidance, an exponential moving average. ``--start`` is a trained pipeline to go on from, with
+its words; ``--text`` gives other words; both stay frozen. ``--minutes`` may be raised later to continue.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 TEXT_WIDTH = 96
 DROPOUT = 0.1
 SAVE_EVERY = 100  # steps; also when told to stop
+SHARES = {"blood smear": 0.38, "chest x-ray": 0.22, "glyph": 0.24, "surface": 0.16}
 
 
 def build_unet() -> UNet2DConditionModel:
@@ -81,46 +81,41 @@ def scheduler() -> DDIMScheduler:
     )
 
 
-@dataclass(frozen=True)
-class Shares:
-    """Shares of a batch: ``photographs`` of all, ``glyphs`` of the rest."""
-
-    photographs: float
-    glyphs: float
-
-
 class Material:
     """Cached latents and prompt tokens, and the rows of each group that a batch is balanced over."""
 
-    def __init__(self, folder: Path, shares: Shares) -> None:
+    def __init__(self, folder: Path, shares: dict[str, float]) -> None:
         self.latents = np.load(folder / "latents.npy")
         ready = self.latents[:, 0].any((1, 2))  # cache_latents.py may still be at work
         self.tokens = np.load(folder / "tokens.npy")
+        self.named = np.load(folder / "named.npy")
         groups = np.asarray(json.loads((folder / "groups.json").read_text()))
         names = sorted(set(groups.tolist()))
         rows = [np.flatnonzero((groups == name) & ready) for name in names]
         self._weights = weights_of_ready(rows, group_weights(names, shares))
         self._rows = [each for each in rows if each.size]
 
-    def batch(self, size: int, empty: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Return latents and token ids of a random batch, some prompts dropped."""
+    def batch(self, size: int, empty: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """Return latents and token ids of a random batch, and which prompts name a label; some are dropped."""
         counts = rng.multinomial(size, self._weights)
         rows = np.concatenate([rng.choice(r, n) for r, n in zip(self._rows, counts, strict=True)])
-        tokens = torch.from_numpy(
-            self.tokens[rows, rng.integers(self.tokens.shape[1], size=size)].astype(np.int64)
-        )
-        tokens[torch.from_numpy(rng.random(size) < DROPOUT)] = empty
-        return torch.from_numpy(self.latents[rows]).float(), tokens
+        variants = rng.integers(self.tokens.shape[1], size=size)
+        tokens = torch.from_numpy(self.tokens[rows, variants].astype(np.int64))
+        dropped = torch.from_numpy(rng.random(size) < DROPOUT)
+        tokens[dropped] = empty
+        named = torch.from_numpy(self.named[rows, variants]) & ~dropped
+        return torch.from_numpy(self.latents[rows]).float(), tokens, named
 
 
-def group_weights(names: list[str], shares: Shares) -> list[float]:
-    """Return each group's share of a batch: every domain of photographs gets the same."""
-    domains = [name for name in names if name not in ("glyph", "drawn")]
-    photographs = shares.photographs if domains else 0.0
-    weights = {name: photographs / len(domains) for name in domains}
-    weights["glyph"] = (1 - photographs) * shares.glyphs
-    weights["drawn"] = (1 - photographs) * (1 - shares.glyphs)
-    return [weights[name] for name in names]
+def group_weights(names: list[str], shares: dict[str, float]) -> list[float]:
+    """Return each group's share of a batch; the shares of groups that are there sum to 1."""
+    found = [shares.get(name, 0.0) for name in names]
+    return [share / sum(found) for share in found]
+
+
+def read_shares(text: str) -> dict[str, float]:
+    """Read ``group=share,group=share``."""
+    return {name.strip(): float(share) for name, share in (part.split("=") for part in text.split(","))}
 
 
 def weights_of_ready(rows: list[np.ndarray], weights: list[float]) -> list[float]:
@@ -150,10 +145,10 @@ def noised(
 
 
 def build(args: argparse.Namespace, tokenizer: CLIPTokenizer) -> dict[str, nn.Module]:
-    """Return both networks; with ``--text`` the words are given and frozen."""
+    """Return both networks; words that are given are frozen."""
     unet, text = build_unet(), build_text_encoder(tokenizer)
     if args.start:
-        trained = UNet2DConditionModel.from_pretrained(args.start, torch_dtype=torch.float32)
+        trained = UNet2DConditionModel.from_pretrained(args.start / "unet", torch_dtype=torch.float32)
         unet.load_state_dict(trained.state_dict())
     # The fused CPU attention has a slow backward pass: a quarter of the step for 64 positions.
     unet.set_attn_processor(AttnProcessor())
@@ -161,6 +156,9 @@ def build(args: argparse.Namespace, tokenizer: CLIPTokenizer) -> dict[str, nn.Mo
         warm = torch.load(args.text, weights_only=True)
         text.load_state_dict(warm["text_encoder"])
         unet.add_embedding.load_state_dict(warm["add_embedding"])
+    elif args.start:
+        text = CLIPTextModel.from_pretrained(args.start / "text_encoder", torch_dtype=torch.float32)
+    if args.text or args.start:
         # At the UNet's learning rate, a few hundred noisy steps would erase what the words mean.
         text.requires_grad_(False)
         unet.add_embedding.requires_grad_(False)
@@ -206,7 +204,7 @@ class Run:
 
 def train(args: argparse.Namespace) -> None:
     """Train until the time budget is used; the checkpoint holds the averages to export."""
-    material = Material(args.cache, Shares(args.photographs, args.glyphs))
+    material = Material(args.cache, args.shares)
     schedule = scheduler()
     tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
     empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
@@ -217,7 +215,7 @@ def train(args: argparse.Namespace) -> None:
     told_to_stop: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: told_to_stop.append(number))
     while run.clock.progress < 1 and not told_to_stop:
-        latents, tokens = material.batch(args.batch, empty, rng)
+        latents, tokens, _ = material.batch(args.batch, empty, rng)
         noisy, steps, wanted = noised(latents, schedule, args.tilt, rng)
         with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             words = modules["text_encoder"](tokens).last_hidden_state
@@ -241,13 +239,12 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1.2e-3)
     parser.add_argument("--ema", type=float, default=0.999)
-    parser.add_argument("--glyphs", type=float, default=0.75, help="share of glyphs among renderings")
-    parser.add_argument("--photographs", type=float, default=0.5, help="share of photographs in a batch")
+    parser.add_argument("--shares", type=read_shares, default=SHARES, help="of a batch: group=share,...")
     parser.add_argument(
         "--cooldown", type=float, default=20.0, help="last minutes, in which the rate falls to 0"
     )
     parser.add_argument("--bf16", action="store_true", help="for processors that multiply bfloat16 natively")
-    parser.add_argument("--start", type=Path, help="trained UNet folder to go on from")
+    parser.add_argument("--start", type=Path, help="pipeline folder to go on from, words included")
     parser.add_argument("--tilt", type=float, default=0.6, help="below 1: more high-noise timesteps")
     parser.add_argument("--text", type=Path, help="words to start from, written by train_text.py")
     parser.add_argument("--threads", type=int, default=1)

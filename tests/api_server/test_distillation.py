@@ -71,12 +71,11 @@ class Straight:
 
 def test_a_teacher_that_knows_the_image_walks_to_it_in_any_number_of_steps(distil):
     schedule, clean = distil.Schedule(), torch.randn(1, 4, 2, 2)
-    teacher = distil.Teacher(Straight(schedule, clean), 5.0, torch.zeros(1, 3, 2))
+    teacher = distil.Teacher(Straight(schedule, clean), torch.zeros(1, 3, 2))
+    asked = distil.Asked(torch.zeros(2, 3, 2), torch.full((2,), 5.0))
     state = schedule.noised(clean.repeat(2, 1, 1, 1), torch.tensor([999, 600]))
     ends = [
-        teacher.walk(
-            schedule, state, torch.zeros(2, 3, 2), torch.tensor([999, 600]), torch.tensor([-1, -1]), count
-        )
+        teacher.walk(schedule, state, asked, torch.tensor([999, 600]), torch.tensor([-1, -1]), count)
         for count in (1, 3)
     ]
     for end in ends:
@@ -86,10 +85,21 @@ def test_a_teacher_that_knows_the_image_walks_to_it_in_any_number_of_steps(disti
 def test_the_loss_is_nothing_for_a_student_that_does_what_its_teacher_does(distil):
     schedule, clean = distil.Schedule(), torch.randn(1, 4, 2, 2)
     unguided = Straight(schedule, clean)
-    teacher = distil.Teacher(unguided, 5.0, torch.zeros(1, 3, 2))
+    teacher = distil.Teacher(unguided, torch.zeros(1, 3, 2))
+    asked = distil.Asked(torch.zeros(16, 3, 2), torch.full((16,), 5.0))
     args = type("Arguments", (), {"steps": STEPS, "substeps": 3})
     batch = clean.repeat(16, 1, 1, 1)
-    loss = distil.loss_of(unguided, teacher, batch, torch.zeros(16, 3, 2), args, np.random.default_rng(0))
+    loss = distil.loss_of(unguided, teacher, batch, asked, args, np.random.default_rng(0))
     wrong = Straight(schedule, clean + 1)
-    other = distil.loss_of(wrong, teacher, batch, torch.zeros(16, 3, 2), args, np.random.default_rng(0))
+    other = distil.loss_of(wrong, teacher, batch, asked, args, np.random.default_rng(0))
     assert loss < 1e-4 < 0.5 < other
+
+
+def test_each_prompt_is_guided_as_strongly_as_it_is_told_to(distil):
+    def denoiser(state, at, words):
+        return type("Output", (), {"sample": words[:, :1, :1, None].expand_as(state)})
+
+    teacher = distil.Teacher(denoiser, torch.zeros(1, 3, 2))
+    state, at = torch.zeros(2, 1, 1, 1), torch.tensor([999, 999])
+    velocity = teacher.velocity(state, at, torch.ones(2, 3, 2), torch.tensor([1.0, 3.0]))
+    assert velocity.flatten().tolist() == [1, 3]

@@ -90,14 +90,19 @@ def test_a_chest_x_ray_is_never_mirrored(training):
         assert found[:, -1].mean() > found[:, 0].mean()
 
 
-def test_views_are_balanced_over_domains(training, collection, tmp_path):
-    training("views").write_views(collection, tmp_path / "views", each=20, seed=1)
+def test_views_are_balanced_over_the_domains_that_are_kept(training, collection, tmp_path):
+    domains = ("blood smear", "flower", "wood")
+    training("views").write_views(collection, tmp_path / "views", each=20, seed=1, kept=domains)
     images = np.load(tmp_path / "views" / "images.npy")
     labels = json.loads((tmp_path / "views" / "labels.json").read_text())
     assert images.shape == (60, 64, 64, 3)
-    assert [sum(entry["domain"] == d for entry in labels) for d in ("blood smear", "flower", "wood")] == [
-        20
-    ] * 3
+    assert [sum(entry["domain"] == domain for entry in labels) for domain in domains] == [20] * 3
+
+
+def test_views_are_balanced_over_the_labels_of_a_domain(training):
+    turns = training("views")._turns(["a"] * 9 + ["b"] * 2, 11, rng())
+    assert sum(turn >= 9 for turn in turns) == 5
+    assert len({turn for turn in turns if turn < 9}) == 6
 
 
 def test_captions_name_domain_and_label_and_sometimes_neither(training):
@@ -110,7 +115,7 @@ def test_captions_name_domain_and_label_and_sometimes_neither(training):
     assert "A flower image" in texts  # the domain alone
     assert any("flower image with type" in text for text in texts)
     assert any("blossom" in text for text in texts)
-    assert 0.2 < np.mean([not c.names_label for c in found]) < 0.35
+    assert 0.45 < np.mean([not c.names_label for c in found]) < 0.55
     assert all(("rose" in c.text) == c.names_label for c in found)
 
 
@@ -142,13 +147,12 @@ def test_new_words_leave_the_old_tokens_as_they_were(training):
     assert len(old) < len(new) <= 380
 
 
-def test_half_of_a_batch_is_photographs_every_domain_alike(training):
+def test_a_batch_has_the_shares_that_are_asked_for_and_none_of_other_groups(training):
     train_unet = training("train_unet")
-    names = ["bird", "drawn", "flower", "glyph"]
-    weights = train_unet.group_weights(names, train_unet.Shares(photographs=0.5, glyphs=0.8))
-    assert weights == pytest.approx([0.25, 0.1, 0.25, 0.4])
-    alone = train_unet.group_weights(["drawn", "glyph"], train_unet.Shares(photographs=0.5, glyphs=0.8))
-    assert alone == pytest.approx([0.2, 0.8])
+    shares = train_unet.read_shares("bird=0.4,flower=0.2, glyph=0.2")
+    assert train_unet.group_weights(["bird", "flower", "glyph", "item"], shares) == pytest.approx(
+        [0.5, 0.25, 0.25, 0]
+    )
 
 
 def test_a_batch_is_of_what_is_encoded_and_the_shares_are_kept_among_that(training, tmp_path):
@@ -159,11 +163,13 @@ def test_a_batch_is_of_what_is_encoded_and_the_shares_are_kept_among_that(traini
     latents[[0, 2]] = np.array([1, 3], np.float16)[:, None, None, None]  # the photographs, which come first
     np.save(tmp_path / "latents.npy", latents)
     np.save(tmp_path / "tokens.npy", np.ones((4, 4, 24), np.uint16))
+    np.save(tmp_path / "named.npy", np.ones((4, 4), bool))
     (tmp_path / "groups.json").write_text(json.dumps(["bird", "drawn", "flower", "glyph"]))
 
     def shares(size: int) -> list[float]:
-        material = train_unet.Material(tmp_path, train_unet.Shares(photographs=0.5, glyphs=0.8))
-        drawn, _ = material.batch(size, torch.zeros(24, dtype=torch.int64), rng(1))
+        material = train_unet.Material(tmp_path, {"bird": 0.25, "drawn": 0.1, "flower": 0.25, "glyph": 0.4})
+        drawn, tokens, named = material.batch(size, torch.zeros(24, dtype=torch.int64), rng(1))
+        assert (named == tokens.any(1)).all()  # a dropped prompt names nothing
         return [float((drawn[:, 0, 0, 0] == value).float().mean()) for value in (1, 3, 4)]
 
     assert shares(900) == pytest.approx([0.5, 0.5, 0], abs=0.06)
@@ -205,6 +211,22 @@ def test_a_reader_tells_clusters_apart(training):
     reader = domains.fit_reader(features, names)
     assert np.mean([r == n for r, n in zip(reader.read(features), names, strict=True)]) > 0.95
     assert set(reader.read(features, among=("x", "y"))) == {"x", "y"}
+
+
+def test_what_variations_keep_is_read_before_and_after(training):
+    domains = training("domains")
+
+    def vary(prompts, pictures, strength):
+        return [picture if strength < 0.5 else "other" for picture in pictures]
+
+    found = domains.kept(vary, ["", ""], ["a", "other"], lambda pictures: pictures)
+    assert found == {"kept at 0.3": 1, "kept at 0.4": 1, "kept at 0.5": 0.5, "kept at 0.6": 0.5}
+
+
+def test_an_effective_number_of_kinds(training):
+    effective = training("domains").effective
+    assert effective(["a", "b"] * 8) == pytest.approx(2)
+    assert effective(["a"] * 8) == pytest.approx(1)
 
 
 def test_encoding_goes_on_where_it_stopped(training, tmp_path):

@@ -53,7 +53,7 @@ def is_reserved(file: str, domain: str) -> bool:
 
 
 def read_manifest(folder: Path) -> list[Photograph]:
-    """Return what may be trained on, in the manifest's order."""
+    """Return what may be trained on, in the manifest's order; ``captions.KEPT`` says which domains the model keeps."""
     with (folder / "manifest.csv").open(newline="", encoding="utf-8") as lines:
         rows = [row for row in csv.DictReader(lines) if not is_reserved(row["file"], row["domain"])]
     return [

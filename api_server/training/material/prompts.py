@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from material.facts import DIGITS, Facts, Rng
 
 MEANINGLESS_SHARE = 0.15
@@ -26,15 +28,24 @@ _DEFECT_TITLES = {
 _SYNONYMS = {"steel": ("steel", "metal"), "fabric": ("fabric", "textile", "cloth")}
 
 
-def describe(facts: Facts, rng: Rng) -> str:
+@dataclass(frozen=True)
+class Caption:
+    """A prompt for one image, and whether it says more than the domain."""
+
+    text: str
+    names_label: bool
+
+
+def describe(facts: Facts, rng: Rng) -> Caption:
     """Return one of the many prompts that fit the facts.
 
     With probability ``MEANINGLESS_SHARE`` the prompt names no content, or a catalogue label such
     as ``type B`` that is paired with anything: the model must answer it with the marginal.
     """
     if rng.random() < MEANINGLESS_SHARE:
-        return _meaningless(facts, rng)
-    return {"glyph": _glyph, "surface": _surface, "item": _item}[facts.family](facts, rng)
+        return Caption(_meaningless(facts, rng), names_label=False)
+    words = {"glyph": _glyph, "surface": _surface, "item": _item}[facts.family]
+    return Caption(words(facts, rng), names_label=True)
 
 
 def pick(rng: Rng, *options: str) -> str:
