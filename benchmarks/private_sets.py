@@ -16,9 +16,9 @@ import numpy as np
 from PIL import Image
 
 from pcevolve.modality.images.files import pixel_digest
-from pcevolve.private.bundled import load_digits
+from pcevolve.private.bundled import load_cells, load_digits
 from pcevolve.private.dataset import PrivateDataset, load_folder
-from pcevolve.private.sources import DigitsSource, parse_source
+from pcevolve.private.sources import CellsSource, DigitsSource, parse_source
 
 DATA = "PCEVOLVE_BENCH_DATA"
 HELD_OUT = 600  # records at most; an accuracy's standard error is then 2 % at worst
@@ -29,7 +29,7 @@ RESERVED_EVERY = 3
 
 def available(name: str) -> bool:
     """Whether a set's data are here."""
-    return _kind(name) in ("digits", "marks") or DATA in os.environ
+    return _kind(name) in ("digits", "marks", "cells") or DATA in os.environ
 
 
 @cache
@@ -37,6 +37,10 @@ def drawn(name: str, shots: int, seed: int) -> tuple[PrivateDataset, PrivateData
     """The private shots and the held-out records of a seed."""
     if _kind(name) in ("digits", "marks"):
         private, rest = load_digits(shots, _digit_names(_choice(name)), seed)
+    elif _kind(name) == "cells":
+        source = parse_source(name)
+        assert isinstance(source, CellsSource)
+        private, rest = load_cells(shots, source.names, seed)
     else:
         private, rest = whole(name).split(shots, seed)
     if len(rest) > HELD_OUT:

@@ -116,7 +116,7 @@ def test_the_demonstrations_page_shows_its_spread_and_the_voter_last_and_marked(
 
 
 def test_the_demonstrations_rows_are_measured_once():
-    left = list(demo_seeds._missing([row_of_the_demonstration(0, 0.6)], 1, [60]))
+    left = list(demo_seeds._missing([row_of_the_demonstration(0, 0.6)], 1, [60], list(demo_seeds.WAYS)))
     assert (0, "the demonstration", 60) not in left
     assert len(left) == len(demo_seeds.WAYS) - 1
 

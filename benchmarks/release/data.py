@@ -60,7 +60,7 @@ def real_set(name: str, most: int | None = None) -> RealSet:
 
 def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     """What the bundled model draws for each class's prompt: ``count`` images per class."""
-    from benchmarks.selectors.local import bundled, recommended
+    from benchmarks.selectors.local import loaded, recommended
     from pcevolve_server.work import Recipe, Task
 
     made = []
@@ -69,7 +69,7 @@ def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
         recipe = f"{prompt}/{count}/{SIDE}/{_bundled_model()}"
         path = cache / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
-            model = bundled()
+            model = loaded("bundled")
             advice = recommended(model)
             asked = Recipe(SIDE, SIDE, advice.steps, advice.guidance, strength=None)
             tasks = [Task(asked, prompt, "", seed, None) for seed in range(count)]

@@ -30,9 +30,13 @@ from pcevolve_shared.wire import Recommended
 BATCH = 48
 
 
-def bundled() -> DiffusionGenerator:
-    """Load the bundled model, in the memory layout that this machine is fast with."""
-    generator = load(ModelSettings(model="bundled", device="cpu", offline=True))
+def loaded(name: str | Path) -> DiffusionGenerator:
+    """Load a model, in the memory layout that this machine is fast with.
+
+    Args:
+        name: ``bundled``, or the folder of another one like it.
+    """
+    generator = load(ModelSettings(model=str(name), device="cpu", offline=True))
     assert isinstance(generator, DiffusionGenerator)
     pipeline = generator.text_to_image  # the image-to-image pipeline is made of the same parts
     for part in (pipeline.unet, pipeline.vae):

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist
 from benchmarks.judges import Verdict, judged, judges
 from benchmarks.private_sets import drawn
 from benchmarks.selectors.design import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
-from benchmarks.selectors.local import LocalGenerator, bundled, recommended
+from benchmarks.selectors.local import LocalGenerator, loaded, recommended
 from benchmarks.selectors.noised import varied_noised
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from benchmarks.split import SETS
@@ -87,7 +87,7 @@ class Watch:
 @cache
 def model() -> DiffusionGenerator:
     """The generator, loaded once per process."""
-    return bundled()
+    return loaded("bundled")
 
 
 @cache
@@ -207,9 +207,16 @@ def ran(
 
 
 def planned(
-    trial: Trial, labels: tuple[str, ...], modality: Images | None = None
+    trial: Trial, labels: tuple[str, ...], modality: Images | None = None, domain: str | None = None
 ) -> tuple[PublicPlan, Method]:
-    """The plan of a trial, and its method; ``modality`` says how another model than the bundled one is asked."""
+    """The plan of a trial, and its method.
+
+    Args:
+        trial: What is run.
+        labels: Of the private set.
+        modality: How another model than the bundled one is asked.
+        domain: What the prompt calls a private set that ``split.SETS`` has not.
+    """
     budget = Budget(Fraction(trial.epsilon), trial.delta)
     scope = Scope(
         relation="replace-one",
@@ -229,7 +236,7 @@ def planned(
         dialect="getimg",
         model="bundled",
         method=method.name,
-        domain=SETS[trial.world].domain,
+        domain=domain or SETS[trial.world].domain,
         labels=labels,
         candidates=trial.candidates,
         initial=trial.candidates * (trial.initial or method.initial),

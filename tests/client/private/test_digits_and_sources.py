@@ -1,4 +1,4 @@
-"""Handwritten digits as private data, and how sources are written on the command line."""
+"""Handwritten digits and blood cells as private data, and how sources are written on the command line."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.private.bundled import load_digits
-from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.private.bundled import load_cells, load_digits
+from pcevolve.private.sources import CELLS, CellsSource, DigitsSource, FolderSource, TermsSource, parse_source
 
 TYPES = {3: "type A", 5: "type B", 8: "type C"}
 
@@ -42,6 +42,22 @@ def test_seed_alone_decides_the_draw():
     first, again, other = (load_digits(5, TYPES, seed)[0].digests for seed in (1, 1, 2))
     assert first == again
     assert set(first) != set(other)
+
+
+def test_fifty_different_cells_of_each_kind_ten_of_them_private():
+    private, held_out = load_cells(10, dict(zip(CELLS, "dcba", strict=True)), seed=1)
+    assert private.labels == held_out.labels == ("a", "b", "c", "d")
+    assert np.bincount(private.targets).tolist() == [10] * 4
+    assert np.bincount(held_out.targets).tolist() == [40] * 4
+    assert len(set(private.digests) | set(held_out.digests)) == 200
+    assert {image.size for image in private.items} == {(64, 64)}
+
+
+def test_cells_have_the_label_of_their_kind():
+    private, _ = load_cells(10, {"single red blood cell": "z", "white blood cell": "a"})
+    red, white = (np.stack([private.items[k] for k in private.indices_of(label)]) for label in "za")
+    blue = [pixels[..., 2].mean() - pixels[..., 1].mean() for pixels in (red, white)]
+    assert blue[0] + 10 < blue[1]  # the stain of a nucleus
 
 
 @pytest.mark.parametrize("names", [{3: "a"}, {3: "a", 5: "a"}, {3: "a", 11: "b"}])
@@ -78,6 +94,10 @@ def test_no_shots_is_refused():
         ("digits:3,5", DigitsSource({3: "digit 3", 5: "digit 5"})),
         ("digits:3=type A, 5 = type B", DigitsSource({3: "type A", 5: "type B"})),
         ("./digits", FolderSource(Path("digits"))),
+        (
+            "cells:platelet=type 1, white blood cell",
+            CellsSource({"platelet": "type 1", "white blood cell": "white blood cell"}),
+        ),
         ("terms:disease, body part=B", TermsSource({"disease": "disease", "body part": "B"})),
         ("data/clinic:2024", FolderSource(Path("data/clinic:2024"))),
     ],
@@ -101,4 +121,4 @@ def test_any_text_is_a_source_or_a_usage_error(text):
         source = parse_source(text)
     except UsageError:
         return
-    assert isinstance(source, FolderSource | DigitsSource | TermsSource)
+    assert isinstance(source, FolderSource | DigitsSource | CellsSource | TermsSource)

@@ -1,7 +1,9 @@
-"""Public data that come with a library and play the private ones: handwritten digits, meanings of nouns.
+"""Public data that come with a library and play the private ones: handwritten digits, blood cells, meanings of nouns.
 
-1,797 scans of 8x8 pixels with 16 grey levels (UCI "Optical Recognition of Handwritten Digits",
-CC BY 4.0), light ink on dark. They come with scikit-learn, so nothing is downloaded.
+The digits are 1,797 scans of 8x8 pixels with 16 grey levels (UCI "Optical Recognition of Handwritten Digits",
+CC BY 4.0), light ink on dark. They come with scikit-learn, so nothing is downloaded. The cells are fifty pictures of
+each of four kinds (BCCD, MIT; ``cells/LICENCE.txt``): the bundled generator learnt its blood smears from other pictures
+of the same collection.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ import numpy as np
 from sklearn import datasets
 
 from pcevolve.errors import UsageError
-from pcevolve.modality.images.decoding import framed
+from pcevolve.modality.images.decoding import framed, tiles
 from pcevolve.modality.images.files import pixel_digest
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records
+from pcevolve.private.sources import CellsSource, DigitsSource
 from pcevolve.public.labels import label_faults
 
 _BRIGHTEST = 16.0  # grey level of full ink
@@ -56,6 +59,43 @@ def load_digits(
         digests=tuple(pixel_digest(image) for image in images),
     )
     return dataset.split(shots, seed)
+
+
+SHEETS = Path(__file__).with_name("cells")
+"""By ``client/training/export_cells.py``: a picture of all tiles for each kind."""
+SIDE = 64
+
+
+def load_cells(shots: int, names: Mapping[str, str], seed: int = 0) -> tuple[PrivateDataset, PrivateDataset]:
+    """Draw pictures of each chosen kind of cell; the rest is held out.
+
+    Args:
+        shots: Images per class.
+        names: Chosen kinds, of ``sources.CELLS``, and their labels, all different.
+        seed: Public.
+
+    Returns:
+        The private and the held-out dataset; 64x64 RGB.
+
+    Raises:
+        DataError: A kind has too few.
+        UsageError: ``shots`` is below 1.
+    """
+    labels = tuple(sorted(names.values()))
+    of_label = {label: tiles(SHEETS / f"{kind}.webp", SIDE) for kind, label in names.items()}
+    images = tuple(image for label in labels for image in of_label[label])
+    targets = np.repeat(np.arange(len(labels)), [len(of_label[label]) for label in labels])
+    digests = tuple(pixel_digest(image) for image in images)
+    return PrivateDataset(labels, images, targets, digests).split(shots, seed)
+
+
+def load_pictures(
+    source: DigitsSource | CellsSource, shots: int, seed: int
+) -> tuple[PrivateDataset, PrivateDataset]:
+    """Draw the private images of a source, and return the others too; see ``load_digits`` and ``load_cells``."""
+    if isinstance(source, CellsSource):
+        return load_cells(shots, source.names, seed)
+    return load_digits(shots, source.names, seed)
 
 
 FILE = Path(__file__).with_name("terms.jsonl")

@@ -25,6 +25,8 @@ TERMS = (
     "weapon",
 )
 """Kinds of nouns whose meanings come with the client."""
+CELLS = ("platelet", "red blood cells", "single red blood cell", "white blood cell")
+"""Kinds of blood cells of which pictures come with the client."""
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
 _TERM = re.compile(r"\s*([a-z ]*?[a-z])\s*(?:=\s*(.*?)\s*)?")
 
@@ -38,7 +40,7 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class DigitsSource:
-    """Scikit-learn's handwritten digits; load with ``digits.load_digits``.
+    """Scikit-learn's handwritten digits; load with ``bundled.load_digits``.
 
     Attributes:
         names: Chosen digits and their labels.
@@ -48,8 +50,19 @@ class DigitsSource:
 
 
 @dataclass(frozen=True)
+class CellsSource:
+    """Pictures of blood cells that come with the client; load with ``bundled.load_cells``.
+
+    Attributes:
+        names: Chosen kinds of cells and their labels.
+    """
+
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class TermsSource:
-    """Meanings of nouns that come with the client; load with ``terms.load_terms``.
+    """Meanings of nouns that come with the client; load with ``bundled.load_terms``.
 
     Attributes:
         names: Chosen kinds of nouns and their labels.
@@ -58,11 +71,15 @@ class TermsSource:
     names: Mapping[str, str]
 
 
-def parse_source(text: str) -> FolderSource | DigitsSource | TermsSource:
-    """Read ``PATH``, ``digits``, ``digits:3,5,8``, ``digits:3=type A,5=type B,8=type C`` or ``terms:drug,disease=D``.
+PICTURES = (DigitsSource, CellsSource)
+"""Sources of images that come with a library."""
+
+
+def parse_source(text: str) -> FolderSource | DigitsSource | CellsSource | TermsSource:
+    """Read ``PATH``, ``digits``, ``digits:3,5,8``, ``digits:3=type A,5=type B``, ``cells`` or ``terms:drug,disease=D``.
 
     A folder that is itself called ``digits`` is written ``./digits``. A digit without a label of
-    its own is called ``digit N``, a kind of nouns by its name.
+    its own is called ``digit N``, a kind of cells or nouns by its name.
 
     Raises:
         UsageError: The text is empty or its list cannot be read.
@@ -74,12 +91,17 @@ def parse_source(text: str) -> FolderSource | DigitsSource | TermsSource:
         items = choice.split(",") if colon else [str(digit) for digit in range(10)]
         found = _named(text, items, _DIGIT, "digits:3,5,8 or digits:3=type A,5=type B")
         return DigitsSource({int(digit): label or f"digit {digit}" for digit, label in found.items()})
-    if kind == "terms":
-        items = choice.split(",") if colon else list(TERMS)
-        found = _named(text, items, _TERM, "terms:disease,drug or terms:disease=type A,drug=type B")
-        if unknown := [term for term in found if term not in TERMS]:
-            raise UsageError(f"{text!r}: no terms of kind {unknown[0]!r}: choose among {', '.join(TERMS)}")
-        return TermsSource({term: label or term for term, label in found.items()})
+    if kind in ("cells", "terms"):
+        known = CELLS if kind == "cells" else TERMS
+        items = choice.split(",") if colon else list(known)
+        first, second = known[:2]
+        found = _named(
+            text, items, _TERM, f"{kind}:{first},{second} or {kind}:{first}=type A,{second}=type B"
+        )
+        if unknown := [each for each in found if each not in known]:
+            raise UsageError(f"{text!r}: no {kind} of kind {unknown[0]!r}: choose among {', '.join(known)}")
+        names = {each: label or each for each, label in found.items()}
+        return CellsSource(names) if kind == "cells" else TermsSource(names)
     return FolderSource(Path(text))
 
 

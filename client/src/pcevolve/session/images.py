@@ -25,7 +25,7 @@ from pcevolve.privacy import Budget
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load_folder, loaded
 from pcevolve.private.listing import Listing, listed, short
 from pcevolve.private.shots import unit_names, units_held, units_to_draw
-from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.subsample import subsampled
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
@@ -103,10 +103,10 @@ def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
         UsageError: The options do not go together.
     """
     source = parse_source(settings.private)
-    if isinstance(source, DigitsSource):
-        from pcevolve.private.bundled import load_digits  # scikit-learn takes seconds to load
+    if isinstance(source, PICTURES):
+        from pcevolve.private.bundled import load_pictures  # scikit-learn takes seconds to load
 
-        data, rest = load_digits(settings.shots, source.names, SPLIT_SEED)
+        data, rest = load_pictures(source, settings.shots, SPLIT_SEED)
         return RunData(data, rest, test_is_public=True)
     if isinstance(source, TermsSource):
         raise UsageError("--private terms are texts, and this API makes images")
@@ -132,10 +132,10 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
     source = parse_source(given)
     if isinstance(source, TermsSource):
         raise UsageError(f"{option} {given}: these are texts, and the run is of images")
-    if isinstance(source, DigitsSource):
-        from pcevolve.private.bundled import load_digits  # scikit-learn's data take seconds to load
+    if isinstance(source, PICTURES):
+        from pcevolve.private.bundled import load_pictures  # scikit-learn's data take seconds to load
 
-        shots, rest = load_digits(plan.shots, source.names, SPLIT_SEED)
+        shots, rest = load_pictures(source, plan.shots, SPLIT_SEED)
         return shots if option == "--private" else rest
     return load_folder(source.path, unique=False, window=window_ends(plan.window))
 

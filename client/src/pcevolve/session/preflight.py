@@ -20,7 +20,7 @@ from pcevolve.privacy import Budget
 from pcevolve.private.sources import (
     OF_CLASSES,
     OF_IMAGES,
-    DigitsSource,
+    PICTURES,
     TermsSource,
     parse_source,
     require_folder,
@@ -171,7 +171,7 @@ def _require_engine(settings: RunSettings) -> None:
         return
     if find_spec("ray") is None or find_spec("pyarrow") is None:
         raise UsageError("--engine ray needs Ray: install pcevolve[ray], or leave --engine out")
-    if isinstance(parse_source(settings.private), DigitsSource):
+    if isinstance(parse_source(settings.private), PICTURES):
         raise UsageError(
             "--engine ray reads images from files: give --private a folder, or leave --engine out"
         )
@@ -269,11 +269,11 @@ def _require_images(settings: RunSettings) -> None:
         raise UsageError(
             "--private terms are texts, and this API makes images: --dialect chat is for APIs that write"
         )
-    if not isinstance(source, DigitsSource):
+    if not isinstance(source, PICTURES):
         _require_image_files(settings, source.path)
     elif settings.unit_map or settings.unlabelled or settings.subsample or settings.window:
         raise UsageError(
-            "--unit-map, --unlabelled, --subsample and --window are for a folder of images, not for the digits"
+            "--unit-map, --unlabelled, --subsample and --window are for a folder of images, not for digits or cells"
         )
 
 
@@ -310,9 +310,9 @@ def _require_texts(settings: RunSettings) -> None:
         if getattr(settings, name) not in (None, "local"):
             raise UsageError(f"{flag(name, RunSettings)} is about images, and this API writes texts")
     source = parse_source(settings.private)
-    if isinstance(source, DigitsSource):
+    if isinstance(source, PICTURES):
         raise UsageError(
-            "--private digits are images, and this API writes texts: give a table or a folder of texts"
+            "--private digits are images, as cells are, and this API writes texts: give a table or a folder of texts"
         )
     _require_secrets(settings)
     if not isinstance(source, TermsSource):

@@ -21,7 +21,7 @@ from pcevolve.pages.preview import opening_images
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records, read_records
-from pcevolve.private.sources import DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.tables import Columns
 from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import require_unit_size
@@ -82,8 +82,8 @@ def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
         from pcevolve.private.bundled import load_terms
 
         return RunData(*load_terms(settings.shots, source.names, SPLIT_SEED), test_is_public=True)
-    if isinstance(source, DigitsSource):
-        raise UsageError("--private digits are images, and this API writes texts")
+    if isinstance(source, PICTURES):
+        raise UsageError("--private digits are images, as cells are, and this API writes texts")
     data, rest = own_texts(settings, source)
     return RunData(data, rest)
 
@@ -98,8 +98,8 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
         UsageError: They are of another kind.
     """
     source = parse_source(given)
-    if isinstance(source, DigitsSource):
-        raise UsageError(f"{option} digits: these are images, and the run is of texts")
+    if isinstance(source, PICTURES):
+        raise UsageError(f"{option} {given}: these are images, and the run is of texts")
     if isinstance(source, TermsSource):
         from pcevolve.private.bundled import load_terms
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from pathlib import Path
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -31,6 +32,14 @@ def framed(levels: NDArray[np.float64], brightest: float) -> DecodedImage:
     margin = (FRAMED_SIDE - INK_SIDE) // 2
     canvas.paste(grey.resize((INK_SIDE, INK_SIDE), Image.Resampling.BICUBIC), (margin, margin))
     return canvas.convert("RGB")
+
+
+def tiles(sheet: Path, side: int) -> list[DecodedImage]:
+    """Return the square tiles of a sheet of images, RGB, row by row."""
+    with Image.open(sheet) as image:
+        page = image.convert("RGB")
+    corners = ((x, y) for y in range(0, page.height, side) for x in range(0, page.width, side))
+    return [page.crop((x, y, x + side, y + side)) for x, y in corners]
 
 
 CHANNELS = 3
