@@ -61,8 +61,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
     parser.add_argument("--each", type=int, default=2400, help="views per domain")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--domains", nargs="+", default=KEPT, help="all others are left out")
     args = parser.parse_args()
-    write_views(args.public, args.out, args.each, args.seed)
+    write_views(args.public, args.out, args.each, args.seed, args.domains)
 
 
 if __name__ == "__main__":
