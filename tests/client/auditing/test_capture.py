@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import TranscriptError
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.transcript import RunReader
+from pcevolve_shared import wire
 from support.forge import Event, forge
 from support.provider import FakeProvider
 from support.recorder import SCRIPT, Recorded
@@ -34,15 +36,25 @@ ANSWERS = "every answer on record is the one that came"
 
 
 def audited(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", **plan: object) -> Path:
-    """A finished run with its capture beside it."""
+    """A finished run with its capture beside it; the first requests for images are as many at once as may be."""
     root.mkdir(parents=True, exist_ok=True)
-    pause = 0.02 if plan.get("at_once") else 0
-    api = FakeProvider(lambda request: time.sleep(pause))
+    api = FakeProvider(held(plan.get("at_once", 1)))
     provider = Recorded(api, root / "capture.jsonl", ADDRESS.key or "", meddle)
     run = SmallRun.open(root, small_plan(**plan), provider)
     run.finish()
     run.close()
     return root
+
+
+def held(many: int) -> Callable[[Outgoing], None]:
+    """Answer none of the first requests for images until so many are under way."""
+    first, all_there = iter(range(many)), threading.Barrier(many)
+
+    def wait(request: Outgoing) -> None:
+        if not request.url.endswith(wire.MODELS) and next(first, None) is not None:
+            all_there.wait(timeout=60)
+
+    return wait
 
 
 def faults(root: Path) -> dict[str, tuple[str, ...]]:

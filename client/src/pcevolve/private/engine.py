@@ -66,7 +66,8 @@ class LocalEngine:
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
     ) -> Embeddings:
         """See ``Engine.embedded``."""
-        rows: Embeddings = np.empty((len(images), encoder.dimension), dtype=np.float32)
+        # zeros, since rows that are still to come are cast too, and memory that nobody wrote may hold what warns then
+        rows: Embeddings = np.zeros((len(images), encoder.dimension), dtype=np.float32)
         for start in range(0, len(images), BATCH_IMAGES):
             batch = slice(start, start + BATCH_IMAGES)
             embedded = encoder.embed(Shown(images[batch], rendition))
