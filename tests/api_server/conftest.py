@@ -5,14 +5,14 @@ import functools
 import pytest
 
 from pcevolve_server.settings import Batching, Precision
-from support.model_zoo import ZOO
 from support.served import FakeGenerator, served, wait_until
-from support.tiny_model import load, tiny_pipeline
 
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
     """A directory in the layout of every Stable Diffusion release."""
+    from support.tiny_model import tiny_pipeline  # who asks for no model need not wait for its libraries
+
     directory = tmp_path_factory.mktemp("models") / "tiny"
     tiny_pipeline().save_pretrained(directory, safe_serialization=True)
     return directory
@@ -20,6 +20,8 @@ def tiny_model(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def generator(tiny_model):
+    from support.tiny_model import load
+
     return load(model=str(tiny_model), threads=1, batching=Batching.MERGE)  # as diffusers runs it
 
 
@@ -27,6 +29,8 @@ def generator(tiny_model):
 def zoo(tiny_model, tmp_path_factory):
     """Return the directory of a kind of model, ``sd15`` or of ``ZOO``; made when it is first asked for."""
     import torch
+
+    from support.model_zoo import ZOO
 
     base = tmp_path_factory.mktemp("zoo")
 
@@ -44,6 +48,8 @@ def zoo(tiny_model, tmp_path_factory):
 @pytest.fixture(scope="session")
 def loaded(zoo):
     """Return the generator of a kind of model, as diffusers runs it: nothing is padded or rounded."""
+    from support.tiny_model import load
+
     plain = {"device": "cpu", "threads": 1, "batching": Batching.MERGE, "precision": Precision.FLOAT32}
     return functools.cache(lambda kind: load(model=str(zoo(kind)), **plain))
 

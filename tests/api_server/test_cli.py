@@ -16,6 +16,7 @@ import pytest
 
 from pcevolve_server.keys import API_KEY_VARIABLE
 from pcevolve_shared import images, wire
+from support.examples import at_night
 from support.processes import ServerProcess
 
 pytestmark = pytest.mark.system
@@ -220,6 +221,7 @@ def test_what_this_machine_makes_of_a_model_is_measured(tiny_model):
     )
 
 
+@at_night
 def test_bench_compares_the_ways_to_use_the_cores(tiny_model):
     done = run("bench", "--model", tiny_model, "--max-batch", 2, "--batching", "merge", "--compare", "--json")
     found = json.loads(done.stdout)

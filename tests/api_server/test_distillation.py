@@ -10,6 +10,8 @@ import torch
 
 from pcevolve_server.diffusion.schedulers import begun_at, run_steps
 
+pytestmark = pytest.mark.models
+
 TRAINING = Path(__file__).parents[2] / "api_server" / "training"
 STEPS = 4
 

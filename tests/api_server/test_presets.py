@@ -12,6 +12,8 @@ from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import ModelInfo, Resolution
 from support.tiny_model import load
 
+pytestmark = pytest.mark.models
+
 
 def pipeline(kind: str = "StableDiffusionPipeline", **config: object):
     made = type(kind, (), {})()
@@ -120,7 +122,6 @@ def test_a_server_that_says_nothing_says_what_it_said_before():
     assert "scheduler" not in recommended("bundled", pipeline(), scheduler()).model_dump()
 
 
-@pytest.mark.models
 def test_it_is_announced_with_the_model(generator):
     assert generator.info.recommended is not None
     assert generator.info.recommended.steps == 25
@@ -132,12 +133,10 @@ def image(generator, scheduler=None):
     return generator.create([task])[0].image.tobytes()
 
 
-@pytest.mark.models
 def test_a_request_that_names_no_scheduler_gets_the_one_that_is_announced(generator):
     assert image(generator) == image(generator, "dpmpp_2m_karras") != image(generator, "pndm")
 
 
-@pytest.mark.models
 @pytest.mark.parametrize(("chosen", "same_as", "told"), [("own", "pndm", None), ("ddim", "ddim", "ddim")])
 def test_what_the_operator_chooses_comes_before_the_preset(tiny_model, generator, chosen, same_as, told):
     served = load(model=str(tiny_model), threads=1, batching=Batching.MERGE, scheduler=chosen)
@@ -145,20 +144,17 @@ def test_what_the_operator_chooses_comes_before_the_preset(tiny_model, generator
     assert image(served) == image(generator, same_as)
 
 
-@pytest.mark.models
 @pytest.mark.parametrize("kind", ["lcm", "flux-dev"])
 def test_a_model_that_runs_with_its_own_alone_may_be_asked_for_it(zoo, kind):
     assert load(model=str(zoo(kind)), device="cpu", scheduler="own").info.recommended.scheduler is None
 
 
-@pytest.mark.models
 def test_a_flow_model_whose_name_speaks_of_consistency_keeps_its_solver(zoo, tmp_path):
     named = tmp_path / "lcm-flow"
     named.symlink_to(zoo("sd3"))
     assert load(model=str(named), device="cpu").info.recommended.scheduler is None
 
 
-@pytest.mark.models
 def test_the_bundled_model_keeps_the_solver_that_it_was_distilled_for():
     bundled = load(device="cpu", offline=True)
     assert bundled.info.recommended.scheduler is None

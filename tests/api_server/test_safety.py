@@ -7,6 +7,8 @@ from PIL import Image
 from pcevolve_server.diffusion.safety import SafeGenerator
 from pcevolve_server.work import Picture, Recipe, Task
 
+pytestmark = pytest.mark.models
+
 RECIPE = Recipe(width=8, height=8)
 
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from pcevolve import audit
+from support.examples import at_night
 from support.processes import Client
 from support.served import wait_until
 
@@ -24,6 +25,7 @@ def asked(bench: Client, *arguments: object) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@at_night
 def test_a_table_of_real_runs_that_is_killed_goes_on_where_it_was(bench: Client, tmp_path: Path):
     """One test, because the runs take half a minute."""
     out = tmp_path / "out"

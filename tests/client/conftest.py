@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from pcevolve.egress.transport import Transport
+from pcevolve.public.plan import PublicPlan
 from support import online
 from support.paid import paid_run
 from support.runs import small_plan
 
 
+@pytest.fixture(scope="session")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[PublicPlan], Path]:
+    """Where a run of a plan against an honest provider lies, which is made once."""
+    made: dict[str, Path] = {}
+
+    def at(plan: PublicPlan) -> Path:
+        key = plan.model_dump_json()
+        if key not in made:
+            made[key] = paid_run(tmp_path_factory.mktemp("honest") / "run", plan)
+        return made[key]
+
+    return at
+
+
 @pytest.fixture
-def finished(tmp_path: Path) -> Callable[..., Path]:
-    """Make a finished ``pcevolve`` run; keywords change its plan."""
+def finished(tmp_path: Path, honest: Callable[[PublicPlan], Path]) -> Callable[..., Path]:
+    """Make a finished ``pcevolve`` run, or copy one; keywords change its plan."""
 
     def make(provider: Transport | None = None, **changes: object) -> Path:
-        return paid_run(tmp_path / "run", small_plan(**{"method": "pcevolve", **changes}), provider)
+        plan = small_plan(**{"method": "pcevolve", **changes})
+        if provider is not None:
+            return paid_run(tmp_path / "run", plan, provider)
+        return shutil.copytree(honest(plan), tmp_path / "run", dirs_exist_ok=True)
 
     return make
 

@@ -105,6 +105,12 @@ def test_a_plan_that_names_what_the_provider_had_not_sent_is_refused():
     assert refused(state, PLAN.calls[LOOK]).endswith("the provider had not sent")
 
 
+def test_what_a_plan_names_for_another_class_is_refused():
+    call = dataclasses.replace(PLAN.calls[LOOK], label="good")
+    verdict = state_before(LOOK).image_of(call)
+    assert verdict == Refusal("carries an image that the plan names for another class")
+
+
 @pytest.mark.parametrize(
     ("forged", "why"),
     [

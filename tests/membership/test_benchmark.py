@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import at_night
+
 pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).parents[2]
 
 
+@at_night
 def test_it_writes_a_table_of_three_clients(tmp_path: Path):
     options = ["--methods", "pe", "--epsilons", "4", "10", "--runs", "5", "--rounds", "1", "--out", tmp_path]
     command = [sys.executable, ROOT / "benchmarks" / "membership", *options]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import settings
 
 NIGHTLY = 100
@@ -17,3 +20,9 @@ def examples(nightly: int) -> int:
 def is_nightly() -> bool:
     """Whether there is time for everything."""
     return settings.default.max_examples >= NIGHTLY
+
+
+def at_night(test: Callable[..., object]) -> Callable[..., object]:
+    """Leave a smoke of what people start by hand, a benchmark of minutes, to the nightly run."""
+    marked: Callable[..., object] = pytest.mark.skipif(not is_nightly(), reason="minutes: at night")(test)
+    return marked

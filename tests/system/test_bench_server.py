@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.server import raw, rounds
-from benchmarks.server.extent import COMPILED, DEFAULT, FULL, SERVERS, TINY, TWO_PROCESSES, Extent
-from benchmarks.server.page import write
+from benchmarks.server.extent import DEFAULT, TINY, Extent
 from benchmarks.server.ratios import NAMES, fixed_part, headline, rows
 from benchmarks.server.rounds import Journal, Round
 from benchmarks.server.served import GUIDANCE, SIDE, STEPS, STRENGTH
 from pcevolve_server.work import Recipe
+from support.examples import at_night
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,6 +30,7 @@ def one(server: str, processor: float = 0.016, turn: int = 1) -> Round:
     return Round(turn, server, dict.fromkeys(verbs, pipeline), {verb: {1: cell, 32: cell} for verb in verbs})
 
 
+@at_night
 def test_the_benchmark_runs_and_ends_in_a_line_that_names_task_server_and_clients(tmp_path: Path):
     options = ["--tiny", "--rounds", tmp_path / "rounds.jsonl", "--out", tmp_path / "results"]
     done = subprocess.run(
@@ -66,30 +67,6 @@ def test_an_interrupted_benchmark_measures_only_what_is_missing(tmp_path: Path, 
     assert found == [one(DEFAULT), one("merge")]
 
 
-@pytest.mark.parametrize(
-    ("machine", "code", "extent"), [("elsewhere", "new", TINY), ("here", "old", TINY), ("here", "new", FULL)]
-)
-def test_rounds_of_another_machine_code_or_extent_are_not_taken_for_ones_own(
-    tmp_path: Path, monkeypatch, machine, code, extent
-):
-    monkeypatch.setattr(rounds, "measured", lambda turn, server, _: one(server, 0.5, turn))
-    Journal(tmp_path / "rounds", machine, code).completed(extent, 1)
-    monkeypatch.setattr(rounds, "measured", lambda turn, server, _: one(server, turn=turn))
-    assert Journal(tmp_path / "rounds", "here", "new").completed(TINY, 1) == [one(DEFAULT)]
-
-
-def test_a_tiny_run_that_ends_leaves_what_a_full_one_measured(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(rounds, "measured", lambda turn, server, _: one(server, turn=turn))
-    journal = Journal(tmp_path / "rounds", "here", "new")
-    full = journal.completed(FULL, 1)
-    journal.completed(TINY, 1)
-    journal.finish(TINY)
-    monkeypatch.setattr(rounds, "measured", lambda *_: pytest.fail("measured again"))
-    assert journal.completed(FULL, 1) == full
-    journal.finish(FULL)
-    assert not journal.path.exists()
-
-
 def test_the_pipeline_varies_an_image_in_as_many_steps_as_the_server():
     steps: list[int] = []
     hook = raw.model().text_to_image.unet.register_forward_hook(lambda *_: steps.append(1))
@@ -106,24 +83,6 @@ def test_ratios_are_of_the_best_batch_of_the_servers_batch_and_of_one():
     assert found["ratio_to_one_at_a_time"]["t2i"][DEFAULT]["32"] == round(0.074 / 0.016, 3)
 
 
-def test_medians_are_over_turns():
-    turns = [one(DEFAULT, processor, turn) for turn, processor in enumerate((0.02, 0.9, 0.01), start=1)]
-    assert {row["processor"] for row in rows(turns)} == {0.02}
-
-
 def test_what_a_run_costs_however_full_it_is_follows_from_the_batches():
     assert fixed_part(one(DEFAULT).raw["t2i"]) == pytest.approx((0.064, 0.01))
     assert fixed_part({1: 9.0, 16: 0.05, 64: 0.06})[0] == 0.0  # by noise it may come out negative
-
-
-@pytest.mark.parametrize(("processor", "verdicts"), [(0.016, "misses"), (0.01, "meets")])
-def test_the_pages_words_follow_its_figures(tmp_path: Path, processor, verdicts):
-    table = rows([one(name, processor) for name in SERVERS])
-    write(tmp_path, {"machine": "two cores", "turns": 1, "rows": table})
-    page = (tmp_path / "server.md").read_text()
-    assert f"which {verdicts} the target of 0.9" in page
-    assert (
-        "takes 64 ms for a run and 10.0 ms for each image in it, so that batches of 16 reach at most 0.79"
-        in page
-    )
-    assert all(f"| {name} | 32 |" in page for name in (DEFAULT, COMPILED, TWO_PROCESSES))

@@ -10,16 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks.oracles.__main__ import SAYS
-from benchmarks.oracles.__main__ import SEEDS as ALL_SEEDS
-from benchmarks.oracles.__main__ import write as write_oracles
 from benchmarks.oracles.cases import AS_IT_IS, CASES, PARTS, SHOTS_THEMSELVES, Subject, figures, ideal
-from benchmarks.oracles.stops import HALF, Stop, share
+from benchmarks.oracles.stops import Stop, share
 from benchmarks.release.data import real_set
 from benchmarks.release.seen import VOTER, Draw, Seen
-from benchmarks.rows import appended
-from benchmarks.split import SETS, TUNED_ON, by_role
-from benchmarks.usefulness.__main__ import halves, other_domain, rows
+from benchmarks.usefulness.__main__ import halves, rows
 from benchmarks.usefulness.__main__ import write as write_usefulness
 from benchmarks.usefulness.again import classes_apart
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Study, Verdict, _frame
@@ -81,13 +76,6 @@ def verdicts(subject):
     return [row for source in SOURCES for row in rows(study, MARKS, VOTER, source, 0)]
 
 
-def test_a_set_is_capped_per_class_and_its_images_are_the_same_in_every_run():
-    few, again, whole = real_set(MARKS, 60), real_set(MARKS, 60), real_set(MARKS)
-    assert np.bincount(few.targets).tolist() == [60, 60]
-    assert [each.tobytes() for each in few.images] == [each.tobytes() for each in again.images]
-    assert len(whole.images) > len(few.images)
-
-
 def test_every_figure_of_the_oracles_says_whether_its_judge_voted(measured):
     assert {(row["judge"], row["voted"]) for row in measured} == {
         (VOTER, True),
@@ -114,78 +102,6 @@ def test_an_interval_of_a_share_is_as_wide_as_draws_say():
     assert 0.94 < covered.mean() < 0.96
 
 
-def test_the_page_of_the_oracles_has_a_line_for_each_case_and_says_what_stops_a_set(measured, tmp_path):
-    write_oracles(tmp_path, measured)
-    page = (tmp_path / "oracles.md").read_text()
-    assert all(f"| {case.title} | " in page for case in CASES)
-    assert "Of 1 sets that were tuned on: generator 1." in page
-    published = json.loads((tmp_path / "oracles.json").read_text())
-    assert all(row["seeds"] == SEEDS and row["role"] == TUNED_ON and "voted" in row for row in published)
-
-
-def test_what_the_oracles_say_is_said_of_all_sets_and_seeds_alone(measured, tmp_path):
-    def page(names, seeds):
-        first = [row for row in measured if row["seed"] == 0]
-        write_oracles(
-            tmp_path, [row | {"set": name, "seed": seed} for name in names for seed in seeds for row in first]
-        )
-        return (tmp_path / "oracles.md").read_text()
-
-    assert SAYS in page(SETS, range(ALL_SEEDS))
-    assert "What it says" not in page(SETS, range(ALL_SEEDS - 1))
-    assert "What it says" not in page(list(SETS)[1:], range(ALL_SEEDS))
-
-
-@pytest.fixture(scope="module")
-def published():
-    """Of each set and case, %, the mean of the published judges."""
-    found = {}
-    for row in json.loads((ROOT / "docs" / "results" / "oracles.json").read_text()):
-        found.setdefault((row["set"], row["case"]), []).append(100 * row["accuracy"])
-    return {key: sum(values) / len(values) for key, values in found.items()}
-
-
-def test_what_the_oracles_say_of_the_release_itself_is_what_was_published(published):
-    of = {
-        name: published[name, next(case.title for case in CASES if "no images" in case.title)]
-        for name in SETS
-    }
-
-    def alike(*domains):
-        return [of[name] for name in by_role() if name.split(":")[0] in domains]
-
-    unseen = [f"{each:.0f}" for each in alike("malaria", "waste", "leaf")]
-    assert f"right in {unseen[0]}, {unseen[1]} and {unseen[2]} %" in " ".join(SAYS.split())
-    written = alike("mnist", "digits", "marks", "steel")
-    assert f"right in {min(written):.0f} to {max(written):.0f} %" in SAYS
-
-
-def test_what_the_oracles_say_of_images_and_parts_is_what_was_published(published):
-    def closed(name, case, start=AS_IT_IS):
-        begun = published[name, start]
-        return (published[name, case] - begun) / (published[name, SHOTS_THEMSELVES] - begun)
-
-    first = next(case.title for case in CASES if case.title.startswith("t2i"))
-    assert max(closed(name, AS_IT_IS, first) for name in SETS) < 0.5
-    assert sum(published[name, AS_IT_IS] < published[name, first] for name in SETS) > 2
-    assert max(closed(name, ideal(part).title) for name in SETS for part in ("frame", "noise")) < 0.25
-    share = {name: closed(name, ideal("generator").title) for name in SETS}
-    well = ("steel", "xray", "blood", "mnist", "digits", "marks")
-    assert min(each for name, each in share.items() if name.split(":")[0] in well) > 0.9
-    assert all(0.5 < share[name] < 0.6 for name in SETS if name.split(":")[0] in ("leaf", "machine"))
-
-
-def test_what_the_oracles_say_of_their_rule_is_what_was_published():
-    rows = [
-        {**row, "seed": seed, "accuracy": accuracy}
-        for row in json.loads((ROOT / "docs" / "results" / "oracles.json").read_text())
-        for seed, accuracy in enumerate(row["by_seed"])
-    ]
-    found = {name: Stop.of([row for row in rows if row["set"] == name]).closed["generator"] for name in SETS}
-    unsettled = {name.split(":")[0] for name, (middle, half) in found.items() if abs(middle - HALF) <= half}
-    assert unsettled == {"machine", "leaf", "waste", "malaria"}
-
-
 def stopped(**accuracies: float) -> Stop:
     """Of accuracies by case; ideals that are not given are worth what a dataset as it is."""
     titles = [ideal(part).title for part in PARTS] + [ideal("generator", part).title for part in PARTS[1:]]
@@ -210,17 +126,6 @@ def test_nothing_stops_a_set_whose_dataset_is_worth_its_shots(measured):
     even = [{**row, "accuracy": 0.8} for row in measured]
     assert Stop.of(even).part == "nothing"
     assert Stop.of(even).closed == {}
-
-
-def test_a_measurement_that_was_cut_off_goes_on_where_it_was(tmp_path):
-    file, calls = tmp_path / "rows.jsonl", []
-
-    def step(name):
-        return lambda: calls.append(name) or [{"name": name}]
-
-    assert appended(file, {"a": step("a")}) == [{"name": "a"}]
-    assert appended(file, {"a": step("a"), "b": step("b")}) == [{"name": "a"}, {"name": "b"}]
-    assert calls == ["a", "b"]
 
 
 def test_real_candidates_are_worth_more_than_static_and_than_another_domain(verdicts):
@@ -280,11 +185,6 @@ _USEFUL = Verdict.of_row(
     }
 ).assessment
 _FAR = _USEFUL.model_copy(update={"distance": 2.0, "agreement": 0.1})
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_another_domain_is_another_in_its_first_word(name):
-    assert SETS[other_domain(name)].domain.split()[0] != SETS[name].domain.split()[0]
 
 
 def test_candidates_that_all_classes_share_count_once_in_the_frame_and_change_nothing(subject):

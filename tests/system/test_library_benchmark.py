@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.library import __main__ as benchmark
 from benchmarks.library import judges
 from benchmarks.library.cases import BY_NAME, CASES, THREE_ROUNDS, Case, wanted
 from benchmarks.library.folder import served
@@ -63,13 +62,6 @@ def test_schedules_are_tuned_on_sets_alone_that_may_be_tuned_on():
     assert LOOKED_AT_ONCE in {case.about.role for case in CASES}
 
 
-def test_what_is_known_is_not_measured_again_and_the_networks_verdict_is_another_row():
-    given = benchmark._given(["--sets", "xray", "--contenders", "t2i"])
-    linear = {"seed": 0, "world": CASES[1].world, "contender": "t2i", "verdicts": [{"judge": "mobilenet"}]}
-    missing = [benchmark._missing(wanted(2), given, pixels)([linear]) for pixels in (False, True)]
-    assert [[seed for seed, _, _ in each] for each in missing] == [[1], [0, 1]]
-
-
 def test_pairs_are_of_the_same_seed_and_leave_out_rows_of_another_draw():
     def row(name: str, seed: int, accuracy: float, **more: object) -> dict[str, object]:
         verdicts = [{"judge": judge, "voted": False, "accuracy": accuracy} for judge in judges.HEADS]
@@ -81,20 +73,3 @@ def test_pairs_are_of_the_same_seed_and_leave_out_rows_of_another_draw():
         row(THREE_ROUNDS, 2, 0.9, over_http=True),
     ]
     assert "| as-is, T = 3 − as-is, 7 N | 10.0 ± 0.0 (2) |" in page(rows)
-
-
-def test_a_page_has_no_empty_columns_no_sets_without_rows_and_names_no_judge_that_said_nothing():
-    def row(contender, seed, judge="mobilenet"):
-        verdicts = [{"judge": judge, "voted": False, "accuracy": 0.5}]
-        if judge != "cnn":
-            verdicts.append({"judge": "squeezenet", "voted": False, "accuracy": 0.5})
-        return {"world": CASES[0].world, "contender": contender, "seed": seed, "verdicts": verdicts}
-
-    rows = [row(name, seed) for name in (THREE_ROUNDS, "as-is, 7 N") for seed in (1, 2)]
-    assert "|  | seeds | bought | MobileNet | SqueezeNet |\n" in page(rows)
-    assert f"| difference, points | {CASES[0].about.title} | all |\n" in page(rows)
-    assert "from scratch" not in page(rows)
-    seen = page([*rows, row(THREE_ROUNDS, 1, "cnn")])
-    assert "| CNN (seeds) |\n" in seen
-    assert "of some rows a network from scratch" in seen
-    assert "In pairs" not in page(rows[:2])

@@ -12,7 +12,8 @@ import pytest
 from support.folders import class_folders, events, receipts
 from support.processes import Client
 
-METHODS = ["auto", "dp-means", "jvem", "pe", "pe-em", "pcevolve"]
+METHODS = ["auto", "pcevolve"]
+"""In processes of their own; ``client/auditing/test_honest_runs.py`` has all of them in every shape, in this one."""
 
 
 def finished(client: Client, private: Path, out: Path, *flags: str, **options: object) -> dict:

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.peers import __main__ as peers
+from support.examples import at_night
 from support.fake_dpsda import fake_dpsda
 
 pytest.importorskip("pandas")
@@ -55,6 +56,7 @@ def url() -> Iterator[str]:
     server.shutdown()
 
 
+@at_night
 @pytest.mark.parametrize("installed", [False, True], ids=["checkout", "installed"])
 def test_the_package_makes_its_images_on_our_server_and_what_it_took_is_counted(
     tmp_path: Path, url: str, installed: bool

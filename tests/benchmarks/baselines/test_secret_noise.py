@@ -156,6 +156,7 @@ def test_secrets_that_nobody_samples_need_no_noise_but_the_least():
     assert smallest_sigma([], 4) == smallest_sigma([Exposed((0.0, 0.0), PRIOR, 1e-3)], 4) == math.sqrt(2)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("of", "rounds", "sigma"), [((0.1,) * 4, 1, 1.4899), ((0.3, 0.05), 3, 2.0), ((1.0, 0.2, 0.2), 10, 6.0)]
 )

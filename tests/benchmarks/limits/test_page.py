@@ -26,6 +26,7 @@ def test_every_figure_of_the_page_is_of_its_json(kept: dict[str, Any]):
     assert picture(kept) == (RESULTS / "pcevolve.svg").read_bytes()
 
 
+@pytest.mark.statistical
 def test_the_json_is_what_the_command_finds(kept: dict[str, Any]):
     found = json.loads(json.dumps(figures(*read_measured(RESULTS))))
     assert flat(found) == pytest.approx(flat(kept), rel=1e-6)

@@ -39,11 +39,6 @@ RUNS = {
         **SELECTED,
         "frame": frame_digest("bundled", None),
     },
-    "dp-means in the encoder's and the candidates' frame": {
-        "method": "dp-means",
-        **SELECTED,
-        "frame": frame_digest("bundled", None),
-    },
     "dp-means through two views": {
         "method": "dp-means",
         **SELECTED,
@@ -51,11 +46,6 @@ RUNS = {
         "frame": frame_digest(SPECTRAL, None),
     },
     "dp-means, matched": {"method": "dp-means", "appearance": "matched", **SELECTED},
-    "dp-means, matched, with contrast": {
-        "method": "dp-means",
-        "appearance": "matched",
-        **SELECTED,
-    },
     "dp-means, as they come": {"method": "dp-means", **SELECTED},
     "dp-means, all sums at once": {"method": "dp-means", **SELECTED, "centre_first": False},
     "dp-means without evolution": {"method": "dp-means", **SELECTED, "iterations": 0, "strengths": ()},
@@ -116,6 +106,7 @@ def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) 
     return root
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
     shape = {"candidates": 4, "initial": 4, "shots": SHOTS, **RUNS[name]}

@@ -201,6 +201,16 @@ def test_the_plan_of_a_run_cannot_change(run):
         run.gate.begin(small_plan(steps=7), run.account.committed, run.account.measured)
 
 
+def test_who_knows_what_was_paid_for_cannot_change(run, provider):
+    begin = run.gate.begin
+    assert_refused(run, provider, "is fixed", lambda: begin(run.plan, lambda receipt: True, lambda _: b""))
+
+
+def test_a_record_is_closed_where_the_plan_ends_and_not_before(run, provider):
+    first_round(run)
+    assert_refused(run, provider, "not all of the plan was carried out", run.gate.finish)
+
+
 def test_headers_are_fixed_and_name_no_library_host_or_user(run, provider):
     first_round(run)
     names = {tuple(name for name, _ in request.headers) for request in provider.requests[1:]}

@@ -19,7 +19,7 @@ from pcevolve.public.release import Candidate, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.choosing import Chooser, choice
 from pcevolve.selectors.following import is_surrounded
-from pcevolve.selectors.means import best, is_spread
+from pcevolve.selectors.means import Means, best, is_spread
 from support.contract import CONTRACTED, event_of
 from support.examples import examples
 
@@ -209,6 +209,27 @@ def test_an_array_more_or_of_another_type_is_no_measurement(name: str, seed: int
         assert case.selector.rounding_bits(other, case.scene, (case.event,)) is None
 
 
+@pytest.mark.parametrize("name", DRAWN)
+@given(seed=SEEDS)
+@QUICK
+def test_a_draw_of_what_could_not_be_drawn_is_no_measurement(name: str, seed: int):
+    case = Case(name, seed)
+    broken = np.flatnonzero(~np.isfinite(case.scene.pools[0]).all(axis=1))
+    assume(len(broken) and len(broken) < len(case.scene.pools[0]))
+    chosen = case.measured["chosen"].copy()
+    chosen[(0,) * chosen.ndim] = broken[0]
+    assert case.selector.rounding_bits({"chosen": chosen}, case.scene, (case.event,)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "array"), [("pe", "votes"), ("aug-pe", "votes"), ("secpe", "cells"), ("dp-means", "means")]
+)
+def test_digits_far_below_the_noise_are_no_measurement(name: str, array: str):
+    case = Case(name, 3, unusable=0.0)
+    told = {**case.measured, array: case.measured[array] + 2**-30}
+    assert case.selector.rounding_bits(told, case.scene, (case.event,)) is None
+
+
 def on_a_line(places: list[float], wanted: int) -> Scene:
     """One class of candidates on a line; the first of them is where the winner is."""
     pool = np.array(places)[:, None]
@@ -238,6 +259,16 @@ def test_a_pick_may_lie_nearer_to_those_before_by_a_ten_thousandth(share: float,
     surely = np.array([True, True, True])
     assert is_spread(points, surely, np.array([0, 1])) is forgiven
     assert is_spread(points, surely, np.array([0, 2]))
+
+
+def test_a_pick_that_is_not_the_farthest_from_those_before_it_does_not_follow():
+    """Four of 31 are the best; the second of them lies beside the first."""
+    scene = on_a_line([0.0, 0.01, 2.0, 3.0, *range(5, 32)], wanted=2)
+    measured = {"centre": np.zeros(1), "axes": np.ones((1, 1)), "means": np.zeros((1, 1))}
+    (picked,) = Means().pick(measured, scene)
+    assert picked.tolist() == [0, 3]
+    assert Means().is_picked(measured, scene, [picked])
+    assert not Means().is_picked(measured, scene, [np.array([0, 1])])
 
 
 class Taken:

@@ -24,6 +24,9 @@ from pcevolve.selectors.rounds import (
     gaussian_once,
     gaussian_per_round,
     published_gaussian_per_round,
+    with_appearance,
+    with_centre,
+    with_class_counts,
 )
 
 unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
@@ -78,6 +81,17 @@ def test_a_calibrated_plan_fits_its_budget_when_charged_piece_by_piece(
 @given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)
 def test_a_calibrated_plan_leaves_nothing_over(calibration, total, delta, scope):
     events = all_of(calibration(Budget(total, delta), scope))
+    assert epsilon(events, delta) >= float(total) * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("besides", [with_centre, with_class_counts, with_appearance])
+@named(GAUSSIAN)
+@unhurried
+@given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)
+def test_what_is_released_besides_is_paid_out_of_the_same_budget(calibration, besides, total, delta, scope):
+    budget = Budget(total, delta)
+    events = all_of(besides(calibration(budget, scope)))
+    assert within(events, budget)
     assert epsilon(events, delta) >= float(total) * (1 - 1e-6)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -29,7 +30,6 @@ from pcevolve.session.first.prompts import (
 )
 from pcevolve.session.planning import prompts_for
 from support.online import LocalServer, Reply, said
-from support.tiny_writer import TEMPLATE, save_writer
 
 KEY = "sk-5ecret-0123456789"
 
@@ -218,10 +218,18 @@ def test_an_endless_answer_is_cut_to_what_a_plan_takes():
     assert len(prompt) <= 1000
 
 
+@pytest.fixture
+def tiny_writer() -> ModuleType:
+    """What makes language models; its libraries take seconds to load."""
+    from support import tiny_writer
+
+    return tiny_writer
+
+
 @pytest.mark.models
-@pytest.mark.parametrize("template", [None, TEMPLATE], ids=["text", "chat"])
-def test_a_local_language_model_refines_them_too(tmp_path: Path, template: str | None):
-    folder = save_writer(tmp_path / "tiny", template, context=256)
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_local_language_model_refines_them_too(tmp_path: Path, tiny_writer, chat: bool):
+    folder = tiny_writer.save_writer(tmp_path / "tiny", tiny_writer.TEMPLATE if chat else None, context=256)
     writer = writer_from(str(folder))
     asked = "refine: a cut"
     assert writer.asked(asked, 1) == writer.asked(asked, 1)
@@ -230,9 +238,9 @@ def test_a_local_language_model_refines_them_too(tmp_path: Path, template: str |
 
 
 @pytest.mark.models
-def test_a_local_model_without_room_for_an_answer_is_refused(tmp_path: Path):
+def test_a_local_model_without_room_for_an_answer_is_refused(tmp_path: Path, tiny_writer):
     with pytest.raises(ModelError, match="reads 64 tokens, and the question has 70"):
-        writer_from(str(save_writer(tmp_path / "tiny"))).asked("x" * 70, 0)
+        writer_from(str(tiny_writer.save_writer(tmp_path / "tiny"))).asked("x" * 70, 0)
 
 
 def test_a_local_model_that_is_not_at_hand_is_not_fetched():
@@ -241,8 +249,8 @@ def test_a_local_model_that_is_not_at_hand_is_not_fetched():
 
 
 @pytest.mark.models
-def test_the_command_has_a_local_model_refine_prompts_that_a_run_takes(tmp_path: Path):
-    folder, out = save_writer(tmp_path / "tiny", context=256), tmp_path / "p.json"
+def test_the_command_has_a_local_model_refine_prompts_that_a_run_takes(tmp_path: Path, tiny_writer):
+    folder, out = tiny_writer.save_writer(tmp_path / "tiny", context=256), tmp_path / "p.json"
     options = ["--domain", "x", "--labels", "a,b", "--count", "2", "--refine", "--local", str(folder)]
     assert _left(["prompts", *options, "--out", str(out)]) == 0
     assert [len(each) for each in prompts_for(out, 0, "x", ("a", "b"))] == [2, 2]

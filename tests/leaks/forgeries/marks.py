@@ -10,7 +10,6 @@ from leaks.forgeries.receipts import chosen, receipted
 from pcevolve.auditing import Audit
 
 GAUSSIAN = {"mechanism": "gaussian", "parameter": "2", "count": 1}
-UNSAID = "a plan without the mark"
 FORGERIES: dict[str, tuple[Callable[[Path], object], str]] = {
     "another choice": (
         receipted(lambda receipt: chosen(receipt).reverse()),

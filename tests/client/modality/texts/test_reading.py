@@ -13,9 +13,6 @@ from pcevolve.modality.medium import UnreadableError
 from pcevolve.modality.texts.reading import MOST_BYTES, plain, read
 
 TEXTS = medium("text")
-PERSIAN = (
-    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"  # "I want", which needs a letter that does not show
-)
 
 
 @pytest.mark.parametrize(
