@@ -21,6 +21,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Query, Receipt
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scope
 from pcevolve.selectors.choosing import Chooser
+from pcevolve.session import texts
 from support.runs import small_plan
 
 FloatArray = NDArray[np.float64]
@@ -199,6 +200,8 @@ def test_its_sizes_are_those_that_its_authors_use_with_chat_apis():
     votes = method.iterations(None, budget, scope) + int(method.selects_anew)
     assert (votes, method.variations + 1, method.initial_for(100, 3)) == (10, 4, 400)
     assert (method.pool, method.keep, method.prototypes_for(100)) == ("survivors", "selected", 100)
+    assert texts.schedule(method).over(9) == (0.5,) * 9
+    assert texts.schedule(METHODS["pe"]).over(5) == (0.6, 0.5, 0.4, 0.3, 0.3)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 2.0])

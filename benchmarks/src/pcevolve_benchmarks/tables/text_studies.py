@@ -105,6 +105,8 @@ def _written(path: Path, data: PrivateDataset) -> Path:
 
 PUBLISHED: Final[Options] = {"iterations": 9, "variations": 3}
 """Aug-PE's own sizes: ten votes, the last of which selects the dataset, and L = 4."""
+HALF_BLANK: Final[Options] = {"strength_start": 0.5, "strength_end": 0.5}
+"""Aug-PE's own blanks, where SecPE's fall from 0.6 to 0.3 of the words."""
 RATIOS: Final = (2, 10, 50)
 FIRST: Final = 160
 """First candidates of each class."""
@@ -181,6 +183,24 @@ STUDIES: Final[Mapping[str, Study]] = {
                     for said, options in (
                         ("none secret", {"method": "secpe", "cells": FIRST}),
                         *((f"r/p = {ratio}", _secpe(ratio, cells=FIRST)) for ratio in RATIOS),
+                        *(
+                            (
+                                f"r/p = {ratio}, one text in ten",
+                                _secpe(ratio, secret_columns=(FEW,), cells=FIRST),
+                            )
+                            for ratio in RATIOS
+                        ),
+                    )
+                },
+                **{
+                    f"secpe, {said}, K = {FIRST}, 9 rounds of 3, half blank": {
+                        **options,
+                        **PUBLISHED,
+                        **HALF_BLANK,
+                    }
+                    for said, options in (
+                        ("none secret", {"method": "secpe", "cells": FIRST}),
+                        ("r/p = 10", _secpe(10, cells=FIRST)),
                     )
                 },
                 "aug-pe, none secret": {"method": "aug-pe", **PUBLISHED},

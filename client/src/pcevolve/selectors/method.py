@@ -48,7 +48,7 @@ VARIES = CREATES | {"vary", "strength"}
 
 @dataclass(frozen=True)
 class Schedule:
-    """Image-to-image strength of each iteration, in [0, 1].
+    """Degree of variation of each iteration, in [0, 1]: image-to-image strength, or the share of words that are blanks.
 
     Attributes:
         start: In the first iteration.
@@ -111,7 +111,8 @@ class Method:
         varies: Whether it can vary prototypes at all; text-to-image alone cannot.
         delta: Default δ.
         prototypes: Most prototypes per class and round by default; None for as many as candidates.
-        schedule: Default strengths.
+        schedule: Default strengths of images.
+        blanks: Default shares of a text's words that are blanks when it is varied.
         initial: Text-to-image candidates, in multiples of the dataset's size; see ``initial_for``.
         pool: Which earlier candidates may be chosen, beside the latest generation.
         variations: Of each place in the dataset, in a round; by default.
@@ -137,6 +138,7 @@ class Method:
     delta: float = 0.0
     prototypes: int | None = 1
     schedule: Schedule = Schedule(0.8, 0.6, step=0.02)
+    blanks: Schedule = Schedule(0.6, 0.3, step=0.1)
     initial: int = 1
     pool: settings.Pool = "latest"
     variations: int = 1

@@ -312,6 +312,7 @@ AUG_PE = Method(
     delta=1e-5,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
+    blanks=Schedule(0.5, 0.5),
     pool="survivors",
     variations=3,
     keep="selected",
@@ -321,5 +322,6 @@ AUG_PE = Method(
 """Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
 
 Sizes are those that its authors use with chat APIs: L = 4, so a pool of four times the dataset, which is the survivors
-and three variations of each; ten votes, the last of which selects the dataset.
+and three variations of each; ten votes, the last of which selects the dataset; in every round each word is blank with
+probability a half (Yelp, OpenReview; 0.6 on PubMed), which here is half of the words.
 """

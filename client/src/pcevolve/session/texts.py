@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from pcevolve.evaluation.judge import Judge
     from pcevolve.evaluation.labelled import Labelled
 
-BLANKS: Final = Schedule(start=0.6, end=0.3, step=0.1)
-"""Shares of a text's words that are blanks when it is varied, unless the user says."""
-
 
 def modality(
     settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
@@ -61,8 +58,8 @@ def template(unlabelled: bool) -> str:
 
 
 def schedule(method: Method) -> Schedule:
-    """The blanks of variations, unless the user says: the same with every method."""
-    return BLANKS
+    """The blanks of a method's variations, unless the user says."""
+    return method.blanks
 
 
 def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
