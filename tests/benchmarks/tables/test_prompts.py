@@ -9,8 +9,8 @@ import pytest
 
 from pcevolve.errors import EngineError, UsageError
 from pcevolve_benchmarks.tables.catalogue import table
+from pcevolve_benchmarks.tables.data import with_prompts
 from pcevolve_benchmarks.tables.making import Wanted, made
-from pcevolve_benchmarks.tables.prompts import with_prompts
 from pcevolve_benchmarks.tables.sizes import Sizes
 from support.shots import LABELS, shots
 

@@ -11,14 +11,11 @@ from scipy.stats import t as student
 
 from pcevolve.evaluation.intervals import Value
 from pcevolve.pages.drawing import svg
-from pcevolve_benchmarks.tables.bars import bars
 from pcevolve_benchmarks.tables.catalogue import table
 from pcevolve_benchmarks.tables.cells import Cell, Place
-from pcevolve_benchmarks.tables.curves import chart
-from pcevolve_benchmarks.tables.pages import as_json, markdown
-from pcevolve_benchmarks.tables.results import judged
+from pcevolve_benchmarks.tables.pages import as_json, bars, chart, markdown
+from pcevolve_benchmarks.tables.results import Figure, Store, judged
 from pcevolve_benchmarks.tables.sizes import FULL
-from pcevolve_benchmarks.tables.store import Figure, Store
 
 
 def cell(method: str, seed: int, yardstick: str = "") -> Cell:

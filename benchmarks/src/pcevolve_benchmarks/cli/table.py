@@ -219,9 +219,9 @@ def _require_of_texts(name: str, context: typer.Context) -> None:
 def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[str, ...]) -> None:
     """A table of texts, which has a provider and data of its own."""
     from pcevolve.session.progress import error_console, told_of
-    from pcevolve_benchmarks.tables.text_page import as_json, tables
-    from pcevolve_benchmarks.tables.text_studies import STUDIES
-    from pcevolve_benchmarks.tables.texts import BUNDLED, TextBench
+    from pcevolve_benchmarks.texts.bench import BUNDLED, TextBench
+    from pcevolve_benchmarks.texts.page import as_json, tables
+    from pcevolve_benchmarks.texts.studies import STUDIES
 
     if name not in STUDIES:
         raise UsageError(f"there is no table {name!r}: pcevolve-bench table --list names them")
@@ -233,7 +233,7 @@ def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[
 
 
 def _list() -> None:
-    from pcevolve_benchmarks.tables.text_studies import STUDIES
+    from pcevolve_benchmarks.texts.studies import STUDIES
 
     known = [(each.name, each.title, each.source) for each in TABLES.values()]
     known += [(study.name, study.title, "SecPE, in miniature") for study in STUDIES.values()]

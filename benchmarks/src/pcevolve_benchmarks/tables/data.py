@@ -1,20 +1,24 @@
-"""The public images that tables are made on: folders of the user's, or scikit-learn's digits."""
+"""What a person gives to a table: public images, or scikit-learn's digits in their place, and the row LE's prompts."""
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from pcevolve.durable import write_durably
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.session.planning import prompts_for
 from pcevolve_benchmarks.pixels import painted as in_colours
 from pcevolve_benchmarks.pixels import with_saturation
+from pcevolve_benchmarks.tables.table import LE, Table, Variant
 from pcevolve_shared import images
 
 TRAIN, TEST = "train", "test"
@@ -171,3 +175,49 @@ def _write(folder: Path, data: PrivateDataset, shown: Callable[[DecodedImage], D
         (folder / label).mkdir(parents=True)
     for place, (image, target) in enumerate(zip(data.items, data.targets, strict=True)):
         (folder / data.labels[target] / f"{place:04d}.png").write_bytes(images.encode(shown(image)))
+
+
+OPTION = "--le-prompts"
+
+
+def with_prompts(table: Table, path: Path) -> Table:
+    """A table whose row LE has the prompts of a file; cells depend on what it says, not on where it lies.
+
+    Raises:
+        UsageError: The table has no row LE, or there is no such file.
+    """
+    if LE not in table.rows:
+        raise UsageError(f"{OPTION}: the table {table.name!r} has no row LE: leave it out")
+    own = Variant(f"LE (prompts of {path.name})", {**LE.options, "prompts": kept_as(path)})
+    return replace(table, rows=tuple(own if row == LE else row for row in table.rows))
+
+
+def keep_prompts(path: Path, data: Sequence[BenchData], out: Path) -> None:
+    """Check a file of prompts, and copy it to where the runs read it.
+
+    Raises:
+        UsageError: It is none, or is of other classes; or there are several data sets, with classes of their own.
+    """
+    if len(data) > 1:
+        raise UsageError(f"{OPTION} names the classes of one data set: make one table for each --data")
+    prompts_for(path, 0, data[0].words, classes(data[0].train), OPTION)
+    kept = kept_in(out, kept_as(path))
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(kept, path.read_bytes())
+
+
+def kept_as(path: Path) -> str:
+    """What a file of prompts is called where it is kept: a digest of what it says.
+
+    Raises:
+        UsageError: There is no such file.
+    """
+    try:
+        return f"{hashlib.sha256(path.read_bytes()).hexdigest()}.json"
+    except OSError as error:
+        raise UsageError(f"{OPTION} {path}: {error.strerror or error}") from None
+
+
+def kept_in(out: Path, name: str) -> Path:
+    """Where a file of prompts is kept, in the folder of all tables."""
+    return out / "prompts" / name

@@ -1,19 +1,24 @@
-"""Judges of the tables: the client's, encoders as PCEvolve's published code has them, wide networks."""
+"""Judges of the tables, and held-out images as they see them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from functools import partial
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.encoders.pixels import to_tensor
 from pcevolve.evaluation.heads import train_papers_head
 from pcevolve.evaluation.judge import Judge
+from pcevolve.private.dataset import load_folder
 from pcevolve.session.finished.judging import judges_of
 from pcevolve.session.images import CNN
+from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.wide import WIDE, wide_judge
 
 AS_PUBLISHED: Final = "pcevolve:"
@@ -62,3 +67,31 @@ def _of_raw_pixels(encoder: Encoder) -> Encoder:
     if side is None or not isinstance(encoder, FrozenEncoder):
         return encoder
     return replace(encoder, preprocess=to_tensor(side))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Held-out images, at most so many of each class, and their classes."""
+
+    labels: tuple[str, ...]
+    images: Sequence[Any]
+    targets: NDArray[np.int64]
+
+
+@cache
+def held_out(data: BenchData, most: int) -> HeldOut:
+    """The first held-out images of each class, read once in the life of a process."""
+    whole = load_folder(data.test, unique=False)
+    kept = np.sort(np.concatenate(list(_first(whole.targets, len(whole.labels), most))))
+    return HeldOut(whole.labels, [whole.items[place] for place in kept], whole.targets[kept])
+
+
+def _first(targets: NDArray[np.int64], classes: int, most: int) -> Iterable[NDArray[np.int64]]:
+    return (np.flatnonzero(targets == target)[:most] for target in range(classes))
+
+
+@cache
+def as_seen_by(judge: str, data: BenchData, most: int) -> NDArray[np.floating]:
+    """Held-out images as a judge sees them."""
+    (one,) = table_judges((judge,), None)
+    return one.look(held_out(data, most).images)

@@ -21,10 +21,11 @@ from pcevolve_benchmarks.tables.data import (
     described,
     digits,
     given,
+    keep_prompts,
     saturated,
+    with_prompts,
 )
 from pcevolve_benchmarks.tables.pages import as_json, written
-from pcevolve_benchmarks.tables.prompts import keep_prompts, with_prompts
 from pcevolve_benchmarks.tables.results import Judged, judged
 from pcevolve_benchmarks.tables.sheets import sheets
 from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, Facts, Scale, Sizes

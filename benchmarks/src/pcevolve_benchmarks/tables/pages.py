@@ -1,18 +1,119 @@
-"""A table as Markdown with its picture, and what both say as JSON."""
+"""A table as Markdown with its pictures, bars or curves, and what all of it says as JSON."""
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET  # only writes
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pcevolve.durable import write_durably
-from pcevolve.pages.drawing import svg
-from pcevolve_benchmarks.tables.bars import bars
-from pcevolve_benchmarks.tables.curves import chart
-from pcevolve_benchmarks.tables.drawing import spelled, unit
+from pcevolve.evaluation.intervals import Value
+from pcevolve.pages.drawing import COLOURS, LEGEND, canvas, legend, line, svg, text
+from pcevolve.pages.report.charts import Chart, Series, ticks
 from pcevolve_benchmarks.tables.results import Judged
-from pcevolve_benchmarks.tables.table import Table
+from pcevolve_benchmarks.tables.table import Measure, Table
+
+UNITS: dict[Measure, str] = {
+    "fid": "Fréchet distance, smaller is better",
+    "dimension": "dimensions",
+    "votes": "votes, standard deviation",
+    "loss": "cross-entropy on what was trained on, smaller is better",
+    "to private": "distance from a synthetic image to the nearest private one, median",
+    "to synthetic": "distance from a private image to the nearest synthetic one, median",
+    "noise": "votes of a class: cast by its private images, and added or taken by noise, over all candidates",
+}
+"""Of what is no accuracy."""
+
+
+def spelled(value: Value | None, measure: Measure) -> str:
+    """A figure as the table writes it: percent for accuracies, with its interval."""
+    if value is None:
+        return "–"
+    scale = 1.0 if measure in UNITS else 100.0
+    digits = 3 if measure == "loss" else 1
+    half = "" if value.half is None else f" ± {scale * value.half:.{digits}f}"
+    return f"{scale * value.mean:.{digits}f}{half}"
+
+
+def unit(measure: Measure) -> str:
+    """What a measure counts."""
+    return UNITS.get(measure, "accuracy of all heads together, %" if measure == "ensemble" else "accuracy, %")
+
+
+WIDTH, NAMES, FIGURES = 560.0, 180.0, 90.0
+"""Of the picture, of the rows' names at its left and of the figures at its right; units of the view box."""
+BAR, GAP, TOP = 14.0, 8.0, 26.0
+
+
+def bars(title: str, judged: Judged) -> bytes:
+    """Draw a table; every bar begins at zero, and what is not known has none."""
+    group = BAR * len(judged.columns) + GAP
+    below = TOP + group * len(judged.rows)
+    root = canvas(WIDTH, below + LEGEND * (len(judged.columns) + 1), f"{title}, by {judged.judge}")
+    text(root, NAMES, 14, f"{title}, by {judged.judge}", "start")
+    scale = _Scale.of(judged)
+    for at in scale.ticks:
+        line(root, (scale.x(at), TOP - 4), (scale.x(at), below), "#ddd")
+        text(root, scale.x(at), below + 10, scale.spell(at), "middle", size=9)
+    for place, row in enumerate(judged.rows):
+        top = TOP + group * place
+        text(root, NAMES - 6, top + group / 2, row, "end")
+        for number, column in enumerate(judged.columns):
+            if (value := judged.values.get((row, column))) is not None:
+                _bar(root, scale, value, top + BAR * number, number)
+    legend(root, NAMES, below + LEGEND, list(judged.columns))
+    return bytes(ET.tostring(root, encoding="utf-8"))
+
+
+class _Scale:
+    """Where values lie, from left to right."""
+
+    def __init__(self, judged: Judged, top: float) -> None:
+        self.judged, self.ticks = judged, ticks(top, 4)
+
+    @classmethod
+    def of(cls, judged: Judged) -> _Scale:
+        """Up to one for accuracies, else up to the largest figure."""
+        largest = max((abs(each.mean) for each in judged.values.values()), default=1.0)
+        return cls(judged, largest if judged.measure in UNITS else 1.0)
+
+    def x(self, value: float) -> float:
+        """Distance from the left; what lies outside the axis stays at its end."""
+        share = min(max(value / self.ticks[-1], 0.0), 1.0)
+        return round(NAMES + (WIDTH - NAMES - FIGURES) * share, 1)
+
+    def spell(self, value: float) -> str:
+        return f"{value:g}" if self.judged.measure in UNITS else f"{value:.0%}"
+
+
+def _bar(root: ET.Element, scale: _Scale, value: Value, top: float, number: int) -> None:
+    middle, end = top + BAR / 2, scale.x(value.mean)
+    box = {"x": f"{NAMES:g}", "y": f"{top:g}", "width": f"{end - NAMES:g}", "height": f"{BAR - 2:g}"}
+    ET.SubElement(root, "rect", {**box, "fill": COLOURS[number % len(COLOURS)]})
+    if value.half is not None:
+        ends = [(scale.x(value.mean + side * value.half), middle - 1) for side in (-1, 1)]
+        line(root, ends[0], ends[1], "#000")
+    text(root, WIDTH - FIGURES + 6, middle + 3, spelled(value, scale.judged.measure), "start", size=9)
+
+
+def chart(table: Table, judged: Judged) -> Chart:
+    """The lines of a figure: a row each, the columns in their order from left to right."""
+    other = judged.measure in UNITS
+    top = max((each.mean for each in judged.values.values()), default=1.0) if other else 1.0
+    spell = "{:g}".format if other else "{:.0%}".format
+    series = [each for each in (_series(judged, row) for row in judged.rows) if each.values]
+    return Chart(f"{table.title}, by {judged.judge}", table.title, series, top, spell)
+
+
+def _series(judged: Judged, row: str) -> Series:
+    known = [
+        (place, judged.values[row, column])
+        for place, column in enumerate(judged.columns)
+        if (row, column) in judged.values
+    ]
+    values = tuple((place, value.mean) for place, value in known)
+    return Series(row, values, tuple(value.half or 0.0 for _, value in known))
 
 
 def markdown(

@@ -29,10 +29,9 @@ from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.cells import Cell
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.held_out import HeldOut, as_seen_by, held_out
-from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges
+from pcevolve_benchmarks.tables.judges import HeldOut, as_seen_by, has_embeddings, held_out, table_judges
 from pcevolve_benchmarks.tables.outcomes import distances, noise_on_votes, populations, spread
-from pcevolve_benchmarks.tables.store import Figure
+from pcevolve_benchmarks.tables.results import Figure
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
 from pcevolve_benchmarks.tables.wide import WideNetwork, ensembled
 

@@ -13,12 +13,10 @@ from typing import Any
 from pcevolve.errors import ClientError
 from pcevolve.session.first.local_server import local_server
 from pcevolve_benchmarks.tables.cells import Cell, Place
-from pcevolve_benchmarks.tables.data import BenchData
+from pcevolve_benchmarks.tables.data import BenchData, kept_in
 from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges
-from pcevolve_benchmarks.tables.prompts import kept_in
-from pcevolve_benchmarks.tables.results import BY_ITERATION
+from pcevolve_benchmarks.tables.results import BY_ITERATION, Store
 from pcevolve_benchmarks.tables.sizes import Facts, Scale
-from pcevolve_benchmarks.tables.store import Store
 from pcevolve_benchmarks.tables.table import Measure, Table
 from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carried_out
 from pcevolve_benchmarks.tables.wide import WIDE

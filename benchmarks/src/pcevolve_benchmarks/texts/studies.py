@@ -110,8 +110,6 @@ HALF_BLANK: Final[Options] = {"strength_start": 0.5, "strength_end": 0.5}
 RATIOS: Final = (2, 10, 50)
 FIRST: Final = 160
 """First candidates of each class."""
-CELLS: Final = (6, 24, FIRST)
-"""Beside what is usual where every text has a secret, which is 12."""
 STUDIES: Final[Mapping[str, Study]] = {
     each.name: each
     for each in (
@@ -158,14 +156,8 @@ STUDIES: Final[Mapping[str, Study]] = {
             methods={
                 "random": {"method": "random"},
                 **{f"secpe, r/p = {ratio}": _secpe(ratio) for ratio in RATIOS},
-                **{
-                    f"secpe, none secret, K = {cells}": {"method": "secpe", "cells": cells} for cells in CELLS
-                },
-                **{
-                    f"secpe, r/p = {ratio}, K = {cells}": _secpe(ratio, cells=cells)
-                    for ratio in RATIOS
-                    for cells in CELLS
-                },
+                f"secpe, none secret, K = {FIRST}": {"method": "secpe", "cells": FIRST},
+                **{f"secpe, r/p = {ratio}, K = {FIRST}": _secpe(ratio, cells=FIRST) for ratio in RATIOS},
                 **{
                     f"secpe, r/p = {ratio}, one text in ten, K = {FIRST}": _secpe(
                         ratio, secret_columns=(FEW,), cells=FIRST

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
 
-from pcevolve_benchmarks.tables.text_studies import Study
+from pcevolve_benchmarks.texts.studies import Study
 
 Row = dict[str, Any]
 
@@ -42,6 +43,15 @@ def as_json(study: Study, rows: Sequence[Row]) -> dict[str, object]:
 def _means(study: Study, rows: Sequence[Row]) -> dict[str, float]:
     own = {name: [row["ngrams dataset"] for row in rows if row["method"] == name] for name in study.methods}
     return {name: round(float(np.mean(values)), 4) for name, values in own.items() if values}
+
+
+def page(study: Study, rows: Sequence[Row]) -> str:
+    """What is measured, in words (``NAME.md`` beside this file), and all tables."""
+    return (
+        files(__package__).joinpath(f"{study.name}.md").read_text(encoding="utf-8")
+        + "\n"
+        + tables(study, rows)
+    )
 
 
 def tables(study: Study, rows: Sequence[Row]) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_benchmarks.tables import texts
-from pcevolve_benchmarks.tables.text_page import as_json, tables
-from pcevolve_benchmarks.tables.text_studies import STUDIES
+from pcevolve_benchmarks.texts import bench
+from pcevolve_benchmarks.texts.page import as_json, tables
+from pcevolve_benchmarks.texts.studies import STUDIES
 
 STUDY = STUDIES["text"]
 WORLD = next(iter(STUDY.worlds))
@@ -88,14 +88,14 @@ def test_each_writer_has_a_server_of_its_own_and_what_it_wrote_is_not_written_ag
     def measured(self, world: str, seed: int, name: str, writer: str, api: str) -> dict[str, object]:
         return row(name, seed, writer=writer, api=api)
 
-    monkeypatch.setattr(texts, "local_server", server)
-    monkeypatch.setattr(texts.TextBench, "_measured", measured)
+    monkeypatch.setattr(bench, "local_server", server)
+    monkeypatch.setattr(bench.TextBench, "_measured", measured)
     directory = tmp_path / "my-gpt2"
     directory.mkdir()
-    bench = texts.TextBench(STUDY, tmp_path / "out", small=True, seeds=1)
-    assert len(bench.made(lambda done, total: None)) == 3
+    small = bench.TextBench(STUDY, tmp_path / "out", small=True, seeds=1)
+    assert len(small.made(lambda done, total: None)) == 3
     told: list[tuple[int, int]] = []
-    rows = replace(bench, writers=("bundled", str(directory))).made(lambda *each: told.append(each))
+    rows = replace(small, writers=("bundled", str(directory))).made(lambda *each: told.append(each))
     assert served == ["text:bundled", f"text:{directory}"]
     assert [each["writer"] for each in rows] == ["bundled-text"] * 3 + ["my-gpt2"] * 3
     assert {each["api"] for each in rows if each["writer"] == "my-gpt2"} == {f"text:{directory}"}

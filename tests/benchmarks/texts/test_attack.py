@@ -7,7 +7,7 @@ import pytest
 from pcevolve.dp.secrecy import most_success, secret_budget
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
-from pcevolve_benchmarks.tables.secret_attack import PRIOR, attacked
+from pcevolve_benchmarks.texts.attack import PRIOR, attacked
 from support.runs import small_plan
 
 RELEASES = 3_000

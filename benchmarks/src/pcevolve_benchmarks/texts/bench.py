@@ -27,9 +27,9 @@ from pcevolve.session.progress import Audience
 from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
-from pcevolve_benchmarks.tables.secret_attack import attacked
-from pcevolve_benchmarks.tables.text_page import BUNDLED_ID, Row, tables, writer_of
-from pcevolve_benchmarks.tables.text_studies import Study
+from pcevolve_benchmarks.texts.attack import attacked
+from pcevolve_benchmarks.texts.page import BUNDLED_ID, Row, page, writer_of
+from pcevolve_benchmarks.texts.studies import Study
 
 Told = Callable[[int, int], None]
 
@@ -73,7 +73,7 @@ class TextBench:
                     file.write(json.dumps(row) + "\n")
                 told(done := done + 1, len(wanted))
         mine = [row for row in rows if _of(row) in set(wanted)]
-        (self.out / f"{self._stem}.md").write_text(tables(self.study, mine))
+        (self.out / f"{self._stem}.md").write_text(page(self.study, mine))
         return mine
 
     @property
