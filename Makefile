@@ -71,8 +71,9 @@ bench-server: install  ## The API server under load against the pipeline behind 
 soak: install  ## Ten minutes of valid and hostile traffic against the API server; fails on any 500 and on memory that grows; docs/results/soak.json
 	$(BIN)/python -m benchmarks.soak --out docs/results/soak.json
 
-docs-options: install  ## Write docs/options.md from the declarations of the options
+docs-options: install  ## Write docs/options.md and the keywords of pcevolve.evolve from the declarations of the options
 	$(BIN)/python -m pcevolve.cli.reference > docs/options.md
+	$(BIN)/python -m pcevolve.cli.reference keywords > client/src/pcevolve/interface/options.py
 
 lock: $(UV)  ## Recompile requirements.lock from the four pyproject.toml files
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -62,12 +62,12 @@ class Contender:
     options: tuple[str, ...] | None
 
 
+_CONTROL = ("--set", f"method.strengths={','.join(map(str, STRENGTHS))}")
 _AS_PUBLISHED = (
-    "--threshold",
-    str(THRESHOLD),
-    *(each for value in STRENGTHS for each in ("--strength", str(value))),
+    "--set",
+    f"method.threshold={THRESHOLD}",
+    *_CONTROL,
 )
-_CONTROL = tuple(each for value in STRENGTHS for each in ("--strength", str(value)))
 CONTENDERS = (
     Contender(PUBLISHED, None),
     Contender("pe, the same settings", ("--method", "pe", *_AS_PUBLISHED)),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from pcevolve.config.config import RunConfig
 from pcevolve.public.options import options_of
-from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.cli.baseline import ASKED
 from pcevolve_benchmarks.cli.main import app, main
@@ -46,4 +46,4 @@ def test_what_cannot_be_is_refused(
 
 
 def test_every_option_that_it_takes_is_one_of_a_run():
-    assert {each.name for each in options_of(RunSettings)} >= ASKED
+    assert {each.name for each in options_of(RunConfig)} >= ASKED

@@ -46,7 +46,7 @@ def test_folders_are_made_and_the_commands_that_come_next_are_told(cats: Path, t
     words = shlex.split(run)
     assert words[words.index("--private") + 1] == str(tmp_path / "out" / "train")
     assert words[words.index("--domain") + 1] == "ragdoll cat"
-    assert words[words.index("--subsample") + 1] == "3", "no more than can be drawn"
+    assert words[words.index("--set") + 1] == "data.subsample=3", "no more than can be drawn"
     assert f"--data 'ragdoll cat={tmp_path / 'out'}'" in page
 
 

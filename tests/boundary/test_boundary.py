@@ -347,7 +347,15 @@ app()
 def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, tally: Tally, run: Any) -> None:
     before = stage.capture.read_bytes()
     words = [word.replace("/audited", "/leaky") for word in stage.client_command()]
-    words = [*words, "--method", "t2i", "--candidates", 2, "--ledger", stage.root / "leaky.sqlite"]
+    words = [
+        *words,
+        "--method",
+        "t2i",
+        "--candidates",
+        2,
+        "--set",
+        f"privacy.ledger={stage.root / 'leaky.sqlite'}",
+    ]
     done = stage.client(*words, program=[sys.executable, "-c", LEAKY])
     assert done.returncode == 0, done.stderr
     folder = stage.root / "runs" / "leaky"

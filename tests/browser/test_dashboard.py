@@ -33,7 +33,7 @@ def test_receipts_are_seen_within_two_seconds_and_a_killed_page_leaves_the_run_a
     private, out = class_folders(tmp_path / "private", seed=1, shots=4), tmp_path / "run"
     options = client.run_options(private, out, iterations=6)
     said = tmp_path / "said"
-    started = begun(client, said, *options, "--dashboard", "--pace", "0.2")
+    started = begun(client, said, *options, "--dashboard", "--set", "privacy.pace=0.2")
     address = announced(said)
     tab = Tab(browser)
     tab("Page.navigate", url=address)

@@ -19,8 +19,8 @@ from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool, evolve
 from pcevolve.modality.media import medium
 from pcevolve.public.release import Candidate
+from pcevolve.public.settings import MethodSettings
 from pcevolve.publish import Release, publish, write_summary
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability
 from pcevolve_shared import images
@@ -142,7 +142,7 @@ def test_a_hundred_that_differ_are_enough_of_however_many(different: int, enough
 
 def test_a_quarter_is_needed_where_nobody_says_otherwise():
     assert small_plan().min_usable == 0.25
-    assert RunSettings.model_fields["min_usable"].default == 0.25
+    assert MethodSettings.model_fields["min_usable"].default == 0.25
 
 
 def test_other_bytes_of_the_same_pixels_are_the_same_image():

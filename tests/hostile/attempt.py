@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.support.typed import typed
 
 from hostile.launcher import Ended
 from hostile.provider import Act, Bystander, HostileProvider, Moment
@@ -97,7 +98,8 @@ class Attempt:
             faults += self._gone_on(command, case, sent, before)
         elif ended.code != 0:
             resumed = self.launch(
-                [*command, "--resume", run, "--timeout", 30, "--patience", 20], RESUME_SECONDS
+                [*command, "--resume", run, "--set", "provider.timeout=30", "--set", "provider.patience=20"],
+                RESUME_SECONDS,
             )
             faults += [f"resumed: {each}" for each in misbehaviour(resumed, [0], "", self.baseline)]
             again = recorded(run)
@@ -120,7 +122,10 @@ class Attempt:
     ) -> Iterator[str]:
         """What is wrong with a second try to go on where nothing is left to choose: it says the same, at no cost."""
         run = self.root / "run"
-        again = self.launch([*command, "--resume", run, "--timeout", 30, "--patience", 20], RESUME_SECONDS)
+        again = self.launch(
+            [*command, "--resume", run, "--set", "provider.timeout=30", "--set", "provider.patience=20"],
+            RESUME_SECONDS,
+        )
         yield from (f"resumed: {each}" for each in misbehaviour(again, [case.code], case.says, self.baseline))
         if recorded(run) != list(sent):
             yield "resumed: something was sent"
@@ -138,7 +143,7 @@ class Attempt:
             "out": self.root / "run",
             "ledger": self.root / "ledger",
             "api": f"http://127.0.0.1:{self.provider.port}",
-            "api-key-file": self.key,
+            "api_key_file": self.key,
             "method": "pcevolve",
             "shots": 3,
             "candidates": 2,
@@ -147,8 +152,7 @@ class Attempt:
             "seed": 11,
             "timeout": 20,
             "patience": 0.5,
-            "first-contact": 0.5,
-            "pad-selection": 0,
+            "first_contact": 0.5,
+            "pad_selection": 0,
         }
-        given = options | dict(self.own) | {name.replace("_", "-"): value for name, value in changes.items()}
-        return ["run", "--yes", *[part for name, value in given.items() for part in (f"--{name}", value)]]
+        return ["run", "--yes", *typed(**options | dict(self.own) | changes)]

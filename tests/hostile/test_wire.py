@@ -252,7 +252,7 @@ SURVIVED: list[Case] = [
             moment,
             hangs_up_afterwards,
             code=0,
-            options=(("patience", 20), ("first-contact", 20)),
+            options=(("patience", 20), ("first_contact", 20)),
             loses=True,
         )
         for moment in ("first", "variation")
@@ -347,5 +347,5 @@ MESSAGES = {
 def test_what_the_provider_says_is_shown_as_text(attempt: Attempt, message: str, status: str, moment):
     said = {"type": "server_error", "code": message[:200], "message": message, "request_id": "r1"}
     act = writes(response(json.dumps({"error": said}).encode(), status), close=False)
-    patience = (("patience", 3), ("first-contact", 3))
+    patience = (("patience", 3), ("first_contact", 3))
     attempt(Case(f"{status} with {message[:10]!r}", moment, act, says=f"HTTP {status[:3]}", options=patience))

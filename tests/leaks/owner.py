@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from PIL import Image
+from tests.support.typed import typed
 
 from leaks import secrets
 from pcevolve.egress.transport import Incoming, Outgoing
@@ -192,8 +193,4 @@ def options(folder: Path, api: str, **changes: object) -> list[object]:
         "ledger": folder / "ledger",
         **changes,
     }
-    return [
-        "run",
-        "--yes",
-        *(part for k, v in given.items() if v is not None for part in (f"--{k.replace('_', '-')}", v)),
-    ]
+    return ["run", "--yes", *typed(**given)]

@@ -25,6 +25,7 @@ import pytest
 from PIL import Image
 from scipy import stats
 
+from pcevolve.config.config import RunConfig
 from pcevolve.egress.gate import Gate
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.frames import PublicFrame
@@ -32,7 +33,6 @@ from pcevolve.session import components
 from pcevolve.session.components import Components
 from pcevolve.session.execution import execute
 from pcevolve.session.preflight import checked
-from pcevolve.session.settings import RunSettings
 
 TESTS = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")
@@ -177,7 +177,7 @@ class Client:
 
     Attributes:
         rounds: Of variation; 0: the default of ``dp-means``.
-        tick: ``--pad-selection``.
+        tick: ``privacy.pad_selection``.
     """
 
     rounds: int
@@ -200,7 +200,7 @@ class Client:
             "pad_selection": self.tick,
             **({"iterations": self.rounds} if self.rounds else {}),
         }
-        execute(checked(RunSettings.of(values)))
+        execute(checked(RunConfig.of(values)))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.typed import typed
+
 from support.forking import API_SERVER, CLIENT, Command
 from support.forkserver import ForkServer, Started, environment_of_tests
 
@@ -127,8 +129,7 @@ class Client:
             "seed": 11,
             "ledger": out.with_suffix(".ledger"),
         }
-        given = {**options, **changes}
-        return ["run", "--yes", *[part for k, v in given.items() for part in (f"--{k.replace('_', '-')}", v)]]
+        return ["run", "--yes", *typed(**options | changes)]
 
 
 def free_port() -> int:

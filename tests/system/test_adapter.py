@@ -58,10 +58,10 @@ def test_a_run_varies_through_the_adapter_and_passes_the_audit(client: Client, t
     [
         ({"adapter": "another"}, "no IP-Adapter 'another': it has tiny-adapter"),
         ({"adapter": "tiny-adapter", "dialect": "openai"}, "adapter"),
-        ({"adapter_scale": 0.5}, "--adapter-scale weighs the image prompt of an --adapter"),
+        ({"adapter_scale": 0.5}, "provider.adapter_scale weighs the image prompt of an adapter"),
         (
             {"adapter": "tiny-adapter", "method": "t2i"},
-            "--adapter needs rounds of variation",
+            "provider.adapter needs rounds of variation",
         ),
     ],
 )

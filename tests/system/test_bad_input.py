@@ -99,7 +99,7 @@ def test_class_names_that_would_break_publishing(refused, tmp_path, names):
 
 
 def test_a_domain_that_would_break_publishing_images_without_labels(refused):
-    assert "'nul' cannot be used as a label" in refused(3, "--unlabelled", domain="nul")
+    assert "'nul' cannot be used as a label" in refused(3, "--set", "data.unlabelled=true", domain="nul")
 
 
 def test_an_empty_class(refused, private):
@@ -133,7 +133,7 @@ def test_a_dialect_that_lacks_strength(refused):
 
 
 def test_an_option_out_of_bounds(refused):
-    assert "--relation" in refused(2, relation="sideways")
+    assert "privacy.relation" in refused(2, relation="sideways")
 
 
 def test_a_model_that_the_api_does_not_have(refused):

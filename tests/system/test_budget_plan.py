@@ -114,7 +114,10 @@ def test_a_calibration_that_breaks_the_budget_is_announced(client):
         (("--method", "pe", "--shots", "0"), "--shots"),
         (("--method", "pe", "--candidates", "1000001"), "--candidates"),
         (("--method", "pe", "--secret-size", "3"), "--secret-size means nothing to method 'pe'"),
-        (("--method", "secpe", "--secret-bound", "1e-5"), "--secret-bound must not be below --secret-prior"),
+        (
+            ("--method", "secpe", "--secret-bound", "1e-5"),
+            "method.secret_bound must not be below method.secret_prior",
+        ),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_plain_words(client, options, words):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pcevolve import audit
+from pcevolve.config.config import RunConfig
 from pcevolve.session.first import demo
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader
 
 SMALLEST = 10
@@ -64,7 +64,7 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
     monkeypatch.setattr(demo, "seconds_per_image", None)
     kept = demo._affordable(shown, "http://127.0.0.1:1", USUAL, demo.error_console())
     assert kept == {"candidates": SMALLEST}
-    assert RunSettings.load(RunFolder(shown).config).candidates == SMALLEST
+    assert RunConfig.load(RunFolder(shown).config).method.candidates == SMALLEST
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_lookahead_and_more_samples_send_back_what_the_plan_names(client: Client
 
 def test_images_without_labels_are_one_class(client: Client, tmp_path: Path):
     private = class_folders(tmp_path / "private", seed=1)
-    summary = finished(client, private, tmp_path / "run", "--unlabelled", method="pe")
+    summary = finished(client, private, tmp_path / "run", "--set", "data.unlabelled=true", method="pe")
     assert (summary["classes"], summary["images_released"]) == (1, 4)
     sent = [
         event for event in events(tmp_path / "run") if event["kind"] == "sent" and event["slot"][0] == "i"
@@ -106,7 +106,7 @@ def test_two_kinds_of_noise_on_the_same_data_add_up(client: Client, tmp_path: Pa
     again = {"method": "jvem", "epsilon": 2, "ledger": ledger}
     refused = client(*client.run_options(private, tmp_path / "two", **again))
     assert refused.returncode == 4
-    assert "--lifetime-epsilon" in refused.stderr
+    assert "privacy.lifetime_epsilon" in refused.stderr
     both = finished(client, private, tmp_path / "three", **again, lifetime_epsilon=4)
     assert both["epsilon_spent"] <= 2
 

@@ -51,9 +51,7 @@ def test_each_run_gets_the_model_that_it_asks_for_and_what_that_is_best_asked_wi
     plans, said = {}, {}
     for name in ("tiny-turbo", "library:tiles"):
         out = tmp_path / name.removeprefix("library:")
-        options = client.run_options(private, out, model=name)
-        at = options.index("--steps")
-        done = client(*options[:at], *options[at + 2 :])
+        done = client(*client.run_options(private, out, model=name, steps=None))
         assert done.returncode == 0, done.stderr
         assert json.loads(client("audit", out, "--json").stdout)["holds"]
         plans[name] = json.loads((out / "release" / "manifest.json").read_text())["plan"]
@@ -83,6 +81,6 @@ def test_a_negative_prompt_is_refused_before_anything_is_spent_where_the_model_r
     options = client.run_options(private, tmp_path / "run", model="tiny-lcm", negative_prompt="text")
     done = client(*options)
     assert done.returncode == 2
-    assert "the API's model reads no negative prompts: leave --negative-prompt out" in " ".join(
+    assert "the API's model reads no negative prompts: leave provider.negative_prompt out" in " ".join(
         done.stderr.split()
     )

@@ -31,7 +31,7 @@ def test_the_paper_s_budget_buys_the_paper_s_noise():
 
 def test_the_degrees_that_cross_the_wire_are_the_paper_s(client: Client, tmp_path: Path):
     private, out = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
-    asked = [word for degree in DEGREES for word in ("--strength", degree)]
+    asked = ["--set", f"method.strengths={','.join(map(str, DEGREES))}"]
     options = client.run_options(
         private, out, method="pe", epsilon="6.62", delta="1e-3", relation="add-remove"
     )
@@ -48,13 +48,16 @@ def test_the_degrees_that_cross_the_wire_are_the_paper_s(client: Client, tmp_pat
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        (("--strength-start", 0.9), "leave --strength-start and --strength-end out"),
-        (("--iterations", 3), "--strength is given 13 times for 3 iterations"),
+        (
+            ("--set", "method.strength_start=0.9"),
+            "each iteration's is given, so there is no first and last one to give",
+        ),
+        (("--iterations", 3), "method.strengths: 13 are given for 3 iterations"),
     ],
 )
 def test_two_schedules_are_refused(client: Client, tmp_path: Path, more: tuple[object, ...], complaint: str):
     private, out = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
-    asked = [word for degree in DEGREES for word in ("--strength", degree)]
+    asked = ["--set", f"method.strengths={','.join(map(str, DEGREES))}"]
     refused = client(*without(client.run_options(private, out, method="pe"), "--iterations"), *asked, *more)
     assert refused.returncode == 2
     assert complaint in " ".join(refused.stderr.split())
@@ -72,7 +75,18 @@ def test_unbalanced_data_get_an_unbalanced_dataset_for_a_part_of_the_price(clien
         image.unlink()
     # At epsilon 30 the noise on the counts, of deviation 1.7, would make 4 images of type B in one run of a hundred.
     options = client.run_options(private, out, method="pe", epsilon="100", candidates=8)
-    done = client(*options, "--class-counts", "--votes", 2, "--threshold", 2, "--threshold-end", 0, "--yes")
+    done = client(
+        *options,
+        "--set",
+        "method.class_counts=true",
+        "--set",
+        "method.votes=2",
+        "--set",
+        "method.threshold=2",
+        "--set",
+        "method.threshold_end=0",
+        "--yes",
+    )
     assert done.returncode == 0, done.stderr
     assert sizes(out) == {"type A": 8, "type B": pytest.approx(2, abs=1)}
     first, *_ = receipts(out)
@@ -96,14 +110,29 @@ def sizes(run: Path) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("method", "option", "complaint"),
     [
-        ("pe", ("--tau", 3), "--tau means nothing to method 'pe': it is an option of pcevolve"),
+        (
+            "pe",
+            ("--set", "method.tau=3"),
+            "method.tau: only pcevolve has it",
+        ),
         (
             "dp-means",
-            ("--votes", 3),
-            "--votes means nothing to method 'dp-means': it is an option of aug-pe, pe",
+            ("--set", "method.votes=3"),
+            "method.votes: only aug-pe, pe has it",
         ),
-        ("pcevolve", ("--class-counts",), "--class-counts means nothing to method 'pcevolve'"),
-        ("pe", ("--threshold-end", 1), "--threshold-end is where --threshold goes to"),
+        (
+            "pcevolve",
+            (
+                "--set",
+                "method.class_counts=true",
+            ),
+            "method.class_counts: only pe has it",
+        ),
+        (
+            "pe",
+            ("--set", "method.threshold_end=1"),
+            "method.threshold_end: it is where the threshold goes to",
+        ),
     ],
 )
 def test_an_option_that_the_method_would_not_look_at_is_refused(

@@ -14,6 +14,7 @@ from pathlib import Path
 import datasets
 import pytest
 from safetensors.numpy import load
+from tests.support.typed import typed
 
 from pcevolve.auditing import Audit
 from pcevolve.cli.main import main
@@ -65,11 +66,8 @@ def private(tmp_path: Path) -> Path:
 
 def asked(client: Client, private: Path, out: Path, **changes: object) -> list[object]:
     """A small run with texts; the client's own options of images are left out."""
-    words = client.run_options(
-        private, out, **{"dialect": "chat", "domain": "note", "method": "pe", **changes}
-    )
-    place = words.index("--steps")
-    return [*words[:place], *words[place + 2 :]]
+    of_texts = {"dialect": "chat", "domain": "note", "method": "pe", "steps": None}
+    return client.run_options(private, out, **of_texts | changes)
 
 
 def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, private: Path, tmp_path: Path):
@@ -194,10 +192,10 @@ def test_whether_a_dataset_of_texts_is_useful_is_told_in_words_for_texts(
 
 
 def test_a_table_is_looked_at_before_a_run(client: Client, private: Path, tmp_path: Path):
-    done = client("check", private, "--shots", 4, "--unit-column", "patient")
+    done = client("check", private, "--shots", 4, "--set", "data.unit_column=patient")
     assert done.returncode == 0, done.stderr
     assert "Private texts in" in done.stdout
-    assert "--unit-column patient" in done.stdout
+    assert "--set data.unit_column=patient" in done.stdout
     fat = client("check", private, "--shots", 40, "--json")
     assert fat.returncode == 3
     assert "the classes hold 4 units each" in json.loads(fat.stdout)["faults"][0]
@@ -232,10 +230,10 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     listed = tmp_path / "list.txt"
     listed.write_text(f"{CANARY}\t1e-4\t2e-4\nchills\n")
     own = {"method": "secpe", "secrets": listed, "secret_size": 8, "secret_prior": 1e-3, "secret_bound": 1e-3}
-    words = [*asked(client, private, tmp_path / "run", **own), "--detect-secrets"]
+    words = [*asked(client, private, tmp_path / "run", **own), "--set", "method.detect_secrets=true"]
     refused = client(*words)
     assert refused.returncode == 3
-    assert "line 1 allows more than --secret-prior" in " ".join(refused.stderr.split())
+    assert "line 1 allows more than method.secret_prior" in " ".join(refused.stderr.split())
     listed.write_text(f"{CANARY}\nchills\n")
     done = client(*words)
     assert done.returncode == 0, done.stderr
@@ -267,7 +265,7 @@ def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
     client: Client, private: Path, tmp_path: Path
 ):
     ledger = {"ledger": tmp_path / "ledger.sqlite"}
-    own = {"method": "secpe", "secret_column": "patient", "secret_size": 1, "lifetime_epsilon": 40, **ledger}
+    own = {"method": "secpe", "secret_columns": "patient", "secret_size": 1, "lifetime_epsilon": 40, **ledger}
     assert client(*asked(client, private, tmp_path / "one", **own)).returncode == 0
     again = client(*asked(client, private, tmp_path / "two", **own))
     assert again.returncode == 0, again.stderr
@@ -278,7 +276,7 @@ def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
     shown = json.loads(client("budget", "show", "--ledger", ledger["ledger"], "--json").stdout)
     assert [round(row["secret_mu"], 4) for row in shown] == [0.6288, 0.6288]
     config = tmp_path / "two" / "config.toml"
-    assert tomllib.loads(config.read_text())["secret_columns"] == ["patient"]
+    assert tomllib.loads(config.read_text())["method"]["secret_columns"] == ["patient"]
     everything = [path for path in (tmp_path / "two").rglob("*") if path.is_file() and path != config]
     shared = [path for path in everything if "private" not in path.relative_to(tmp_path / "two").parts]
     assert not any(b"patient" in path.read_bytes() for path in shared)
@@ -309,18 +307,24 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
         ({"private": "digits:3,5"}, "digits are images"),
         ({"text_column": "body"}, "no column 'body'"),
         ({"model": "gpt"}, "no model 'gpt': it offers bundled"),
-        ({"appearance": "matched"}, "--appearance: texts have none"),
+        ({"appearance": "matched"}, "method.appearance: texts have none"),
         ({"unit_map": "units.csv"}, "--unit-map is about images"),
         ({"dialect": "getimg", "private": "terms"}, "--private terms are texts"),
         (
             {"dialect": "getimg", "unit_column": "patient", "private": "digits"},
-            "--unit-column is about texts",
+            "data.unit_column is about texts",
         ),
         ({"shots": 40}, "about as many as --shots says"),
-        ({"method": "secpe"}, "say which with --secrets FILE, --secret-column or --detect-secrets"),
-        ({"secrets": "/dev/null"}, "--secrets /dev/null cannot be read: give a text file"),
-        ({"method": "secpe", "secret_column": "ward"}, "no column 'ward'"),
-        ({"method": "dp-means", "secret_column": "patient"}, "means nothing to method 'dp-means'"),
+        (
+            {"method": "secpe"},
+            "say which with method.secrets, a file, method.secret_columns or method.detect_secrets",
+        ),
+        (
+            {"method": "secpe", "secrets": "/dev/null"},
+            "method.secrets /dev/null cannot be read: give a text file",
+        ),
+        ({"method": "secpe", "secret_columns": "ward"}, "no column 'ward'"),
+        ({"method": "dp-means", "secret_columns": "patient"}, "method.secret_columns: only secpe has it"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_spent(
@@ -328,8 +332,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(
 ):
     out = tmp_path / "run"
     words = asked(client, private, out)
-    more = [part for key, value in changes.items() for part in (f"--{key.replace('_', '-')}", value)]
-    done = client(*words, *more)
+    done = client(*words, *typed(**changes))
     assert done.returncode in (2, 3), done.stderr
     assert complaint in " ".join(done.stderr.split())
     assert not (out / "private" / "ledger.sqlite").exists()

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from pcevolve.config.config import RunConfig
 from pcevolve.egress.retry import Busy, Patience, require_final
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
 from pcevolve.errors import ProviderRefusedError, UsageError
@@ -31,7 +32,6 @@ from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from pcevolve.session.components import Components, Generator
 from pcevolve.session.planning import resolved_plan
 from pcevolve.session.preflight import checked
-from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import baseline
 from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
 from pcevolve_shared import images
@@ -79,7 +79,7 @@ class Result:
         return Labelled([kind.reopened(path.read_bytes()) for path in paths], targets, names)
 
 
-def settings_of(options: Options, out: Path) -> RunSettings:
+def settings_of(options: Options, out: Path) -> RunConfig:
     """The client's options of a run that has a baseline's plan.
 
     Args:
@@ -92,7 +92,7 @@ def settings_of(options: Options, out: Path) -> RunSettings:
     chosen = baseline(str(options["method"]))
     given = {name: value for name, value in options.items() if name not in chosen.own and value is not None}
     delta = {} if "delta" in given else {"delta": chosen.delta}
-    return RunSettings.of({**given, **delta, **chosen.usual(given), "method": chosen.base, "out": out})
+    return RunConfig.of({**given, **delta, **chosen.usual(given), "method": chosen.base, "out": out})
 
 
 def run(options: Options, out: Path, generator: Generator | None = None) -> Result:
@@ -136,9 +136,9 @@ def _session(chosen: Baseline, components: Components, transport: Transport, opt
     plan = resolved_plan(
         components,
         _RUN_ID,
-        dialect.native_size(settings.model, greeting) or FALLBACK_SIZE,
-        library=dialect.library(settings.model, greeting),
-        advice=dialect.advice(settings.model, greeting),
+        dialect.native_size(settings.provider.model, greeting) or FALLBACK_SIZE,
+        library=dialect.library(settings.provider.model, greeting),
+        advice=dialect.advice(settings.provider.model, greeting),
     )
     if plan.appearance != "as-is":
         raise UsageError("--appearance: baselines take images as they are: leave it out")
@@ -167,8 +167,8 @@ def _write(folder: Path, chosen: Baseline, session: Session, made: Made) -> None
         "protects": chosen.protects,
         "kind": plan.modality.kind,
         "encoder": plan.encoder if chosen.compares else None,
-        "seed": settings.seed,
-        "noise_seed": settings.insecure_noise_seed,
+        "seed": settings.provider.seed,
+        "noise_seed": settings.privacy.insecure_noise_seed,
         "epsilon": plan.epsilon,
         "delta": plan.delta,
         "requests": session.sender.requests,
@@ -257,5 +257,7 @@ class Direct:
             raise ProviderRefusedError(f"the API refused: {reason}")
 
         return Patience(
-            settings.patience, settings.first_contact, advice="when it is back, run this again"
+            settings.provider.patience,
+            settings.provider.first_contact,
+            advice="when it is back, run this again",
         ).until_answered(attempt)

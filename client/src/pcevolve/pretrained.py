@@ -15,7 +15,7 @@ def pretrained(who: str, source: str, hub_id: str, option: str, network: str, *o
         who: Needs it, for messages: ``encoder NAME``.
         source: Directory, or a hub's id, of what was fetched before.
         hub_id: What is to be fetched where it is not there.
-        option: Of the command, that takes a directory.
+        option: Of the command, as what it takes follows: ``--local `` or ``--set encoder.weights=``.
         network: Name of the library's class of the network.
         others: Names of the classes of its tokenizer and the like.
 
@@ -39,6 +39,6 @@ def pretrained(who: str, source: str, hub_id: str, option: str, network: str, *o
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ModelError(
             f"{who}: neither at hand nor fetched ({type(error).__name__}): where there is a network run "
-            f"'hf download {hub_id} --local-dir DIR', then pass {option} DIR"
+            f"'hf download {hub_id} --local-dir DIR', then pass {option}DIR"
         ) from None
     return [main.eval().requires_grad_(requires_grad=False), *found]

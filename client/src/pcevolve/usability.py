@@ -144,7 +144,7 @@ class Usability:
         also = f", {more}" if (more := self.plan.modality.more_of_it) else ""
         return (
             f"Look at what came; other words, another model{also} or another provider may do better, and in a new run "
-            "--min-usable lowers what is needed"
+            "method.min_usable lowers what is needed"
         )
 
     def _of_class(self, label: str, candidates: Sequence[Candidate], pool: Pool) -> ClassUsability:

@@ -35,5 +35,5 @@ def test_there_is_a_cell_around_every_first_candidate_unless_somebody_says_anoth
         "method": "secpe-as-noted", "private": "terms:disease=ill,drug=well", "domain": "definition", "candidates": 5,
         "dialect": "chat",
     }  # fmt: skip
-    assert settings_of(given, Path("out")).cells == 20
-    assert settings_of({**given, "cells": 3}, Path("out")).cells == 3
+    assert settings_of(given, Path("out")).get("cells") == 20
+    assert settings_of({**given, "cells": 3}, Path("out")).get("cells") == 3

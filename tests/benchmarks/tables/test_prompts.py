@@ -66,10 +66,10 @@ def test_the_row_has_the_prompts_that_were_given_and_they_are_kept_with_the_runs
     rows = [row.name for row in found.table.rows]
     assert ROW in rows
     assert "LE (grammar)" not in rows
-    given = Path(workers.settings["le"].prompts)
+    given = Path(workers.settings["le"].provider.prompts)
     assert given.parent == tmp_path / "out" / "prompts"
     assert json.loads(given.read_text()) == PROMPTS
-    assert workers.settings["t2i"].prompts is None
+    assert workers.settings["t2i"].provider.prompts is None
 
 
 def test_a_cell_depends_on_what_the_file_says_and_not_on_where_it_lies(tmp_path: Path):

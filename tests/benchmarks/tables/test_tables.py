@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public.options import options_of
 from pcevolve.selectors import Scope
-from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
+from pcevolve_benchmarks.runner import settings_of
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import columns_of, places
 from pcevolve_benchmarks.tables.data import BenchData
@@ -32,11 +33,16 @@ def placed(of: Table, scale: Scale = FULL, data: tuple[BenchData, ...] = DATA) -
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("scale", [SMOKE, FULL], ids=lambda scale: scale.name)
 def test_every_cell_is_a_run_that_its_options_allow(name: str, scale: Scale):
-    known = {each.name for each in options_of(RunSettings)}
+    known = {each.name for each in options_of(RunConfig)}
     for place in placed(table(name), scale):
         options = place.cell.settings()
         assert options.keys() <= known
-        RunSettings.of({**options, "private": "train", "out": "run"})
+        settings = (
+            settings_of
+            if options["method"] in BASELINES
+            else lambda given, out: RunConfig.of(given | {"out": out})
+        )
+        settings(options | {"private": "train"}, Path("run"))
         assert not Facts.of(options["method"]).foreign & options.keys()
 
 
@@ -191,7 +197,7 @@ def test_every_table_says_what_sizes_its_paper_had(name: str):
     scale = FULL.of_paper(original)
     assert (scale.name, scale.candidates) == ("paper", 5000 if name.startswith("pe-") else 100)
     assert f"N = {original.candidates}, K = {original.shots}, T = 20" in original.spelled
-    RunSettings.of({**original.options, "domain": "x", "private": "train", "out": "run"})
+    RunConfig.of({**original.options, "domain": "x", "private": "train", "out": "run"})
 
 
 def test_columns_of_the_tables_about_encoders_are_those_that_were_named():

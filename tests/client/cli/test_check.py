@@ -19,11 +19,11 @@ import pytest
 from PIL import Image
 
 from pcevolve.cli.main import main
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import DataError
 from pcevolve.modality.images import files
 from pcevolve.private import inspection
 from pcevolve.private.listing import listed
-from pcevolve.session.settings import RunSettings
 
 
 def save(path: Path, seed: int, side: int = 48) -> Path:
@@ -172,9 +172,9 @@ def test_a_folder_that_is_none_is_told_in_a_line(check, tmp_path, name, told):
 
 
 def test_without_classes_all_images_count_as_one(check, folder):
-    code, printed = check(folder, "--unlabelled", "--shots", 8)
+    code, printed = check(folder, "--set", "data.unlabelled=true", "--shots", 8)
     assert code == 0
-    assert f"--private {folder} --shots 8 --unlabelled --domain WORDS" in printed
+    assert f"--private {folder} --shots 8 --set data.unlabelled=true --domain WORDS" in printed
     assert "images 8" in squeezed(printed)
 
 
@@ -200,48 +200,48 @@ def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check
     assert code == 3
     assert "values, and how they are shown 8 refused: 31768 to 32828" in told
     assert "cut/0.png has next to no contrast in the whole range of its 16 bits: say which" in told
-    assert "--window becomes part of the public plan: choose LOW,HIGH by what the modality shows" in told
+    assert "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows" in told
     assert "and not by these images" in told
 
 
 def test_a_window_is_taken_and_handed_on(check, folder):
     in_16_bits(folder, 32768)
-    code, printed = check(folder, "--shots", 4, "--window", "32608,33008.0")
+    code, printed = check(folder, "--shots", 4, "--set", "data.window=32608,33008.0")
     assert code == 0
-    assert "values, and how they are shown 8 by --window: 31768 to 32828" in squeezed(printed)
-    assert "--shots 4 --window 32608,33008 --domain WORDS" in printed
+    assert "values, and how they are shown 8 by data.window: 31768 to 32828" in squeezed(printed)
+    assert "--shots 4 --set data.window=32608,33008 --domain WORDS" in printed
 
 
 def test_a_window_may_begin_below_0(check, folder):
-    for given in (("--window", "-160,240"), ("--window=-160,240",)):
+    for given in (("--set", "data.window=-160,240"), ("--set=data.window=-160,240",)):
         code, printed = check(folder, "--shots", 4, *given)
         assert code == 3
-        assert "is a colour image, and --window is for grey values: leave it out" in printed
+        assert "is a colour image, and data.window is for grey values: leave it out" in printed
 
 
-@pytest.mark.parametrize("window", ["240,-160", "5,5", "nan,1", "0,inf", "5", "a,b", "1,2,3", ""])
+@pytest.mark.parametrize("window", ["240,-160", "5,5", "nan,1", "0,inf", "5", "a,b", "1,2,3"])
 def test_a_window_that_is_none_is_refused_by_its_option(folder, capsys, window):
     with pytest.raises(SystemExit) as ended:
-        main(["check", str(folder), f"--window={window}"])
+        main(["check", str(folder), f"--set=data.window={window}"])
     assert ended.value.code == 2
-    assert "--window: " in capsys.readouterr().err
+    assert "data.window: " in capsys.readouterr().err
 
 
 def test_a_window_that_shows_nothing_is_refused_for_the_whole_folder(check, folder):
     in_16_bits(folder, 32768)
-    code, printed = check(folder, "--shots", 4, "--window", "0,100")
+    code, printed = check(folder, "--shots", 4, "--set", "data.window=0,100")
     assert code == 3
     assert "all images together have next to no contrast: say which of their values are" in printed
-    assert "with another --window LOW,HIGH" in printed
+    assert "with another --set data.window=LOW,HIGH" in printed
 
 
 def test_a_window_is_refused_where_some_images_have_8_bits_and_others_more(check, folder):
     in_16_bits(folder, 1024)
     values = np.random.default_rng(1).integers(0, 256, (48, 48), np.uint8)
     Image.fromarray(values).save(folder / "cut" / "0.png")
-    code, printed = check(folder, "--shots", 4, "--window", "0,2000")
+    code, printed = check(folder, "--shots", 4, "--set", "data.window=0,2000")
     assert code == 3
-    assert "some images have 8 bits and others more, and --window is in a file's own units" in squeezed(
+    assert "some images have 8 bits and others more, and data.window is in a file's own units" in squeezed(
         printed
     )
 
@@ -249,7 +249,7 @@ def test_a_window_is_refused_where_some_images_have_8_bits_and_others_more(check
 def test_one_image_with_contrast_does_not_hide_a_window_that_shows_nothing_of_the_others(check, folder):
     in_16_bits(folder, 32768)
     Image.fromarray(np.tile(np.arange(48, dtype=np.uint16) * 900, (48, 1))).save(folder / "cut" / "0.png")
-    code, printed = check(folder, "--shots", 4, "--window", "0,20000")
+    code, printed = check(folder, "--shots", 4, "--set", "data.window=0,20000")
     assert code == 3
     assert "7 of 8 images have next to no contrast: say which of their values are" in squeezed(printed)
 
@@ -374,10 +374,10 @@ def test_images_without_class_folders_are_looked_at_and_may_be_one_class(check, 
     (root / "torn.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
     code, printed = check(root, "--shots", 4)
     assert code == 3
-    assert "or take them as one class by --unlabelled" in printed
+    assert "or take them as one class by --set data.unlabelled=true" in printed
     assert "torn.png is damaged" in printed
     (root / "torn.png").unlink()
-    assert check(root, "--shots", 4, "--unlabelled")[0] == 0
+    assert check(root, "--shots", 4, "--set", "data.unlabelled=true")[0] == 0
 
 
 def stray_image(root: Path) -> None:
@@ -483,28 +483,28 @@ def test_what_check_offers_is_taken_and_mends_it(check, tmp_path, cut, good, sai
     printed = check(root, "--shots", said)[1]
     for offered in re.findall(r"'(--[^:']*)[:']", printed):
         settings = offered_options(offered)
-        RunSettings.of({"private": str(root), "domain": "x", "out": tmp_path / "r", **settings})
+        RunConfig.of({"private": str(root), "domain": "x", "out": tmp_path / "r", **settings})
         if "class_counts" not in settings and cut:
             assert check(root, *offered.split())[0] == 0, offered
-    assert not re.search(r"--(shots|subsample) 0\b", printed)
+    assert not re.search(r"(--shots |data\.subsample=)0\b", printed)
 
 
 def offered_options(offered: str) -> dict[str, object]:
     """Options as settings are given them."""
     found: dict[str, object] = {}
     for option in offered.split("--")[1:]:
-        name, _, value = option.strip().partition(" ")
-        found[name.replace("-", "_")] = value or True
+        name, _, value = option.strip().removeprefix("set ").replace("=", " ").partition(" ")
+        found[name.rpartition(".")[2]] = value
     return found
 
 
 def test_a_subsample_of_more_than_there_are_is_a_fault_with_the_largest_that_goes(check, folder):
-    code, printed = check(folder, "--subsample", 9)
+    code, printed = check(folder, "--set", "data.subsample=9")
     assert code == 3
-    assert "--subsample draws 9 of each: give '--subsample 4' or fewer" in printed
-    code, printed = check(folder, "--subsample", 4)
+    assert "data.subsample draws 9 of each: give '--set data.subsample=4' or fewer" in printed
+    code, printed = check(folder, "--set", "data.subsample=4")
     assert code == 0
-    assert f"next: pcevolve run --private {folder} --subsample 4 --domain WORDS" in printed
+    assert f"next: pcevolve run --private {folder} --set data.subsample=4 --domain WORDS" in printed
 
 
 @pytest.mark.parametrize("name", ["photo.jfif", "photo.JPG_large", "photo.jpe", "IM0001"])
@@ -547,10 +547,10 @@ def test_what_comes_next_can_be_typed_as_it_stands(check, folder, tmp_path):
 def test_a_window_says_nothing_about_texts(check, tmp_path):
     rows = [f"text {number} of {label},{label}" for number in range(4) for label in "ab"]
     (tmp_path / "t.csv").write_text("\n".join(["text,label", *rows]))
-    code, printed = check(tmp_path / "t.csv", "--shots", 4, "--window", "1,2")
+    code, printed = check(tmp_path / "t.csv", "--shots", 4, "--set", "data.window=1,2")
     assert code == 3
     assert (
-        "to mend: --window says what is black and white in images, and these are texts: leave it out"
+        "to mend: data.window says what is black and white in images, and these are texts: leave it out"
         in printed
     )
     assert "next:" not in printed

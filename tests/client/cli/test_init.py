@@ -1,21 +1,19 @@
-"""``pcevolve init``: a configuration file that a run reads, with every option in it."""
+"""``pcevolve init``: a configuration file that a run reads, with what people touch first, or every option."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from pcevolve.cli import main as cli
 from pcevolve.cli.main import main
-from pcevolve.cli.options import given
-from pcevolve.public.options import Panel, options_of
-from pcevolve.session.settings import RunSettings
+from pcevolve.config.config import RunConfig
+from pcevolve.config.sources import gather
+from pcevolve.public.options import options_of
 
-OPTIONS = options_of(RunSettings)
+OPTIONS = options_of(RunConfig)
 
 
 def init(*arguments: object) -> int:
@@ -26,14 +24,9 @@ def init(*arguments: object) -> int:
     return 0
 
 
-def settings_from(path: Path) -> RunSettings:
+def settings_from(path: Path) -> RunConfig:
     """What ``pcevolve run --config`` makes of a file."""
-    group = typer.main.get_command(cli.app)
-    command = group.get_command(group.make_context("pcevolve", ["run"]), "run")
-    context = command.make_context("run", ["--config", str(path)])
-    with context:
-        found: dict[str, Any] = context.params
-        return RunSettings.of(given({name: found[name] for name in RunSettings.model_fields}))
+    return RunConfig.of(gather(RunConfig, {}, file=path).values)
 
 
 @pytest.fixture
@@ -50,41 +43,49 @@ def test_a_run_reads_it_back_and_finds_its_defaults(written, tmp_path):
         "out": Path("runs/first"),
         "domain": "leather texture",
     }
-    plain = RunSettings.of(required)
+    plain = RunConfig.of(required)
     drawn = {"seed", "subsample_seed"}
-    assert settings.model_dump(exclude=drawn) == plain.model_dump(exclude=drawn)
+    made, there = settings.options(), plain.options()
+    assert {name: made[name] for name in made.keys() - drawn} == {
+        name: there[name] for name in there.keys() - drawn
+    }
 
 
-def test_the_ten_most_used_options_come_first_and_all_others_are_comments(written):
-    values = tomllib.loads(written.read_text())
-    most_used = [each.flag.removeprefix("--") for each in OPTIONS if each.setting.panel is Panel.MOST_USED]
-    assert set(values) <= set(most_used)
-    assert set(most_used) - set(values) == {"iterations"}, "which the method chooses"
-    lines = written.read_text().splitlines()
-    places = [
-        next(place for place, line in enumerate(lines) if line.lstrip("#").startswith(f"{each.flag[2:]} = "))
-        for each in OPTIONS
-    ]
-    assert places == sorted(places)
+def test_what_people_touch_first_is_in_it_and_nothing_else(written):
+    text = written.read_text()
+    shown = {each.path for each in OPTIONS if each.name in RunConfig.MOST_USED}
+    found = [line.split(" = ")[0].lstrip("#") for line in text.splitlines() if re.match(r"#?\w+ = ", line)]
+    assert sorted(found) == sorted(path.partition(".")[2] for path in shown)
+    assert len(text.splitlines()) < 100
+    assert "`pcevolve init --all` writes all of them" in text
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_each_comment_becomes_an_option_by_taking_the_mark_away(written, option):
-    flag = option.flag.removeprefix("--")
-    lines = [
-        line.removeprefix("#") if line.startswith(f"#{flag} = ") else line
-        for line in written.read_text().splitlines()
-    ]
-    text = "\n".join(lines)
-    if flag == "subsample":
+@pytest.fixture
+def whole(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    assert init("--all") == 0
+    return tmp_path / "pcevolve.toml"
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.path)
+def test_each_comment_becomes_an_option_by_taking_the_mark_away(whole, option):
+    section, _, key = option.path.partition(".")
+    before, opening, rest = whole.read_text().partition(f"[{section}]\n")
+    rest = re.sub(rf"^#({key} = )", r"\1", rest, count=1, flags=re.MULTILINE)
+    if option.owners:
+        rest = rest.replace('name = "auto"', f'name = "{option.owners[0]}"', 1)
+    text = before + opening + rest
+    if key == "subsample":
         text = text.replace("shots = 10", "shots = 16")
-    written.write_text(text)
-    assert flag in tomllib.loads(text)
-    settings_from(written)
+    if key == "threshold_end":
+        text = text.replace("#threshold = ", "threshold = ")
+    whole.write_text(text)
+    assert key in tomllib.loads(text)[section]
+    settings_from(whole)
 
 
-def test_each_option_says_what_it_is_for(written):
-    text = " ".join(line.removeprefix("# ") for line in written.read_text().splitlines())
+def test_each_option_says_what_it_is_for(whole):
+    text = " ".join(line.removeprefix("# ") for line in whole.read_text().splitlines())
     assert all(" ".join(option.help.split()) in text for option in OPTIONS)
 
 

@@ -38,27 +38,39 @@ REFUSED = (
     ({"--shots": "0"}, 2, "--shots: Input should be greater than or equal to 1"),
     ({"--shots": "few"}, 2, "--shots: Input should be a valid integer"),
     ({"--candidates": "1000001"}, 2, "--candidates: Input should be less than or equal to 1000000"),
-    ({"--relation": "sideways"}, 2, "--relation: Input should be"),
+    ({"--set": "privacy.relation=sideways"}, 2, "privacy.relation: Input should be"),
     ({"--api": "ftp://api"}, 2, "--api 'ftp://api' is not an address"),
     ({"--dialect": "morse"}, 2, "unknown dialect 'morse'"),
     ({"--encoder": "eyes"}, 2, "no encoder 'eyes'"),
     ({"--method": "luck"}, 2, "unknown method 'luck'"),
     ({"--epsilon": "0"}, 2, "--epsilon must be a finite number above 0, not 0: try --epsilon 10"),
     (
-        {"--lifetime-epsilon": "nan"},
+        {"--set": "privacy.lifetime_epsilon=nan"},
         2,
-        "--lifetime-epsilon must be a finite number above 0, not nan: try --lifetime-epsilon 10",
+        "privacy.lifetime_epsilon must be a finite number above 0, not nan: try privacy.lifetime_epsilon 10",
     ),
     ({"--unit-map": "nowhere"}, 3, "nowhere: no such file"),
-    ({"--encoder-weights": "nowhere", "--encoder": "clip"}, 2, "nowhere: no such file"),
-    ({"--subsample": "3", "--shots": "4"}, 2, "--subsample 3 and --shots 4 differ: leave --shots out"),
-    ({"--ray-address": "10.0.0.1:6379"}, 2, "--ray-address is for --engine ray: give both, or neither"),
-    ({"--engine": "dask"}, 2, "--engine: Input should be 'local' or 'ray'"),
+    ({"--set": "encoder.weights=nowhere", "--encoder": "clip"}, 2, "nowhere: no such file"),
+    (
+        {"--set": "data.subsample=3", "--shots": "4"},
+        2,
+        "data.subsample 3 and --shots 4 differ: leave --shots out",
+    ),
+    (
+        {"--set": "encoder.ray_address=10.0.0.1:6379"},
+        2,
+        "encoder.ray_address is for encoder.engine=ray: give both, or neither",
+    ),
+    ({"--set": "encoder.engine=dask"}, 2, "encoder.engine: Input should be 'local' or 'ray'"),
     ({"--delta": "1"}, 2, "--delta: delta must be at least 0 and below 1"),
-    ({"--ledger": "secret.key"}, 4, "is the name of a ledger's key: choose another with --ledger"),
+    (
+        {"--set": "privacy.ledger=secret.key"},
+        4,
+        "is the name of a ledger's key: choose another with privacy.ledger",
+    ),
 )
 """Changes to a run that would begin otherwise, with the exit code and the complaint."""
-PATHS = {"--private", "--test", "--out", "--ledger"}
+PATHS = {"--private", "--test", "--out"}
 
 Ended = tuple[int, str, list[str]]
 """Exit code, complaint, and which of the heavy libraries are loaded by then."""
@@ -75,7 +87,6 @@ def options(tmp_path: Path) -> dict[str, object]:
         "--private": tmp_path / "private",
         "--domain": "scratch",
         "--out": tmp_path / "out",
-        "--ledger": tmp_path / "ledger.sqlite",
     }
 
 

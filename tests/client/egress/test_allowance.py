@@ -55,7 +55,9 @@ def test_requests_and_reported_costs_add_up_over_processes(tmp_path):
 def test_the_next_request_beyond_max_requests_does_not_leave_and_the_run_goes_on_later(tmp_path):
     provider = Billing()
     run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(requests=4))
-    with pytest.raises(AllowanceError, match=r"made 4 requests.*--resume RUN and a higher --max-requests"):
+    with pytest.raises(
+        AllowanceError, match=r"made 4 requests.*--resume RUN and a higher provider.max_requests"
+    ):
         run.evolve()
     assert len(provider.requests) == 4
     run.close()
@@ -164,7 +166,9 @@ def test_what_got_lost_before_any_cost_was_told_counts_as_the_first_that_was_tol
 def test_a_limit_on_cost_ends_a_run_whose_answers_stop_saying_what_they_cost(tmp_path):
     provider = Forgetful()
     run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=100.0))
-    with pytest.raises(AllowanceError, match=r"did not say what an answer cost.*--resume RUN and --price"):
+    with pytest.raises(
+        AllowanceError, match=r"did not say what an answer cost.*--resume RUN and --set provider.price=PRICE"
+    ):
         run.evolve()
     assert len(provider.requests) == 4
     run.close()
@@ -204,8 +208,8 @@ def test_a_forecast_is_what_is_still_to_come(tmp_path):
 @pytest.mark.parametrize(
     ("allowance", "credit", "message"),
     [
-        (Allowance(requests=9), None, "takes 10 requests, more than --max-requests 9"),
-        (Allowance(cost=1.0), None, "--max-cost needs --price"),
+        (Allowance(requests=9), None, "takes 10 requests, more than provider.max_requests 9"),
+        (Allowance(cost=1.0), None, "--max-cost needs provider.price"),
         (Allowance(cost=39.9, price=2.0), None, "would cost 40 credits, more than --max-cost 39.9"),
         (Allowance(price=2.0), 39.5, "would cost 40 credits, and the account holds 39.5"),
     ],

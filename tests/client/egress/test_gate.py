@@ -347,8 +347,8 @@ def test_an_api_that_is_loading_is_waited_for_and_one_that_is_not_there_is_not()
     assert patience.until_answered(attempt) == "ok"
     assert all(5 <= each.pause <= 10 for each in news)
     assert re.fullmatch(
-        r"the API is loading \(HTTP 503 \(the model is loading\)\): waited 0 of at most 1000000000 s \(--patience\); "
-        r"again in [0-9]+ s",
+        r"the API is loading \(HTTP 503 \(the model is loading\)\): waited 0 of at most 1000000000 s "
+        r"\(provider.patience\); again in [0-9]+ s",
         news[0].told,
     )
     answers = iter([Busy("connection refused or no such host", None)])

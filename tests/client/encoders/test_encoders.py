@@ -284,7 +284,7 @@ def test_weights_that_are_not_at_hand_are_named_with_the_way_to_get_them_and_nob
 def test_fetching_offline_names_the_weights_their_origin_and_the_way_out(silent, name):
     with pytest.raises(
         ModelError,
-        match=r"https://.+ gave URLError, so weights .+ were not fetched: .+ --encoder-weights PATH",
+        match=r"https://.+ gave URLError, so weights .+ were not fetched: .+ --set encoder.weights=PATH",
     ) as caught:
         fetch_encoder(name)
     assert "\n" not in str(caught.value)

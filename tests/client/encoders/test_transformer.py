@@ -42,7 +42,7 @@ def test_nobody_is_asked_for_anything_while_it_is_loaded_and_used(folder, monkey
     monkeypatch.setattr("socket.getaddrinfo", reached)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     assert np.isfinite(load_encoder(NAME, str(folder)).embed(["a bird"])).all()
-    with pytest.raises(ModelError, match="--encoder-weights DIR"):
+    with pytest.raises(ModelError, match=r"--set encoder.weights=DIR"):
         load_encoder(NAME)
 
 
@@ -61,7 +61,9 @@ def test_a_plan_names_a_directory_by_what_is_in_it(folder, tmp_path):
 @pytest.mark.parametrize("weights", [None, "nowhere"])
 def test_without_its_files_the_cure_is_named(weights, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ModelError, match=r"hf download somebody/tiny --local-dir DIR.*--encoder-weights DIR"):
+    with pytest.raises(
+        ModelError, match=r"hf download somebody/tiny --local-dir DIR.*--set encoder.weights=DIR"
+    ):
         load_encoder(NAME, weights)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import pcevolve
 from pcevolve.cli.main import app
+from pcevolve.config.config import RunConfig
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.session.settings import RunSettings
 from support.folders import events
 from support.native import native_server
 
@@ -72,8 +72,28 @@ def test_the_command_line_continues_and_reads_what_the_library_began(evolved, na
     """No second road: with the same seed both send the same bytes, and each takes over the other's run."""
     evolved(method="random", out=tmp_path / "one")
     given = ["--private", private, "--domain", "scan", "--api", native.address, "--out", tmp_path / "two"]
-    given += ["--ledger", tmp_path / "ledger.sqlite", "--method", "random", "--candidates", 2, "--batch", 2]
-    given += ["--iterations", 1, "--pad-selection", 0.01, "--shots", 3, "--seed", 7, "--epsilon", 10]
+    given += [
+        "--set",
+        f"privacy.ledger={tmp_path / 'ledger.sqlite'}",
+        "--method",
+        "random",
+        "--candidates",
+        2,
+        "--set",
+        "provider.batch=2",
+    ]
+    given += [
+        "--iterations",
+        1,
+        "--set",
+        "privacy.pad_selection=0.01",
+        "--shots",
+        3,
+        "--set",
+        "provider.seed=7",
+        "--epsilon",
+        10,
+    ]
     app([str(each) for each in ("run", *given)], standalone_mode=False)
     plans = [
         next(each["plan"] for each in events(tmp_path / name) if each["kind"] == "planned")
@@ -152,7 +172,7 @@ def test_without_a_folder_a_new_one_is_made(evolved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = evolved(out=None, method="t2i")
     assert result.folder.parent == Path("runs")
-    assert RunSettings.load(result.folder / "config.toml").domain == "scan"
+    assert RunConfig.load(result.folder / "config.toml").data.domain == "scan"
 
 
 def test_a_notebook_shows_marks_promise_and_pictures(evolved, tmp_path):

@@ -29,7 +29,7 @@ def test_an_extension_makes_them_anew(evolved):
 def test_a_form_can_be_asked_for_later(evolved):
     result = evolved(method="t2i")
     assert result.export("webdataset") == result.folder / "release-webdataset"
-    with pytest.raises(pcevolve.UsageError, match="--format csv: there is parquet and webdataset"):
+    with pytest.raises(pcevolve.UsageError, match=r"format csv: there is parquet and webdataset"):
         result.export("csv")
 
 

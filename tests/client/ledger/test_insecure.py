@@ -22,7 +22,9 @@ def test_a_run_with_noise_is_refused_on_data_that_an_insecure_run_used(path):
     paid(account(path, "a", secure=False), 1)
     later = account(path, "b", lifetime=99)
     assert later.spent_before() == math.inf
-    with pytest.raises(BudgetError, match=r"an INSECURE run used these data.* with --forget-insecure"):
+    with pytest.raises(
+        BudgetError, match=r"an INSECURE run used these data.* with --set privacy.forget_insecure=true"
+    ):
         later.require([ONE])
     account(path, "c", images(b"other")).require([ONE])
 

@@ -174,7 +174,7 @@ def test_a_refusal_names_the_runs_that_spent_it_by_folder_id_and_day_and_no_othe
     assert (
         "this would make it 4. That was spent by /runs/a (aaaaaaaa, 2024-10-03), /runs/b (bbbbbbbb, 2024-10-04), "
         "a run (eeeeeeee, 2024-10-07): use the dataset that is already paid for, or raise the limit knowingly with "
-        "--lifetime-epsilon 4" in str(refused.value)
+        "--set privacy.lifetime_epsilon=4" in str(refused.value)
     )
     assert "elsewhere" not in str(refused.value)
     assert "spent-nothing" not in str(refused.value)
@@ -215,9 +215,9 @@ def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
 def test_the_limit_that_a_refusal_names_is_enough(path, total):
     event = Event("exponential", total)
     account(path, limit=10, lifetime=10).pay(query(1), [event], outcome())
-    with pytest.raises(BudgetError, match="--lifetime-epsilon") as refused:
+    with pytest.raises(BudgetError, match=r"privacy.lifetime_epsilon") as refused:
         account(path, run="b", limit=10, lifetime=Fraction(total)).require([event])
-    named = re.search(r"--lifetime-epsilon ([\d.]+)$", str(refused.value))
+    named = re.search(r"privacy.lifetime_epsilon=([\d.]+)$", str(refused.value))
     assert named is not None
     account(path, run="b", limit=10, lifetime=Fraction(named[1])).require([event])
 
@@ -275,14 +275,16 @@ def test_a_run_is_recognised_whatever_the_order_of_its_data(path):
 )
 def test_a_run_cannot_be_continued_under_another_promise(path, other):
     account(path)
-    with pytest.raises(LedgerError, match="began with --relation replace-one, one image as its privacy unit"):
+    with pytest.raises(
+        LedgerError, match=r"began with privacy.relation replace-one, one image as its privacy unit"
+    ):
         account(path, **other)
 
 
 def test_relations_cannot_be_mixed_on_the_same_data(path):
     paid(account(path), 1)
     other = account(path, run="b", relation="add-remove")
-    refusal = "another neighbour relation: use the same, --relation replace-one"
+    refusal = "another neighbour relation: use the same, --set privacy.relation=replace-one"
     with pytest.raises(LedgerError, match=refusal):
         other.require([ONE])
     with pytest.raises(LedgerError, match=refusal):
@@ -294,7 +296,9 @@ def test_a_run_that_spent_nothing_does_not_settle_the_relation(path):
     slow = account(path)
     slow.pay(query(1), [Event("uniform")], outcome())
     paid(account(path, run="b", relation="add-remove"), 1, "b")
-    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation add-remove"):
+    with pytest.raises(
+        LedgerError, match=r"another neighbour relation: use the same, --set privacy.relation=add-remove"
+    ):
         slow.pay(query(2), [ONE], never)
 
 

@@ -332,5 +332,5 @@ def test_a_folder_is_not_a_ledger(tmp_path):
 
 @pytest.mark.parametrize("name", ["", ".", "/"])
 def test_a_ledger_needs_the_name_of_a_file(name):
-    with pytest.raises(LedgerError, match="is a folder and no file: name a file in it with --ledger"):
+    with pytest.raises(LedgerError, match=r"is a folder and no file: name a file in it with privacy.ledger"):
         Ledger(Path(name))

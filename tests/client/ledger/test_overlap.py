@@ -176,7 +176,7 @@ def test_several_images_without_a_name_are_no_unit(path):
 
 def test_no_unit_may_have_more_images_than_declared(path):
     with pytest.raises(
-        DataError, match="a patient has more images than --unit-size 2 says: nothing was spent"
+        DataError, match=r"a patient has more images than data.unit_size 2 says: nothing was spent"
     ):
         account(path, "a", PATIENTS, unit="patient", unit_size=2)
 
@@ -187,7 +187,7 @@ def test_under_add_remove_patients_are_counted_by_other_units_only_with_a_declar
     (one, kind), (other, another) = (first, second) if images_first else (second, first)
     options = {"limit": 9, "lifetime": 9, "relation": "add-remove"}
     spend(path, "one", one, PURE, unit=kind, **options)
-    with pytest.raises(LedgerError, match="say with --unit-size how many images one patient has at most"):
+    with pytest.raises(LedgerError, match=r"say with data.unit_size how many images one patient has at most"):
         account(path, "other", other, unit=another, **options).require([PURE])
     account(path, "bound", other, unit=another, unit_size=3, **options).require([PURE])
 
@@ -197,7 +197,7 @@ def test_a_declared_size_that_earlier_runs_exceed_is_refused(path):
     spend(path, "images", images(b"1", b"2", b"3"), PURE, **options)
     spend(path, "some", patients(p=[b"1", b"2"]), PURE, unit="patient", unit_size=2, **options)
     more = account(path, "more", patients(p=[b"3"]), unit="patient", unit_size=2, **options)
-    with pytest.raises(LedgerError, match="begin this run with a larger --unit-size"):
+    with pytest.raises(LedgerError, match=r"begin this run with a larger data.unit_size"):
         more.require([PURE])
     account(path, "larger", patients(p=[b"3"]), unit="patient", unit_size=3, **options).require([PURE])
 
@@ -380,8 +380,12 @@ def test_a_third_run_sees_the_group_even_when_the_images_are_of_several_units(pa
 def test_the_relation_of_every_run_that_touches_the_same_patient_is_checked(path):
     spend(path, "patients", patients(p=[b"1", b"2"]), PURE, unit="patient")
     mine = account(path, "image", images(b"2"), relation="add-remove", unit_size=2)
-    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation replace-one"):
+    with pytest.raises(
+        LedgerError, match=r"another neighbour relation: use the same, --set privacy.relation=replace-one"
+    ):
         mine.require([PURE])
     again = account(path, "month", patients(p=[b"9"]), unit="patient", relation="add-remove", unit_size=2)
-    with pytest.raises(LedgerError, match="another neighbour relation: use the same, --relation replace-one"):
+    with pytest.raises(
+        LedgerError, match=r"another neighbour relation: use the same, --set privacy.relation=replace-one"
+    ):
         again.require([PURE])

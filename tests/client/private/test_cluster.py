@@ -165,7 +165,7 @@ def test_an_address_where_nobody_is_is_told_at_once(tmp_path):
     started = time.monotonic()
     joining = ray_engine("127.0.0.1:9").running(tmp_path / "cluster")
     with (
-        pytest.raises(UsageError, match=r"--ray-address 127\.0\.0\.1:9: there is no cluster to join"),
+        pytest.raises(UsageError, match=r"encoder.ray_address 127\.0\.0\.1:9: there is no cluster to join"),
         joining,
     ):
         pass

@@ -261,7 +261,7 @@ def in_units(folder: Path, low: int, high: int) -> Path:
 def test_a_window_shows_all_files_alike_and_whenever_they_are_read(tmp_path):
     listing = listed_classes(in_units(tmp_path / "data", 31768, 32828))
     with pytest.raises(
-        DataError, match=r"bad/a\.png has next to no contrast .* with --window LOW,HIGH; bad/b\.png"
+        DataError, match=r"bad/a\.png has next to no contrast .* with --set data.window=LOW,HIGH; bad/b\.png"
     ):
         loaded(listing)
     kept, stored = (loaded(listing, keep=keep, window=(31768.0, 32828.0)) for keep in (10**9, 0))

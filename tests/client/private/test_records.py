@@ -86,7 +86,7 @@ def test_columns_of_secrets_are_read_with_the_texts_and_go_where_they_go(tmp_pat
     assert found.marks == (("\u00e4 1",), ("",), ("\u00e4 1",), ("b",))
     assert found.some([3, 0]).marks == (("b",), ("\u00e4 1",))
     assert found.dataset(None).subset([1, 3]).marks == (("",), ("b",))
-    with pytest.raises(DataError, match=r"no column 'bed'.*--secret-column"):
+    with pytest.raises(DataError, match=r"no column 'bed'.*method.secret_columns"):
         read_records(tmp_path / "t.csv", Columns(secrets=("bed",)))
 
 
@@ -106,7 +106,7 @@ def test_other_columns_can_be_named(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "columns", "complaint"),
     [
-        (ROWS, Columns("body"), "has no column 'body': it has 'text', 'label', 'patient'; --text-column"),
+        (ROWS, Columns("body"), "has no column 'body': it has 'text', 'label', 'patient'; data.text_column"),
         ([*ROWS, {**ROWS[0], "text": " "}], Columns(), "row 5 has no text"),
         ([*ROWS, {**ROWS[0], "text": "x", "label": ""}], Columns(), "row 5 has no label"),
         ([*ROWS, {**ROWS[0], "text": "x", "patient": ""}], Columns(unit="patient"), "row 5 has no patient"),

@@ -58,7 +58,9 @@ def test_a_secret_may_have_a_prior_and_a_bound_of_its_own_and_a_text_counts_what
 def test_a_bound_above_the_one_that_is_promised_of_all_is_refused(tmp_path):
     path = tmp_path / "secrets.txt"
     path.write_text("nobody\njane doe\t1e-4\t2e-3\n")
-    with pytest.raises(DataError, match="line 2 allows more than --secret-prior and --secret-bound") as error:
+    with pytest.raises(
+        DataError, match=r"line 2 allows more than method.secret_prior and method.secret_bound"
+    ) as error:
         read_secrets(path, ETA)
     assert "jane" not in str(error.value)
 
@@ -115,7 +117,7 @@ def test_texts_that_hold_secrets_are_those_that_contain_them(secrets, texts):
 
 def test_a_secret_in_more_texts_than_was_said_is_refused_by_its_place():
     with pytest.raises(
-        DataError, match="secret 2 of --secrets stands in 2 texts, and --secret-size says 1"
+        DataError, match=r"secret 2 of method.secrets stands in 2 texts, and method.secret_size says 1"
     ) as error:
         capped(listed("nobody", "jane"), dataset(*TEXTS), 1, by_budget)
     assert "jane" not in str(error.value)

@@ -132,7 +132,7 @@ def test_a_unit_of_more_images_than_declared_is_refused_by_its_files_and_not_by_
     require_unit_size(units, dataset.names, "patient", 2)
     with pytest.raises(
         DataError,
-        match=r"a patient has more images than --unit-size 1 says, such as the one of bad/a\.png, bad/b",
+        match=r"a patient has more images than data.unit_size 1 says, such as the one of bad/a\.png, bad/b",
     ) as caught:
         require_unit_size(units, dataset.names, "patient", 1)
     assert not {"p0", "p1"} & set(str(caught.value).replace(",", " ").split())

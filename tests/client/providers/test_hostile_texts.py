@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.support.typed import typed
 
 from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
@@ -67,10 +68,9 @@ def run(tmp_path: Path, texts: Path, server: online.LocalServer) -> Path:
         "ledger": tmp_path / "ledger.sqlite",
         "method": "pe",
     }
-    options |= {"api": server.address, "api-key-file": key, "dialect": "chat", "model": "bundled", "shots": 2}
-    options |= {"candidates": 8, "iterations": 2, "pad-selection": 0, "tokens": 40}
-    words = [str(each) for name, value in options.items() for each in (f"--{name}", value)]
-    cli.app(["run", "--yes", *words], standalone_mode=False)
+    options |= {"api": server.address, "api_key_file": key, "dialect": "chat", "model": "bundled", "shots": 2}
+    options |= {"candidates": 8, "iterations": 2, "pad_selection": 0, "tokens": 40}
+    cli.app(["run", "--yes", *map(str, typed(**options))], standalone_mode=False)
     return out
 
 

@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from tests.support.typed import typed
 
 from pcevolve.cli import main as cli
 from pcevolve.egress.transport import Address, Incoming
@@ -58,20 +59,17 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
         "out": out,
         "ledger": tmp_path / "ledger.sqlite",
         "api": api.server.address,
-        "api-key-file": key_file,
+        "api_key_file": key_file,
         "dialect": name,
         "model": api.plan["model"],
         "method": "random" if evolves else "t2i",
         "candidates": 2,
-        "pad-selection": 0.1,
+        "pad_selection": 0.1,
         "batch": api.plan["batch"],
         **({"iterations": 1} if evolves else {}),
-        **({"image-host": api.pictures.host} if api.pictures else {}),
+        **({"image_hosts": api.pictures.host} if api.pictures else {}),
     }
-    cli.app(
-        ["run", *[str(each) for name, value in options.items() for each in (f"--{name}", value)]],
-        standalone_mode=False,
-    )
+    cli.app(["run", *map(str, typed(**options))], standalone_mode=False)
     said_aloud = capfd.readouterr()
     everything = kept(out) + (said_aloud.out + said_aloud.err + caplog.text).encode()
     assert b"transcript" in everything

@@ -46,7 +46,7 @@ def test_images_are_fetched_without_key_or_cookie_and_each_get_is_on_record(api,
 
 def test_a_host_that_the_plan_does_not_name_is_left_alone(api, tmp_path):
     run = api.open(tmp_path, image_hosts=())
-    with pytest.raises(UnlistedHostError, match=f"images lie at {api.pictures.host}.*--image-host"):
+    with pytest.raises(UnlistedHostError, match=f"images lie at {api.pictures.host}.*provider.image_hosts"):
         run.evolve()
     with pytest.raises(UnlistedHostError, match="start a new run"):
         run.evolve()
@@ -145,9 +145,9 @@ def test_a_plain_link_to_a_named_host_is_followed_as_it_is(link):
 @pytest.mark.parametrize(
     ("link", "reason"),
     [
-        ("https://other.example/a.png", "--image-host other.example"),
-        ("https://img.example:8443/a.png", "--image-host img.example:8443"),
-        ("https://img.example.evil/a.png", "--image-host img.example.evil"),
+        ("https://other.example/a.png", "provider.image_hosts=other.example"),
+        ("https://img.example:8443/a.png", "provider.image_hosts=img.example:8443"),
+        ("https://img.example.evil/a.png", "provider.image_hosts=img.example.evil"),
         ("https://img.example@other.example/a.png", "no plain https address"),
         ("https://user:pw@img.example/a.png", "no plain https address"),
         ("http://img.example/a.png", "not behind https"),

@@ -7,13 +7,14 @@ from typing import Annotated, Literal, get_type_hints
 import pytest
 from pydantic import BaseModel, Field
 
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 from pcevolve.public.modality import Images
-from pcevolve.public.options import Panel, Setting, checked, flag, options_of
+from pcevolve.public.options import Setting, checked, options_of, spelled
 from pcevolve.public.plan import PublicPlan
-from pcevolve.session.settings import RunSettings
+from pcevolve.selectors import METHODS
 
-SHOWN = Setting(Panel.DATA)
+SHOWN = Setting()
 Count = Annotated[int, Field(ge=0, le=9, description="How many."), SHOWN]
 
 
@@ -24,9 +25,9 @@ class Declared(BaseModel):
     count: Count | None = None
     fewer: Annotated[Count, Field(gt=1, lt=5)] = 2
     share: Annotated[float, Field(ge=0.5, description="Share."), SHOWN] = 0.75
-    kind: Annotated[Literal["a", "b"], Field(description="Kind."), Setting(Panel.MOST_USED)] = "a"
+    kind: Annotated[Literal["a", "b"], Field(description="Kind."), SHOWN] = "a"
     quiet: Annotated[bool, Field(description="Say nothing."), SHOWN] = False
-    hosts: Annotated[tuple[str, ...], Field(description="Host."), Setting(Panel.DATA, flag="--host")] = ()
+    hosts: Annotated[tuple[str, ...], Field(description="Host."), Setting(keyword="host")] = ()
 
 
 def test_an_option_is_all_that_its_declaration_says():
@@ -39,13 +40,12 @@ def test_an_option_is_all_that_its_declaration_says():
         "fewer": ("--fewer", "int", "1<x<5", "2"),
         "share": ("--share", "number", "x>=0.5", "0.75"),
         "quiet": ("--quiet", "", "", ""),
-        "hosts": ("--host", "text", "", ""),
+        "host": ("--host", "text", "", ""),
     }
-    assert next(iter(options)) == "kind", "panels come in their order"
     assert options["count"].help == options["fewer"].help == "How many."
     assert [name for name, each in options.items() if each.required] == ["name"]
     assert [name for name, each in options.items() if each.is_switch] == ["quiet"]
-    assert [name for name, each in options.items() if each.is_repeated] == ["hosts"]
+    assert [name for name, each in options.items() if each.is_repeated] == ["host"]
 
 
 def test_a_field_without_help_or_heading_is_no_option():
@@ -57,14 +57,34 @@ def test_a_field_without_help_or_heading_is_no_option():
 
 
 def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
-    with pytest.raises(UsageError, match=r"^--host: Input should be a valid string"):
-        checked(Declared, {"name": "x", "hosts": (1,)})
-    assert flag("hosts", Declared) == "--host"
-    assert flag("not_an_option", Declared) == "--not-an-option"
+    with pytest.raises(UsageError, match=r"^--count: Input should be a valid integer"):
+        checked(Declared, {"name": "x", "count": "many"})
+    assert spelled("not_an_option", Declared) == "--not-an-option"
+    assert spelled("epsilon", RunConfig) == "--epsilon"
+    assert spelled("votes", RunConfig) == "method.votes"
+
+
+def test_names_tell_options_of_all_sections_apart():
+    """So that Python may call each by one word."""
+    names = [(each.name, each.path) for each in options_of(RunConfig)]
+    assert len({name for name, _ in names}) == len({path for _, path in names}) == len(names)
+    assert {*RunConfig.MOST_USED} <= {name for name, _ in names}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_run_has_its_methods_parameters_and_no_others(name):
+    given = {"private": "digits", "domain": "x", "out": "run", "method": name}
+    assert METHODS[name].own == RunConfig.of(given).options().keys() & frozenset.union(
+        *(each.own for each in METHODS.values())
+    )
+    for option in options_of(RunConfig):
+        if option.owners and name not in option.owners:
+            with pytest.raises(UsageError, match=f"^{option.path}: only {', '.join(option.owners)} has it"):
+                RunConfig.of({**given, option.name: True if option.is_switch else "1"})
 
 
 def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
-    of_runs = {option.name: option for option in options_of(RunSettings)}
+    of_runs = {option.name: option for option in options_of(RunConfig)}
     declared = {
         **get_type_hints(PublicPlan, include_extras=True),
         **get_type_hints(Images, include_extras=True),
@@ -88,7 +108,7 @@ def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
 
 def test_nothing_of_the_private_side_is_public():
     private = {"private", "test", "unit_map", "ledger", "api_key_file", "out", "lifetime_epsilon"}
-    assert not [each.name for each in options_of(RunSettings) if each.name in private and each.setting.public]
+    assert not [each.name for each in options_of(RunConfig) if each.name in private and each.setting.public]
 
 
 def test_what_an_option_says_of_itself_comes_before_what_its_setting_says():
@@ -96,7 +116,7 @@ def test_what_an_option_says_of_itself_comes_before_what_its_setting_says():
         steps: Annotated[
             Annotated[int, Field(description="Steps.")] | None,
             Field(description="Steps; five if not given."),
-            Setting(Panel.IMAGES),
+            SHOWN,
         ] = None
 
     (option,) = options_of(Narrower)

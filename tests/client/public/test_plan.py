@@ -161,10 +161,10 @@ def test_wire_seeds_come_from_the_public_seed_alone():
         ({"prompts": ((), ())}, "one at least"),
         ({"prompts": (tuple("abcd"), tuple("abcd"))}, "none of them more than its first images"),
         ({"prompts": (("a\nb",), ("b",))}, "pattern"),
-        ({"vary_by": "prompt", "strengths": ()}, "needs --prompts, two at least"),
+        ({"vary_by": "prompt", "strengths": ()}, "needs provider.prompts, two at least"),
         (
             {"vary_by": "prompt", "strengths": (), "prompts": (("a",), ("b",))},
-            "needs --prompts, two at least",
+            "needs provider.prompts, two at least",
         ),
         ({"vary_by": "prompt", "prompts": (("a", "b"), ("c", "d"))}, "none where prompts alone are sent"),
     ],

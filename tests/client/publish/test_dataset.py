@@ -91,7 +91,7 @@ def test_an_insecure_run_promises_nothing(tmp_path):
 
 def test_a_run_that_forgets_insecure_runs_says_so():
     text = card(release(forgets_insecure=True), 2)
-    assert "> **INSECURE runs on the same data are left out of the account (--forget-insecure)" in text
+    assert "> **INSECURE runs on the same data are left out of the account (privacy.forget_insecure)" in text
     assert "epsilon = 5" in text
 
 

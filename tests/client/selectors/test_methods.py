@@ -162,7 +162,7 @@ def test_appearance_is_asked_for_by_default_only_where_noise_leaves_something_to
 
 def test_a_method_that_cannot_tell_which_look_is_nearer_is_refused():
     shape = {"appearance": "auto", "keep": "selected", "delta": 1e-5}
-    for name, reason in (("pe", "leave --keep out"), ("random", "Gaussian noise alone")):
+    for name, reason in (("pe", "leave method.keep out"), ("random", "Gaussian noise alone")):
         with pytest.raises(UsageError, match=reason):
             method(name).planned(small_plan(method=name, **shape))
 

@@ -233,5 +233,5 @@ def test_only_aug_pe_takes_another_draw_and_only_it_and_secpe_more_variations():
             if name in takers[option]:
                 METHODS[name].planned(plan)
             else:
-                with pytest.raises(UsageError, match=f"takes no --{option}: leave it out"):
+                with pytest.raises(UsageError, match=f"takes no method.{option}: leave it out"):
                     METHODS[name].planned(plan)

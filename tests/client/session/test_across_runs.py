@@ -12,8 +12,8 @@ import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
-from pcevolve.session.settings import RunSettings
 from support import online
 from support.provider import png
 
@@ -65,23 +65,32 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
         "1",
         "--epsilon",
         "3",
-        "--lifetime-epsilon",
-        "6",
+        "--set",
+        "privacy.lifetime_epsilon=6",
     ]
-    given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
+    given += [
+        "--api",
+        server.address,
+        "--dialect",
+        "a1111",
+        "--model",
+        "v1-5",
+        "--set",
+        "provider.patience=0",
+    ]
     given += [
         "--candidates",
         "2",
-        "--batch",
-        "2",
-        "--size",
-        "16",
+        "--set",
+        "provider.batch=2",
+        "--set",
+        "provider.size=16",
         "--iterations",
         "1",
-        "--pad-selection",
-        "0",
+        "--set",
+        "privacy.pad_selection=0",
     ]
-    given += ["--ledger", "ledger.sqlite"]
+    given += ["--set", "privacy.ledger=ledger.sqlite"]
 
     def command(out: str, private: Path, *more: object) -> Path:
         server.heard.clear()
@@ -140,23 +149,23 @@ def test_a_patient_with_new_images_next_month_bears_what_he_bore(run, folder, un
 
 def test_under_add_remove_a_patient_needs_a_declared_number_of_images(run, folder, units, server):
     mixed, names = folder("p", cut="h i", good="v"), units("p.csv", p="cut/h cut/i", q="good/v")
-    run("images", folder("i", cut="h", good="u"), "--relation", "add-remove")
-    given = ("--unit-map", names, "--relation", "add-remove")
-    with pytest.raises(LedgerError, match="say with --unit-size how many images one patient has at most"):
+    run("images", folder("i", cut="h", good="u"), "--set", "privacy.relation=add-remove")
+    given = ("--unit-map", names, "--set", "privacy.relation=add-remove")
+    with pytest.raises(LedgerError, match=r"say with data.unit_size how many images one patient has at most"):
         run("undeclared", mixed, *given)
     with pytest.raises(
-        DataError, match=r"more images than --unit-size 1 says, such as the one of cut/h\.png"
+        DataError, match=r"more images than data.unit_size 1 says, such as the one of cut/h\.png"
     ):
-        run("too small", mixed, *given, "--unit-size", 1)
+        run("too small", mixed, *given, "--set", "data.unit_size=1")
     assert server.heard == []
-    out = run("declared", mixed, *given, "--unit-size", 2, "--lifetime-epsilon", "9")
+    out = run("declared", mixed, *given, "--set", "data.unit_size=2", "--set", "privacy.lifetime_epsilon=9")
     assert "- at most 2 images per patient" in (out / "release" / "README.md").read_text()
-    assert RunSettings.load(out / "config.toml").unit_size == 2
+    assert RunConfig.load(out / "config.toml").data.unit_size == 2
 
 
 def test_a_run_with_noise_does_not_follow_one_without(run, folder, server, capsys):
     private = folder("s", cut="j", good="k")
-    seeded = run("seeded", private, "--insecure-noise-seed", 1)
+    seeded = run("seeded", private, "--set", "privacy.insecure_noise_seed=1")
     text = (seeded / "release" / "README.md").read_text()
     assert "There is none: the noise came from a seed" in text
     assert json.loads((seeded / "summary.json").read_text())["epsilon_spent"] is None
@@ -167,7 +176,7 @@ def test_a_run_with_noise_does_not_follow_one_without(run, folder, server, capsy
     with pytest.raises(BudgetError, match="an INSECURE run used these data"):
         run("honest", private)
     assert server.heard == []
-    knowing = run("knowing", private, "--forget-insecure")
+    knowing = run("knowing", private, "--set", "privacy.forget_insecure=true")
     for name in ("release/README.md", "report.html", "summary.json"):
         assert "INSECURE runs on the same data are left out of the account" in (knowing / name).read_text(), (
             name
@@ -209,7 +218,9 @@ def test_a_second_release_says_what_all_to_the_provider_add_up_to(run, folder, c
     said = "This ledger knows 1 earlier release to this provider; one image that is in all of them and in this one "
     said += "bears epsilon <= 6 at delta 0 in all."
     for out, cut in (("same", "l"), ("other", "n")):
-        made = run(out, folder(out + " data", cut=cut, good=f"o{cut}"), *(("--lifetime-epsilon", "99")))
+        made = run(
+            out, folder(out + " data", cut=cut, good=f"o{cut}"), *(("--set", "privacy.lifetime_epsilon=99"))
+        )
         told = " ".join(capsys.readouterr().err.split())
         assert "it is new" not in told
         count = (

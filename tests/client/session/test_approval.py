@@ -27,18 +27,27 @@ def run(server, tmp_path, monkeypatch):
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     api = server.address.replace("127.0.0.1", "127.1")
     given = ["--private", tmp_path / "private", "--domain", "scratch", "--out", tmp_path / "run"]
-    given += ["--ledger", tmp_path / "ledger", "--api", api, "--dialect", "a1111", "--model", "v1-5"]
+    given += [
+        "--set",
+        f"privacy.ledger={tmp_path / 'ledger'}",
+        "--api",
+        api,
+        "--dialect",
+        "a1111",
+        "--model",
+        "v1-5",
+    ]
     given += [
         "--method",
         "t2i",
         "--candidates",
         "1",
-        "--batch",
-        "1",
-        "--size",
-        "16",
-        "--pad-selection",
-        "0.1",
+        "--set",
+        "provider.batch=1",
+        "--set",
+        "provider.size=16",
+        "--set",
+        "privacy.pad_selection=0.1",
     ]
 
     def command(*more: str) -> None:
@@ -60,11 +69,11 @@ def terminal(monkeypatch) -> Iterator[int]:
 def test_a_person_who_says_no_sends_no_prompt(run, server, terminal, tmp_path, capfd):
     os.write(terminal, b"n\n")
     with pytest.raises(UsageError, match="not started, as you wish"):
-        run("--price", "0.5")
+        run("--set", "provider.price=0.5")
     assert "2 requests to http://127.1" in capfd.readouterr().err
     assert server.asked == []
     os.write(terminal, b"y\n")
-    run("--price", "0.5")
+    run("--set", "provider.price=0.5")
     assert (tmp_path / "run" / "release").is_dir()
 
 
@@ -135,7 +144,12 @@ def paid_api(tmp_path, monkeypatch) -> Iterator[tuple[online.LocalServer, list[s
         (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.KEY)
     options = ["--private", tmp_path / "private", "--domain", "scratch", "--out", tmp_path / "run"]
-    options += ["--ledger", tmp_path / "ledger", "--api", made.address.replace("127.0.0.1", "127.1")]
+    options += [
+        "--set",
+        f"privacy.ledger={tmp_path / 'ledger'}",
+        "--api",
+        made.address.replace("127.0.0.1", "127.1"),
+    ]
     options += [
         "--model",
         "bundled",
@@ -143,10 +157,10 @@ def paid_api(tmp_path, monkeypatch) -> Iterator[tuple[online.LocalServer, list[s
         "t2i",
         "--candidates",
         "40",
-        "--batch",
-        "1",
-        "--pad-selection",
-        "0.1",
+        "--set",
+        "provider.batch=1",
+        "--set",
+        "privacy.pad_selection=0.1",
     ]
     yield made, [str(each) for each in options]
     made.close()
@@ -162,7 +176,7 @@ def said_by(capfd) -> str:
 
 def test_a_look_at_a_paid_api_says_what_it_will_cost_and_what_it_cost(paid_api, capfd):
     server, options = paid_api
-    look(options, "--price", "0.04")
+    look(options, "--set", "provider.price=0.04")
     before, page, after = said_by(capfd).partition("what the provider makes of these words")
     assert "cost of a look 16 images, 0.64 USD" in before
     assert "cost of the whole 80 images, 3.2 USD" in before
@@ -177,7 +191,7 @@ def test_a_second_look_costs_nothing_more_and_the_run_is_told_what_was_paid(paid
     server.instead.append(online.said(503, {"error": {"type": "busy", "code": "busy", "message": "later"}}))
     look(options)
     said = said_by(capfd)
-    assert "cost of a look 16 images, at your provider's price (--price says it beforehand)" in said
+    assert "cost of a look 16 images, at your provider's price (provider.price says it beforehand)" in said
     assert "(no privacy budget was spent; 16 images, 4 USD)" in said
     look(options)
     said = said_by(capfd)
@@ -195,7 +209,7 @@ def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay
 ):
     server, options = paid_api
     with pytest.raises(UsageError, match=r"would cost 0\.64 USD, more than --max-cost 0\.5"):
-        look(options, "--price", "0.04", "--max-cost", "0.5")
+        look(options, "--set", "provider.price=0.04", "--max-cost", "0.5")
     assert server.asked == []
     with pytest.raises(AllowanceError, match="cost 1 USD, and the next request would exceed --max-cost 1"):
         look(options, "--max-cost", "1")
@@ -209,36 +223,41 @@ def test_a_person_is_asked_about_what_the_look_costs_and_not_the_whole(paid_api,
     server, options = paid_api
     os.write(terminal, b"n\n")
     with pytest.raises(UsageError, match="not started, as you wish"):
-        look(options, "--price", "0.04")
+        look(options, "--set", "provider.price=0.04")
     assert "16 requests to http://127.1" in (said := said_by(capfd))
     assert "for 16 images, 0.64 USD: go on?" in said
     assert server.asked == []
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "raised", "message"),
     [
-        (("--max-requests", "2"), "takes 3 requests, more than --max-requests 2"),
         (
-            ("--price", "2", "--max-cost", "3"),
+            ("--set", "provider.max_requests=2"),
+            ("--set", "provider.max_requests=9"),
+            "takes 3 requests, more than provider.max_requests 2",
+        ),
+        (
+            ("--set", "provider.price=2", "--max-cost", "3"),
+            ("--set", "provider.price=2", "--max-cost", "9"),
             "would cost 4 in the currency of your account, more than --max-cost 3",
         ),
     ],
 )
 def test_a_limit_that_is_too_low_ends_the_run_before_a_prompt_leaves_and_can_be_raised(
-    run, server, options, message
+    run, server, options, raised, message
 ):
     with pytest.raises(UsageError, match=message):
         run("--yes", *options)
     assert server.asked == []
-    run("--yes", *options[:-1], "9")
+    run("--yes", *raised)
 
 
 def test_limits_may_be_raised_when_a_run_is_continued(run, server, tmp_path):
     server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
-    with pytest.raises(Exception, match="all that --max-requests allows"):
-        run("--yes", "--max-requests", "3")
-    run("--yes", "--resume", tmp_path / "run", "--max-requests", "9")
+    with pytest.raises(Exception, match=r"all that provider.max_requests allows"):
+        run("--yes", "--set", "provider.max_requests=3")
+    run("--yes", "--resume", tmp_path / "run", "--set", "provider.max_requests=9")
     assert (tmp_path / "run" / "release").is_dir()
 
 

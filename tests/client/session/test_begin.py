@@ -14,6 +14,7 @@ from PIL import Image
 
 from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
+from pcevolve.config.config import RunConfig
 from pcevolve.egress.transport import HttpTransport
 from pcevolve.encoders.frozen import FrozenEncoder
 from pcevolve.errors import BudgetError, DataError, EgressError, LedgerError, ProviderError, UsageError
@@ -21,7 +22,6 @@ from pcevolve.ledger.ledger import Account, Ledger
 from pcevolve.private import judge as views
 from pcevolve.private.judge import PrivateJudge
 from pcevolve.session import images, texts
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
@@ -38,12 +38,37 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., None]:
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     monkeypatch.chdir(tmp_path)
     given = ["--private", tmp_path / "private", "--domain", "scratch", "--method", "pcevolve", "--yes"]
-    given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
-    given += ["--candidates", "2", "--batch", "2", "--size", "16", "--iterations", "2"]
-    given += ["--pad-selection", "0.1", "--shots", "1"]
+    given += [
+        "--api",
+        server.address,
+        "--dialect",
+        "a1111",
+        "--model",
+        "v1-5",
+        "--set",
+        "provider.patience=0",
+    ]
+    given += [
+        "--candidates",
+        "2",
+        "--set",
+        "provider.batch=2",
+        "--set",
+        "provider.size=16",
+        "--iterations",
+        "2",
+    ]
+    given += ["--set", "privacy.pad_selection=0.1", "--shots", "1"]
 
     def command(*more: object, out: str = "run", ledger: str | None = "ledger.sqlite") -> None:
-        options = ["run", *given, "--out", tmp_path / out, *(["--ledger", ledger] if ledger else []), *more]
+        options = [
+            "run",
+            *given,
+            "--out",
+            tmp_path / out,
+            *(["--set", f"privacy.ledger={ledger}"] if ledger else []),
+            *more,
+        ]
         cli.app([str(each) for each in options], standalone_mode=False)
 
     return command
@@ -98,9 +123,10 @@ def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run
         run(out="second")
     assert f"spent by {Path('run').absolute()} (" in str(refused.value)
     with pytest.raises(
-        LedgerError, match=r"another neighbour relation: use the same, --relation replace-one, as .*run \("
+        LedgerError,
+        match=r"another neighbour relation: use the same, --set privacy.relation=replace-one, as .*run \(",
     ):
-        run("--relation", "add-remove", "--lifetime-epsilon", "99", out="third")
+        run("--set", "privacy.relation=add-remove", "--set", "privacy.lifetime_epsilon=99", out="third")
     assert server.heard == []
     assert len(Ledger(Path("ledger.sqlite")).runs()) == 1
 
@@ -110,7 +136,7 @@ def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run
     [
         (("--method", "pcevolve"), {"price", "earlier runs", "embedding"}),
         (
-            ("--method", "dp-means", "--appearance", "matched"),
+            ("--method", "dp-means", "--set", "method.appearance=matched"),
             {"price", "earlier runs", "embedding", "appearances"},
         ),
         (("--method", "random"), {"price"}),
@@ -152,19 +178,20 @@ def said_by(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_the_owner_is_told_the_tick_before_and_whether_it_was_kept_after(run, capsys):
-    run("--pad-selection", "1")
+    run("--set", "privacy.pad_selection=1")
     told = said_by(capsys)
-    assert "padded to whole multiples of 1 s (--pad-selection)" in told
+    assert "padded to whole multiples of 1 s (privacy.pad_selection)" in told
     assert re.search(r"Time: the longest private work between two requests took [0-9.e-]+ s of the 1 s", told)
     assert "WARNING: the longest" not in told
 
 
 def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, capsys, tmp_path):
-    run("--pad-selection", "0.001")
+    run("--set", "privacy.pad_selection=0.001")
     told = said_by(capsys)
     assert re.search(
         r"WARNING: the longest private work between two requests took [0-9.]+ s of the 0.001 s that one tick lasts, "
-        r"so the provider saw that it was more: give --pad-selection [1-9]\d* next time, or with --resume RUN",
+        r"so the provider saw that it was more: give --set privacy.pad_selection=[1-9]\d* next time, "
+        r"or with --resume RUN",
         told,
     )
     for file in (tmp_path / "run").rglob("*"):
@@ -172,15 +199,15 @@ def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, 
 
 
 def test_the_owner_is_told_that_nothing_is_padded_without_a_tick(run, capsys):
-    run("--pad-selection", "0")
+    run("--set", "privacy.pad_selection=0")
     told = said_by(capsys)
-    assert told.count("not hidden: --pad-selection 0 lets the provider time all private work") == 2
+    assert told.count("not hidden: privacy.pad_selection=0 lets the provider time all private work") == 2
 
 
 def test_a_run_that_does_not_begin_leaves_nothing_in_the_ledger(run, server):
     server.close()
     with pytest.raises(ProviderError):
-        run("--first-contact", "0")
+        run("--set", "provider.first_contact=0")
     assert Ledger(Path("ledger.sqlite")).runs() == []
 
 
@@ -226,10 +253,10 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
     [
         (("--epsilon", "3"), "--epsilon is not what this run began with, which was 10"),
         (("--method", "pe"), "--method is not what this run began with, which was pcevolve"),
-        (("--image-host", "x.example"), "--image-host is not what this run began with"),
+        (("--set", "provider.image_hosts=x.example"), "provider.image_hosts is not what this run began with"),
         (
-            ("--ledger", "other.sqlite"),
-            r"--ledger is not what this run began with, which was /.*ledger\.sqlite",
+            ("--set", "privacy.ledger=other.sqlite"),
+            r"privacy.ledger is not what this run began with, which was /.*ledger\.sqlite",
         ),
     ],
 )
@@ -238,15 +265,16 @@ def test_a_run_goes_on_with_its_own_options_or_not_at_all(run, server, cut_off, 
     with pytest.raises(UsageError, match=named):
         run("--resume", "run", *changed, ledger=None)
     assert server.heard == []
-    run("--resume", "run", "--patience", "1", ledger=None)
+    run("--resume", "run", "--set", "provider.patience=1", ledger=None)
 
 
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"epsilonn = 1", "'epsilonn' is not an option; pcevolve run --help lists them"),
-        (b"[run]\nepsilon = 3", "'run' is not an option"),
-        (b"resume = true", "'resume' is not an option"),
+        (b"epsilon = 1", "there is no option 'epsilon'; did you mean privacy.epsilon?"),
+        (b"[privacy]\nepsilonn = 1", "no option 'privacy.epsilonn'; did you mean privacy.epsilon?"),
+        (b"[run]\nepsilon = 3", "there is no option 'run.epsilon'; did you mean privacy.epsilon?"),
+        (b"resume = true", "there is no option 'resume'; docs/options.md lists all"),
         (b"domain = '\xff'", "cannot be read"),
     ],
 )
@@ -259,12 +287,13 @@ def test_a_configuration_with_what_is_no_option_is_refused(run, server, tmp_path
 
 def test_a_configuration_gives_what_the_command_line_does_not(run, tmp_path):
     (tmp_path / "run.toml").write_text(
-        'epsilon = "3"\niterations = 1\nimage-host = ["a.example"]\nnegative-prompt = "blur"\n'
+        '[privacy]\nepsilon = "3"\n[method]\niterations = 1\n'
+        '[provider]\nimage-hosts = ["a.example"]\nnegative_prompt = "blur"\n'
     )
     run("--config", tmp_path / "run.toml")
-    stored = RunSettings.load(tmp_path / "run" / "config.toml")
-    assert (stored.epsilon, stored.iterations) == ("3", 2), "flags win"
-    assert (stored.image_hosts, stored.negative_prompt) == (("a.example",), "blur")
+    stored = RunConfig.load(tmp_path / "run" / "config.toml")
+    assert (stored.privacy.epsilon, stored.method.iterations) == ("3", 2), "flags win"
+    assert (stored.provider.image_hosts, stored.provider.negative_prompt) == (("a.example",), "blur")
 
 
 def more_images(root: Path, **extra: int) -> None:
@@ -280,17 +309,17 @@ def test_the_owner_is_told_that_classes_do_not_hold_quite_what_shots_says(run, c
     assert "your classes hold 3 privacy units each, and --shots says 2" in said_by(capsys)
     for file in (tmp_path / "run" / "transcript").rglob("*"):
         assert file.is_dir() or b"privacy units each" not in file.read_bytes()
-    run("--shots", "3", "--lifetime-epsilon", "99", out="second")
+    run("--shots", "3", "--set", "privacy.lifetime_epsilon=99", out="second")
     assert "privacy units each" not in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(
     ("held", "shots", "offered"),
     [
-        ((4, 4), 1, ("--shots 4: use all of them", "--subsample 1: use 1 per class")),
+        ((4, 4), 1, ("--shots 4: use all of them", "--set data.subsample=1: use 1 per class")),
         ((1, 1), 2, ("--shots 1: use all of them",)),
-        ((4, 1), 2, ("--subsample 1: use 1 per class",)),
-        ((4, 2), 3, ("--subsample 2: use 2 per class",)),
+        ((4, 1), 2, ("--set data.subsample=1: use 1 per class",)),
+        ((4, 2), 3, ("--set data.subsample=2: use 2 per class",)),
     ],
 )
 def test_classes_that_do_not_hold_about_what_shots_says_stop_a_run_before_anything_is_spent_or_sent(
@@ -304,7 +333,9 @@ def test_classes_that_do_not_hold_about_what_shots_says_stop_a_run_before_anythi
     told = said_by(capsys)
     assert f"--shots says {shots}; choose one of" in told
     assert [
-        each for each in ("--shots 4:", "--shots 1:", "--subsample 1:", "--subsample 2:") if each in told
+        each
+        for each in ("--shots 4:", "--shots 1:", "--set data.subsample=1:", "--set data.subsample=2:")
+        if each in told
     ] == [each.partition(":")[0] + ":" for each in offered]
     assert all(each in told for each in offered)
     assert not any(character.isdigit() for character in str(refusal.value).partition("pcevolve check")[0])
@@ -315,7 +346,7 @@ def test_classes_that_do_not_hold_about_what_shots_says_stop_a_run_before_anythi
 
 def test_a_subsample_is_all_that_is_used_and_charged_and_the_rest_can_be_measured_on(run, capsys, tmp_path):
     more_images(tmp_path / "private", cut=8, good=5)
-    run("--shots", "3", "--subsample", "3", "--test", "rest", "--subsample-seed", "7")
+    run("--shots", "3", "--set", "data.subsample=3", "--test", "rest", "--set", "data.subsample_seed=7")
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert (row.units, row.images) == (6, 6)
     assert (tmp_path / "run" / "private" / "evaluation.json").exists()
@@ -331,7 +362,7 @@ def test_what_a_subsample_means_for_the_folder_is_computed_and_said_wherever_the
     run, capsys, tmp_path
 ):
     more_images(tmp_path / "private", cut=8, good=5)
-    run("--shots", "3", "--subsample", "3", "--epsilon", "10")
+    run("--shots", "3", "--set", "data.subsample=3", "--epsilon", "10")
     seen = (
         "Seen from the folder that the private dataset was drawn from, one image bears epsilon <= 20 at delta 0: it "
         "changes up to 2 units of the draw."
@@ -353,21 +384,34 @@ def test_what_a_subsample_means_for_the_folder_is_computed_and_said_wherever_the
 
 @pytest.mark.parametrize(
     "options",
-    [(), ("--method", "random"), ("--method", "pe", "--class-counts", "--delta", "1e-5"), ("--test", "rest")],
+    [
+        (),
+        ("--method", "random"),
+        ("--method", "pe", "--set", "method.class_counts=true", "--delta", "1e-5"),
+        ("--test", "rest"),
+    ],
 )
 @pytest.mark.parametrize(
     ("more", "drawn", "told"),
     [
-        ((7, 9), 9, "8 (cut) to 10 (good) images each to draw from, and --subsample says 9: --subsample 8"),
-        ((2, 2), 100, "3 images each to draw from, and --subsample says 100: --subsample 3 draws them all"),
+        (
+            (7, 9),
+            9,
+            "8 (cut) to 10 (good) images each to draw from, and data.subsample says 9: --set data.subsample=8",
+        ),
+        (
+            (2, 2),
+            100,
+            "3 images each to draw from, and data.subsample says 100: --set data.subsample=3 draws them all",
+        ),
     ],
 )
 def test_a_subsample_of_more_than_a_class_has_is_refused_before_anything_is_spent_or_sent(
     run, server, capsys, tmp_path, more, drawn, told, options
 ):
     more_images(tmp_path / "private", cut=more[0], good=more[1])
-    with pytest.raises(DataError, match="give a smaller number, or leave --subsample out") as refusal:
-        run("--subsample", str(drawn), "--shots", str(drawn), *options)
+    with pytest.raises(DataError, match=r"give a smaller number, or leave data.subsample out") as refusal:
+        run("--set", f"data.subsample={drawn}", "--shots", str(drawn), *options)
     assert told in said_by(capsys)
     assert not any(character.isdigit() for character in str(refusal.value))
     assert (server.heard, (tmp_path / "ledger.sqlite").exists()) == ([], False)
@@ -378,7 +422,7 @@ def test_a_subsample_of_all_is_no_statement_about_how_many_there_are(run, tmp_pa
     assumed = []
     for out, more in (("all", 2), ("some", 9)):
         more_images(tmp_path / "private", cut=more, good=more)
-        run("--subsample", "3", "--shots", "3", "--lifetime-epsilon", "99", out=out)
+        run("--set", "data.subsample=3", "--shots", "3", "--set", "privacy.lifetime_epsilon=99", out=out)
         manifest = json.loads((tmp_path / out / "release" / "manifest.json").read_text())
         assumed.append(manifest["guarantee"]["assumed_public"])
     assert assumed[0] == assumed[1]
@@ -403,17 +447,11 @@ def test_a_patient_with_images_of_several_classes_is_drawn_once_and_never_measur
     alone = {f"{label}{number}": label for label in ("cut", "good") for number in range(4)}
     units = patients(tmp_path / "private", **both, **alone)
     whose = dict(line.split(",") for line in units.read_text().splitlines()[1:])
-    settings = RunSettings(
-        private=str(tmp_path / "private"),
-        unit_map=units,
-        domain="scratch",
-        api="http://127.0.0.1:1",
-        out=tmp_path,
+    settings = RunConfig.of(
+        {"private": tmp_path / "private", "unit_map": units, "domain": "scratch", "out": tmp_path}
     )
     for seed in range(10):
-        drawn = settings.model_copy(
-            update={"subsample": 4, "shots": 4, "subsample_seed": seed, "test": "rest"}
-        )
+        drawn = settings.changed(subsample=4, shots=4, subsample_seed=seed, test="rest")
         read = images.read_run(drawn)
         assert [read.data.units_in(label) for label in ("cut", "good")] == [4, 4]
         used = [read.data.unit_names[unit] for unit in read.data.unit_of]
@@ -429,17 +467,17 @@ def test_numbers_that_are_offered_can_be_drawn_where_patients_have_images_of_sev
     units = patients(tmp_path / "private", **{f"b{number}": "cut good" for number in range(9)})
     with pytest.raises(DataError, match="the classes do not hold about as many as --shots says"):
         run("--shots", "30", "--unit-map", units)
-    offered = re.search(r"--subsample (\d+): use", said_by(capsys))
+    offered = re.search(r"data.subsample=(\d+): use", said_by(capsys))
     assert offered is not None
     assert 0 < int(offered[1]) <= 5, "ten patients, each of whom counts for one of two classes"
-    run("--shots", offered[1], "--subsample", offered[1], "--unit-map", units)
+    run("--shots", offered[1], "--set", f"data.subsample={offered[1]}", "--unit-map", units)
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert (row.units, row.named) == (2 * int(offered[1]), True)
 
 
 def test_the_seed_of_a_subsample_stays_in_the_owners_configuration(run, tmp_path):
     more_images(tmp_path / "private", cut=8, good=8)
-    run("--shots", "3", "--subsample", "3", "--subsample-seed", "4242424242424242")
+    run("--shots", "3", "--set", "data.subsample=3", "--set", "data.subsample_seed=4242424242424242")
     found = {
         file.name
         for file in (tmp_path / "run").rglob("*")
@@ -453,7 +491,7 @@ def test_a_run_that_goes_on_draws_the_same_subsample(run, server, tmp_path):
     more_images(tmp_path / "private", cut=8, good=8)
     server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
     with pytest.raises(ProviderError):
-        run("--shots", "3", "--subsample", "3")
+        run("--shots", "3", "--set", "data.subsample=3")
     run("--shots", "3", "--resume", "run", ledger=None)
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert row.images == 6
@@ -465,7 +503,7 @@ def test_a_run_that_goes_on_with_a_folder_in_which_somebody_else_would_be_drawn_
     more_images(tmp_path / "private", cut=4, good=4)
     server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
     with pytest.raises(ProviderError):
-        run("--shots", "3", "--subsample", "3")
+        run("--shots", "3", "--set", "data.subsample=3")
     more_images(tmp_path / "private", cut=60, good=60)
     server.heard.clear()
     with pytest.raises(LedgerError, match="the private data are not those that this run began with"):
@@ -479,20 +517,20 @@ def test_notes_among_the_images_are_told_of_and_passed_over(run, capsys, tmp_pat
     assert "passed over no images: cut/notes.txt" in said_by(capsys)
 
 
-@pytest.mark.parametrize("option", ["--lookahead", "--more"])
+@pytest.mark.parametrize("option", ["method.lookahead", "method.more"])
 def test_what_needs_rounds_is_refused_without_them(run, server, option):
     with pytest.raises(
         UsageError, match="need rounds of variation, which this run has not: give --iterations"
     ):
-        run("--method", "t2i", option, "2")
+        run("--method", "t2i", "--set", f"{option}=2")
     assert server.heard == []
 
 
-def texts_of(path: Path, rows: list[tuple[str, str, str]], **options: object) -> RunSettings:
+def texts_of(path: Path, rows: list[tuple[str, str, str]], **options: object) -> RunConfig:
     """Options of a run on a table of texts, their labels and their patients."""
     path.write_text("\n".join(",".join(row) for row in [("text", "label", "patient"), *rows]))
     common = {"domain": "notes", "api": "http://127.0.0.1:1", "dialect": "chat", "out": path.parent / "out"}
-    return RunSettings(private=str(path), **common, **options)
+    return RunConfig.of({"private": path, **common, **options})
 
 
 @pytest.mark.parametrize("unit", [None, "patient"])
@@ -504,10 +542,12 @@ def test_a_draw_of_texts_is_exact_or_refused_too(tmp_path, capsys, unit):
     assert len({read.data.unit_of[place] for place in range(6)}) == 6
     assert len(read.test) == (74 if unit is None else 68), "nobody is measured on whose other texts are used"
     for more, told in ((41, "texts" if unit is None else "units (patient)"), (500, "")):
-        with pytest.raises(DataError, match="give a smaller number, or leave --subsample out") as refusal:
+        with pytest.raises(DataError, match=r"give a smaller number, or leave data.subsample out") as refusal:
             texts.read_run(texts_of(tmp_path / "t.csv", rows, **{**draw, "subsample": more, "shots": more}))
         assert not any(character.isdigit() for character in str(refusal.value))
-        assert f"{told} each to draw from, and --subsample says {more}: --subsample " in said_by(capsys)
+        assert f"{told} each to draw from, and data.subsample says {more}: --set data.subsample=" in said_by(
+            capsys
+        )
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])
@@ -522,9 +562,7 @@ def test_no_error_says_which_class_has_nothing_left_to_be_measured_on(tmp_path, 
             for number in range(count):
                 (tmp_path / "private" / label / f"{number}.png").write_bytes(png(number + 10 * count))
         private, read = str(tmp_path / "private"), images.read_run
-        settings = RunSettings(
-            private=private, domain="x", api="http://127.0.0.1:1", out=tmp_path / "o", **draw
-        )
+        settings = RunConfig.of({"private": private, "domain": "x", "out": tmp_path / "o", **draw})
     with pytest.raises(DataError, match=f"--test rest: a class has no {kind} that was not drawn") as refusal:
         read(settings)
     assert "flu" not in str(refusal.value)
@@ -534,15 +572,15 @@ def test_another_window_makes_no_other_data_to_spend_on(run, tmp_path):
     for place, path in enumerate(sorted((tmp_path / "private").rglob("*.png"))):
         values = np.random.default_rng(place).integers(31768, 32828, (16, 16))
         Image.fromarray(values.astype(np.uint16)).save(path)
-    with pytest.raises(DataError, match=r"has next to no contrast .* --window LOW,HIGH"):
+    with pytest.raises(DataError, match=r"has next to no contrast .* --set data.window=LOW,HIGH"):
         run(out="none")
-    run("--window", "31768,32828")
+    run("--set", "data.window=31768,32828")
     assert RunReader.strict(tmp_path / "run").require_plan().window == "31768,32828"
     assert all(finding.holds for finding in audit(tmp_path / "run"))
     with pytest.raises(BudgetError):
-        run("--window", "32000,32828", out="again")
+        run("--set", "data.window=32000,32828", out="again")
 
 
 def test_a_window_may_be_below_0_and_stays_what_it_was_when_a_run_goes_on(cut_off, run):
-    with pytest.raises(UsageError, match="--window"):
-        run("--resume", cut_off, "--window", "-160,240", ledger=None)
+    with pytest.raises(UsageError, match=r"data.window"):
+        run("--resume", cut_off, "--set", "data.window=-160,240", ledger=None)

@@ -82,7 +82,7 @@ def test_grey_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
 
 def test_grey_files_of_a_run_without_a_window_need_contrast_of_their_own(run: Path, tmp_path: Path):
     Image.fromarray(rng(5).integers(32608, 33008, (24, 24)).astype(np.uint16)).save(tmp_path / "x.png")
-    with pytest.raises(DataError, match=r"has next to no contrast .* --window LOW,HIGH"):
+    with pytest.raises(DataError, match=r"has next to no contrast .* --set data.window=LOW,HIGH"):
         loaded(run).label(tmp_path / "x.png")
 
 

@@ -1,4 +1,4 @@
-"""``--engine ray``: the same run as in one process, refused at once where it cannot be, and nothing left behind."""
+"""Ray as the engine: the same run as in one process, refused at once where it cannot be, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 from rich.console import Console
 
 from pcevolve.cli import main as cli
+from pcevolve.config.config import RunConfig
 from pcevolve.egress.transport import HttpTransport
 from pcevolve.errors import UsageError
 from pcevolve.private.cluster import connection
 from pcevolve.private.engine import LocalEngine
 from pcevolve.session import preflight, progress
 from pcevolve.session.progress import told_of
-from pcevolve.session.settings import RunSettings
 from support import online
 from support.folders import class_folders, receipts, released_files
 
@@ -44,12 +44,37 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
         "--shots",
         "3",
     ]
-    given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--patience", "0"]
-    given += ["--candidates", "4", "--size", "16", "--iterations", "2", "--pad-selection", "0.1"]
-    given += ["--seed", "1", "--insecure-noise-seed", "2", "--device", "cpu"]
+    given += [
+        "--api",
+        server.address,
+        "--dialect",
+        "a1111",
+        "--model",
+        "v1-5",
+        "--set",
+        "provider.patience=0",
+    ]
+    given += [
+        "--candidates",
+        "4",
+        "--set",
+        "provider.size=16",
+        "--iterations",
+        "2",
+        "--set",
+        "privacy.pad_selection=0.1",
+    ]
+    given += [
+        "--set",
+        "provider.seed=1",
+        "--set",
+        "privacy.insecure_noise_seed=2",
+        "--set",
+        "encoder.device=cpu",
+    ]
 
     def command(out: str, *more: object) -> Path:
-        paths = ["--out", tmp_path / out, "--ledger", tmp_path / f"{out}.sqlite"]
+        paths = ["--out", tmp_path / out, "--set", f"privacy.ledger={tmp_path / f'{out}.sqlite'}"]
         cli.app([str(each) for each in ("run", *given, *paths, *more)], standalone_mode=False)
         return tmp_path / out
 
@@ -73,7 +98,7 @@ def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_
     local = run("local")
     greeted = len(server.heard)
     capfd.readouterr()
-    ray = run("ray", "--engine", "ray")
+    ray = run("ray", "--set", "encoder.engine=ray")
     assert seen == [(ray / "private" / "cluster", 0o700)]
     assert not (ray / "private" / "cluster").exists()
     assert receipts(ray) == receipts(local)
@@ -116,24 +141,27 @@ def test_an_engine_begins_before_the_first_request_and_ends_when_the_connection_
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"engine": "local", "ray_address": "10.0.0.1:6379"}, "--ray-address is for --engine ray: give both"),
+        (
+            {"engine": "local", "ray_address": "10.0.0.1:6379"},
+            "encoder.ray_address is for encoder.engine=ray: give both",
+        ),
         (
             {"engine": "ray", "private": "digits"},
-            "--engine ray reads images from files: give --private a folder",
+            "encoder.engine=ray reads images from files: give --private a folder",
         ),
     ],
 )
 def test_an_engine_that_cannot_do_it_is_refused(tmp_path, options, said):
     given = {"private": str(tmp_path), "out": tmp_path / "out", "domain": "scratch"} | options
     with pytest.raises(UsageError, match=said):
-        preflight.checked(RunSettings.of(given))
+        preflight.checked(RunConfig.of(given))
 
 
 def test_a_missing_ray_is_told_with_what_brings_it(tmp_path, monkeypatch):
     monkeypatch.setattr(preflight, "find_spec", lambda name: None)
     given = {"private": str(tmp_path), "out": tmp_path / "out", "domain": "scratch", "engine": "ray"}
-    with pytest.raises(UsageError, match=r"--engine ray needs Ray: install pcevolve\[ray\]"):
-        preflight.checked(RunSettings.of(given))
+    with pytest.raises(UsageError, match=r"encoder.engine=ray needs Ray: install pcevolve\[ray\]"):
+        preflight.checked(RunConfig.of(given))
 
 
 def test_what_a_killed_cluster_left_in_the_private_folder_is_removed_when_the_run_goes_on(run, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice, ModelSize
@@ -14,7 +15,6 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.session.components import Components
 from pcevolve.session.planning import as_recorded, prompts_for, resolved_plan, written
 from pcevolve.session.preflight import checked
-from pcevolve.session.settings import RunSettings
 from support.provider import png
 from support.runs import small_plan
 
@@ -24,17 +24,17 @@ NOW = small_plan(method="t2i", iterations=0, strengths=(), prompts=(("x", "y", "
 
 
 def test_a_run_that_goes_on_keeps_prompts_pace_and_licence_that_it_began_with():
-    assert as_recorded(BEGAN, NOW.model_copy(update={"licence": "other"}), RunSettings.of(SAID)) == BEGAN
+    assert as_recorded(BEGAN, NOW.model_copy(update={"licence": "other"}), RunConfig.of(SAID)) == BEGAN
 
 
 def test_what_the_user_says_is_not_passed_over(tmp_path: Path):
-    said = RunSettings.of({**SAID, "at_once": 2, "prompts": str(tmp_path / "p.json"), "licence": "other"})
+    said = RunConfig.of({**SAID, "at_once": 2, "prompts": str(tmp_path / "p.json"), "licence": "other"})
     now = NOW.model_copy(update={"licence": "other"})
     assert as_recorded(BEGAN, now, said) == now
 
 
 def test_a_run_that_begins_has_nothing_to_keep():
-    assert as_recorded(None, NOW, RunSettings.of(SAID)) == NOW
+    assert as_recorded(None, NOW, RunConfig.of(SAID)) == NOW
 
 
 LABELS = ("cut", "good")
@@ -100,7 +100,7 @@ def planned(tmp_path: Path):
 
     def plan(advice: Advice | None, **options: object) -> PublicPlan:
         wanted = {name: str(value) for name, value in {**fixed, **options}.items()}
-        components = Components.of(checked(RunSettings.of(wanted)))
+        components = Components.of(checked(RunConfig.of(wanted)))
         return resolved_plan(components, "0" * 32, ModelSize(64, 64), advice=advice)
 
     return plan
@@ -145,9 +145,9 @@ def test_a_guidance_that_a_dialect_does_not_send_is_refused(planned):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "t2i"}, "--vary-by prompt needs rounds"),
-        ({"strength_start": 0.5}, "--strength-start is about images that are varied"),
-        ({"adapter": "ip"}, "--adapter is about images that are varied"),
+        ({"method": "t2i"}, "method.vary_by=prompt needs rounds"),
+        ({"strength_start": 0.5}, "method.strength_start is about images that are varied"),
+        ({"adapter": "ip"}, "provider.adapter is about images that are varied"),
         ({"candidates": 1, "prototypes": 1}, "two at least"),
     ],
 )

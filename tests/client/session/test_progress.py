@@ -102,4 +102,4 @@ def test_the_owner_is_warned_as_soon_as_private_work_takes_more_than_its_tick(lo
 
 
 def test_the_warning_names_a_tick_that_is_half_as_long_again():
-    assert "--pad-selection 9 next time" in padding_kept(6.0, 5.0)
+    assert "--set privacy.pad_selection=9 next time" in padding_kept(6.0, 5.0)

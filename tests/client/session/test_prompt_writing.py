@@ -169,7 +169,7 @@ def test_names_of_class_folders_will_do(tmp_path: Path, capsys: pytest.CaptureFi
     ]
     assert _left(["prompts", *options]) == 0
     assert sorted(json.loads(out.read_text())) == ["cut", "fold"]
-    assert "--method le --prompts" in capsys.readouterr().out
+    assert "pcevolve run --set provider.prompts=" in capsys.readouterr().out
 
 
 def _left(arguments: list[str]) -> int:

@@ -12,9 +12,9 @@ import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.cli.main import main
+from pcevolve.config.config import RunConfig
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session import execution
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
@@ -47,24 +47,24 @@ def options(server, tmp_path, monkeypatch) -> list[str]:
         "a1111",
         "--model",
         "v1-5",
-        "--patience",
-        "0",
-        "--size",
-        "16",
+        "--set",
+        "provider.patience=0",
+        "--set",
+        "provider.size=16",
     ]
     given += [
         "--candidates",
         "2",
-        "--batch",
-        "2",
+        "--set",
+        "provider.batch=2",
         "--iterations",
         "2",
-        "--pad-selection",
-        "0",
+        "--set",
+        "privacy.pad_selection=0",
         "--out",
         "run",
     ]
-    return [*given, "--ledger", "ledger.sqlite"]
+    return [*given, "--set", "privacy.ledger=ledger.sqlite"]
 
 
 def ended(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, list[str]]:
@@ -118,7 +118,7 @@ def test_the_message_of_a_cut_off_run_names_the_folder_to_go_on_with(cut_off, op
         (("--candidates", "3"), "--candidates is not what this run began with, which was 2"),
         (("--private", "elsewhere"), "--private is not what this run began with, which was /"),
         (("--out", "other"), "--resume run and --out other are two folders: leave --out out"),
-        (("--subsample", "4"), "--subsample 4 and --shots 1 differ"),
+        (("--set", "data.subsample=4"), "data.subsample 4 and --shots 1 differ"),
         (("--candidates", "none"), "--candidates: Input should be a valid integer"),
     ],
 )
@@ -135,12 +135,12 @@ def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(
 def test_limits_are_kept_and_a_yes_is_not(cut_off, capsys):
     assert "yes = true" in (cut_off / "config.toml").read_text()
     assert ended(capsys, "run", "--resume", "run")[0] == 0
-    again = RunSettings.load(cut_off / "config.toml")
-    assert (again.patience, again.pad_selection, again.yes) == (0, 0, False)
+    again = RunConfig.load(cut_off / "config.toml")
+    assert (again.provider.patience, again.privacy.pad_selection, again.provider.yes) == (0, 0, False)
 
 
 def test_what_may_change_may_be_given(cut_off, capsys):
-    assert ended(capsys, "run", "--resume", "run", "--patience", "3", "--out", "run")[0] == 0
+    assert ended(capsys, "run", "--resume", "run", "--set", "provider.patience=3", "--out", "run")[0] == 0
 
 
 def test_an_unfinished_run_audits_as_unfinished_with_an_exit_code_of_its_own(cut_off, capsys):
@@ -188,7 +188,7 @@ def test_what_a_crash_has_stored_without_a_record_is_no_fault_of_an_unfinished_r
 
 def test_a_run_that_only_greeted_the_api_is_unfinished(options, server, capsys):
     server.speak = lambda heard: online.said(503, {"error": "x", "errors": "loading"})
-    assert ended(capsys, *options, "--first-contact", "0")[0] == 6
+    assert ended(capsys, *options, "--set", "provider.first_contact=0")[0] == 6
     assert ended(capsys, "audit", "run")[0] == 9
 
 
@@ -280,7 +280,7 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(options, server,
 def test_a_run_goes_on_with_as_many_at_once_as_it_began_with(options, server, capsys, said):
     """A version before might have chosen otherwise; here a person did, whose word got lost."""
     server.instead += [online.Reply(500, b"")]
-    assert ended(capsys, *options, "--at-once", said)[0] == 6
+    assert ended(capsys, *options, "--set", f"provider.at_once={said}")[0] == 6
     config = Path("run", "config.toml")
     kept = [line for line in config.read_text().splitlines() if not line.startswith("at_once")]
     config.write_text("\n".join(kept) + "\n")

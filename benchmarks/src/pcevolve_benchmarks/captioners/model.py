@@ -57,7 +57,7 @@ def load_captioner(source: str) -> ModelCaptioner:
         f"captioner {source}",
         source,
         source,
-        "--captioner",
+        "--captioner ",
         "AutoModelForImageTextToText",
         "AutoImageProcessor",
         "AutoTokenizer",

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pcevolve.cli.options import given, takes
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
-from pcevolve.session.settings import RunSettings
 
 ASKED = frozenset(
     {
@@ -45,7 +45,7 @@ ASKED = frozenset(
 """Options of ``pcevolve run`` that mean the same here."""
 
 
-@takes(RunSettings, lambda option: option.name in ASKED)
+@takes(RunConfig, lambda option: option.name in ASKED)
 def baseline(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A baseline; without one, all are listed.")

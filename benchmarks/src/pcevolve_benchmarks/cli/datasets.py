@@ -70,7 +70,7 @@ def datasets(
     train = shlex.quote(str(out / "train"))
     test = f" --test {shlex.quote(str(out / 'test'))}" if made.counts["test"] else ""
     shots = min(SHOTS, most_to_draw(out / "train", made.units))
-    drawn = f" --subsample {shots}" if shots else ""
+    drawn = f" --set data.subsample={shots}" if shots else ""
     typer.echo(f"pcevolve run --private {train}{test}{units}{drawn} --domain {words} --out runs/{name}")
     if not test:
         return  # a table needs held-out images

@@ -136,7 +136,7 @@ CATS_DATASET = Dataset(
     where="with the paper's code: github.com/microsoft/DPSDA",
     terms="as its repository says",
     sizes="Private Evolution: 100 images of each cat, 512 x 512, no test set, prompt 'A photo of ragdoll cat' "
-    "(--prompt-template)",
+    "(provider.prompt_template)",
     held_out=20,
 )
 FOLDER_DATASET = Dataset(

@@ -11,6 +11,7 @@ from rich.console import Console
 from safetensors.numpy import load
 from scipy.spatial.distance import cdist
 
+from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.appearance import appearance_in, developed
@@ -18,13 +19,12 @@ from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import checked
 from pcevolve.session.progress import Audience
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import Bodies
 
 
 def reopened(root: Path) -> Outcome:
     """A finished run, without asking anybody anything again."""
-    settings = RunSettings.load(RunFolder(root).config)
+    settings = RunConfig.load(RunFolder(root).config)
     return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
 
 

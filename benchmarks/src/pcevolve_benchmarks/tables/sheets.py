@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pcevolve.config.config import RunConfig
 from pcevolve.durable import write_durably
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.labelled import Labelled
@@ -16,7 +17,6 @@ from pcevolve.modality.images.sheet import sheet_png
 from pcevolve.private.dataset import load_folder
 from pcevolve.session import images
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.tables.cells import Place
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.outcomes import gaps_within_classes, populations, released_votes, reopened
@@ -70,7 +70,7 @@ def nearest_rows(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Synthetic images of a data set's runs beside their nearest private ones: by the encoder, then in pixels."""
     for place in _finished(asked, data):
         root = asked.root(place.cell)
-        shots = images.read_run(RunSettings.load(RunFolder(root).config)).data
+        shots = images.read_run(RunConfig.load(RunFolder(root).config)).data
         looks = (load_encoder(asked.encoder(place.cell)).embed, images.stranger().look)
         dataset = Labelled.released(root, shots.labels)
         for label, shown in beside_nearest(dataset, Labelled.of(shots), shots.labels, looks):

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pcevolve.config.sections import Epsilon, MaxCost, Price
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
-from pcevolve.public.options import Panel, Setting
+from pcevolve.public.options import Setting
 from pcevolve.selectors import METHODS, Scope
-from pcevolve.session.settings import Epsilon, MaxCost, Price
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.tables.table import Original
 
@@ -131,7 +131,7 @@ class Sizes(BaseModel):
                 ge=1,
                 description="Most held-out images of each class; 60, 1000, or all, by the size, if not given.",
             ),
-            Setting(Panel.DATA),
+            Setting(),
         ]
         | None
     ) = None
@@ -141,7 +141,7 @@ class Sizes(BaseModel):
             description="Who captions images for GCap: attributes (measured, without a model), or an image-to-text "
             "model by directory or hub's id."
         ),
-        Setting(Panel.DATA),
+        Setting(),
     ] = None
     max_cost: Annotated[
         MaxCost | None,

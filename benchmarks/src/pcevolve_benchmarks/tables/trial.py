@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
 from pcevolve.evaluation.closeness import closeness, intrinsic_dimension
@@ -24,7 +25,6 @@ from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import checked
 from pcevolve.session.progress import Audience
-from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.cells import Cell
@@ -81,11 +81,11 @@ class Job:
         }
 
     @property
-    def settings(self) -> RunSettings:
+    def settings(self) -> RunConfig:
         """The options of the run as the client has them."""
         if self.is_baseline:
             return settings_of(self.options, self.root)
-        return RunSettings.of({**self.options, "out": self.root})
+        return RunConfig.of({**self.options, "out": self.root})
 
 
 Found = list[tuple[Cell, list[Figure]]]
@@ -112,8 +112,8 @@ def _run(job: Job) -> Outcome | Result:
     folder = RunFolder(job.root)
     settings = job.settings
     if folder.finished:
-        settings = RunSettings.load(folder.config)
-    elif folder.config.exists() and RunSettings.load(folder.config).api != settings.api:
+        settings = RunConfig.load(folder.config)
+    elif folder.config.exists() and RunConfig.load(folder.config).provider.api != settings.provider.api:
         shutil.rmtree(job.root)  # begun with a server of this machine that is gone
     return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
 

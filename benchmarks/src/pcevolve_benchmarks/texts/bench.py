@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from rich.console import Console
 
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.public.plan import PublicPlan
@@ -24,7 +25,6 @@ from pcevolve.session.finished.judging import judges_of
 from pcevolve.session.first.local_server import local_server
 from pcevolve.session.preflight import checked
 from pcevolve.session.progress import Audience
-from pcevolve.session.settings import RunSettings
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.texts.attack import attacked
@@ -157,7 +157,7 @@ def _carried_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
     """Make a run: how many requests it took, and what an attack on a secret finds out."""
     if options["method"] in BASELINES:
         return int(run(options, out).facts["requests"]), {}
-    outcome = execute(checked(RunSettings.of({**options, "out": out})), Audience(Console(quiet=True)))
+    outcome = execute(checked(RunConfig.of({**options, "out": out})), Audience(Console(quiet=True)))
     return outcome.summary["requests"], _attack(outcome.plan)
 
 

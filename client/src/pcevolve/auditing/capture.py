@@ -12,7 +12,7 @@ Only these differences are no faults:
 - Where no whole answer reached the recorder it tells the client so itself (HTTP 400, 413 or 502); these words are not
   the API's, and the capture does not have them.
 - The key. Both sides hide it; the recorder hides the owner's key alone, so any other value in its place is a fault.
-- An image fetched from another host, which the plan has to name (``--image-host``): it goes past the recorder.
+- An image fetched from another host, which the plan has to name (``provider.image_hosts``): it goes past the recorder.
 - A torn last line of the capture. What it was to tell of had not been passed on yet.
 """
 

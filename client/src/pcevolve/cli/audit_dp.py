@@ -18,10 +18,10 @@ from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import EXACT, Panel, Setting, checked
+from pcevolve.public.options import EXACT, Setting, checked
 
 LINE_SECONDS = 10.0
-DECLARED = Setting(Panel.MOST_USED)
+DECLARED = Setting()
 
 
 class AuditedClaim(BaseModel):

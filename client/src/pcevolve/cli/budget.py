@@ -17,12 +17,12 @@ import typer
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, given, takes
 from pcevolve.cli.tables import NARROW, print_table
+from pcevolve.config.places import default_ledger
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import loss
 from pcevolve.public.options import checked
 from pcevolve.public.secrecy import guessed
 from pcevolve.session.first.pricing import PlannedRun, priced
-from pcevolve.session.settings import default_ledger
 
 if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
@@ -166,7 +166,7 @@ def _plan_rows(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     yield "epsilon of one query", loss(planned.epsilon_per_query, 4)
     yield "epsilon of the run", f"{loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
     yield (
-        "  with --subsample",
+        "  with data.subsample",
         f"{loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from",
     )
     for name, total in planned.totals.items():

@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.options import Json, RunFolder, given, require_run, takes
+from pcevolve.cli.options import Json, RunFolder, Said, gathered, require_run, takes
 from pcevolve.cli.run import show
+from pcevolve.config.sections import Config
 from pcevolve.errors import UsageError
 from pcevolve.public.modality import MODALITIES
-from pcevolve.public.options import Option, Panel
-from pcevolve.session.settings import RunSettings
+from pcevolve.public.options import Option
 
 
 def report(folder: RunFolder) -> None:
@@ -40,12 +40,13 @@ def export(
 
 
 def _reaches(option: Option) -> bool:
-    """True if an option says how the run's API is reached, or what may be spent there."""
-    return option.setting.resumable and option.setting.panel is Panel.API
+    """True if an option says how the run's API is reached, or what may be spent there, and is much used."""
+    return option.setting.resumable and option.section == "provider" and option.name in Config.MOST_USED
 
 
-@takes(RunSettings, only=_reaches)
+@takes(Config, only=_reaches)
 def extend(
+    context: typer.Context,
     folder: RunFolder,
     more: Annotated[int, typer.Option(min=1, max=1000, help="Variations of each released image.")],
     strength: Annotated[
@@ -53,6 +54,7 @@ def extend(
         typer.Option(min=0, max=1, help="Image-to-image strength; the run's last if not given."),
     ] = None,
     *,
+    said: Said = None,
     as_json: Json = False,
     **options: object,
 ) -> None:
@@ -60,7 +62,8 @@ def extend(
     require_run(folder)
     from pcevolve.session.finished import extension
 
-    show(extension.extend(extension.Asked.of(folder, more, strength, given(options))), as_json)
+    wanted = gathered(context, options, said)
+    show(extension.extend(extension.Asked.of(folder, more, strength, wanted)), as_json)
 
 
 def classify(

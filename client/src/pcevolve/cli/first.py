@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import Progress
 
-from pcevolve.cli.options import Json, given, takes
+from pcevolve.cli.options import ConfigFile, Json, Said, gathered, given, takes
 from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.options import checked
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
 def init(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write it.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file that is there.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--all", help="With every option, those behind # that have a default.")
+    ] = False,
 ) -> None:
-    """Write pcevolve.toml, with every option of a run and what it is for, the ten most used ones first."""
+    """Write pcevolve.toml, with the options of a run that people touch first, and what they are for."""
     from pcevolve.session.first.init import write_template
 
-    path = write_template(folder, force)
+    path = write_template(folder, force, whole)
     typer.echo(f"written: {path}; set private, domain and out in it, then: pcevolve run --config {path}")
 
 
@@ -40,13 +43,16 @@ MOST_LINES = 20
 STAYS = "Nothing was sent and nothing was spent. The counts above are private: they stay on this machine."
 
 
-@takes(InspectedFolder)
+@takes(InspectedFolder, only=lambda option: option.name in {"shots", "unit_map", "write_unit_map"})
 def check(
+    context: typer.Context,
     folder: Annotated[
         Path,
         typer.Argument(metavar="DIR", help="Folder of class folders of private images, or a table of texts."),
     ],
     *,
+    config: ConfigFile = None,
+    said: Said = None,
     as_json: Json = False,
     **options: object,
 ) -> None:
@@ -54,7 +60,10 @@ def check(
 
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
-    meant = checked(InspectedFolder, given(options))
+    written = options.pop("write_unit_map")
+    asked = gathered(context, options, said, config)
+    known = {name: value for name, value in asked.items() if name in InspectedFolder.model_fields}
+    meant = checked(InspectedFolder, {**known, **given({"write_unit_map": written})})
     if folder.is_file():
         found = text_checkup(folder, meant)
     else:
@@ -84,18 +93,20 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
             typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
     typer.echo(STAYS)
     if found.fit:
-        more = "".join(
-            f" --{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in _said(meant).items()
-        )
-        more += " --unlabelled" if meant.unlabelled else ""
+        more = "".join(f" {each}" for each in _said(meant))
         private = shlex.quote(str(folder)) + (" --dialect chat" if folder.is_file() else "")
         typer.echo(f"next: pcevolve run --private {private} {said(meant)}{more} --domain WORDS --out RUN")
 
 
-def _said(meant: InspectedFolder) -> dict[str, object]:
-    """Return the other settings that a run needs, by option."""
-    names = ("unit_map", "window", "text_column", "label_column", "unit_column")
-    return {name: getattr(meant, name) for name in names if getattr(meant, name) is not None}
+def _said(meant: InspectedFolder) -> Iterator[str]:
+    """Yield the other settings that a run needs, as they are typed."""
+    if meant.unit_map is not None:
+        yield f"--unit-map {shlex.quote(str(meant.unit_map))}"
+    if meant.unlabelled:
+        yield "--set data.unlabelled=true"
+    for name in ("window", "text_column", "label_column", "unit_column"):
+        if (value := getattr(meant, name)) is not None:
+            yield f"--set {shlex.quote(f'data.{name}={value}')}"
 
 
 @contextmanager
@@ -146,7 +157,7 @@ def prompts(
     api_key_file: Annotated[Path | None, typer.Option(help="File with the API's key (mode 600).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
-    """Write several prompts for each class, for pcevolve run --prompts: by a grammar, or by a language model."""
+    """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
     from rich.console import Console
 
     from pcevolve.session.first import prompts as prompt_writing
@@ -173,7 +184,7 @@ def prompts(
     if missing := prompt_writing.unnamed(made):
         console.print(f"WARNING: {missing} of them do not name their class: what is drawn need not show it")
     typer.echo(
-        f"pcevolve run --method le --prompts {shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
+        f"pcevolve run --set provider.prompts={shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
     )
 
 
@@ -181,8 +192,8 @@ def _writer(
     api: str | None, model: str | None, api_key_file: Path | None, local: str | None
 ) -> Writer | None:
     """The language model that options name, if they name one."""
+    from pcevolve.config.places import key_in
     from pcevolve.session.first import prompts as prompt_writing
-    from pcevolve.session.settings import key_in
 
     if api is None and (model or api_key_file):
         raise UsageError("--model and --api-key-file are a language model's: say with --api where it is")

@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
+from pcevolve.errors import UsageError
+
 HELP = {"help_option_names": ["-h", "--help"]}
 """Settings of a command that can be asked for help in both ways."""
 OPTIONS = "Options"
@@ -24,6 +26,30 @@ Context: TypeAlias = Any
 
 class CommandWithPanels(TyperCommand):
     """A command whose options stand under their headings."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Read the words of a command line; an option that has no flag is told how it is given.
+
+        Raises:
+            UsageError: There is one.
+        """
+        known = {flag for each in self.params for flag in each.opts}
+        strange = [
+            word
+            for word in (each.partition("=")[0] for each in args)
+            if word[:2] == "--" and word not in known
+        ]
+        if "--set" in known and strange:
+            from pcevolve.config.config import RunConfig  # takes a moment to load
+            from pcevolve.public.options import options_of
+
+            paths = {each.flag: each.path for each in options_of(RunConfig)}
+            for word in strange:
+                if word in paths:
+                    raise UsageError(
+                        f"{word} has no flag here: give it as --set {paths[word]}=VALUE, or in a file"
+                    )
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: Context) -> None:
         """Write the page: usage, what the command does, its options by heading."""

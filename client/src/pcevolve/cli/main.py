@@ -36,7 +36,7 @@ COMMANDS = {
     ),
     "init": (
         "pcevolve.cli.first:init",
-        "Write pcevolve.toml, with every option of a run and what it is for, the ten most used ones first.",
+        "Write pcevolve.toml, with the options of a run that people touch first, and what they are for.",
     ),
     "check": (
         "pcevolve.cli.first:check",
@@ -78,7 +78,7 @@ COMMANDS = {
     ),
     "prompts": (
         "pcevolve.cli.first:prompts",
-        "Write several prompts for each class, for pcevolve run --prompts: by a grammar, or by a language model.",
+        "Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model.",
     ),
     "report": (
         "pcevolve.cli.finished:report",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -18,6 +18,12 @@ LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the defau
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", help="TOML file of options, as pcevolve init writes it; --set and flags win."),
+]
+
+
 def require_run(folder: Path) -> None:
     """Refuse a folder that is no run's, or another version's, before anything that takes seconds is imported.
 
@@ -29,8 +35,27 @@ def require_run(folder: Path) -> None:
     RunFolder(folder).require_transcript()
 
 
+def _completed(incomplete: str) -> list[str]:
+    """Return what a shell offers behind ``--set``."""
+    from pcevolve.config.config import RunConfig
+    from pcevolve.config.sources import completed
+
+    return completed(RunConfig, incomplete)
+
+
+Said = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        help="Any other option, once for each: --set privacy.delta=1e-6. docs/options.md lists them.",
+        autocompletion=_completed,
+    ),
+]
+
+
 def takes(
-    model: type[BaseModel], only: Callable[[Option], bool] = lambda option: True
+    model: type[BaseModel], only: Callable[[Option], bool] | None = None
 ) -> Callable[[Command], Command]:
     """Give a command an option for every field of a model, besides its own parameters.
 
@@ -39,13 +64,15 @@ def takes(
 
     Args:
         model: Declares the options.
-        only: Which of them the command takes; all, unless it is given.
+        only: Which of them the command takes; unless it is given, all, or of a model with sections the most used.
     """
+    shown = getattr(model, "MOST_USED", None)
+    wanted = only or (lambda option: shown is None or option.name in shown)
 
     def extended(command: Command) -> Command:
         declared = inspect.signature(command, eval_str=True)
         own = [each for each in declared.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        keywords = [_parameter(option) for option in options_of(model) if only(option)]
+        keywords = [_parameter(option) for option in options_of(model) if wanted(option)]
         positional = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         rest = [each for each in own if each.kind is each.KEYWORD_ONLY]
         signature = declared.replace(parameters=[*positional, *keywords, *rest])
@@ -53,6 +80,21 @@ def takes(
         return command
 
     return extended
+
+
+def gathered(
+    context: typer.Context, flags: dict[str, object], said: list[str] | None, file: Path | None = None
+) -> Mapping[str, Any]:
+    """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so.
+
+    Raises:
+        UsageError: The file cannot be read, or a key is no option.
+    """
+    from pcevolve.config.config import RunConfig
+    from pcevolve.config.sources import gather
+
+    asked = gather(RunConfig, given(flags), said or (), file)
+    return context.with_resource(asked.named())
 
 
 def given(values: dict[str, object]) -> dict[str, object]:
@@ -71,14 +113,14 @@ def described(option: Option) -> str:
 
 def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = bool if option.is_switch else list[str] if option.is_repeated else str
-    choices = option.kind.split("|") if "|" in option.kind else []
+    choices = option.choices
     declaration = typer.Option(
         option.flag,
         help=described(option),
         metavar=option.kind.upper()
         if option.kind in {"int", "number", "path", "text"}
         else option.kind or None,
-        rich_help_panel=option.setting.panel.value,
+        rich_help_panel=option.section.capitalize() or None,
         autocompletion=(lambda incomplete: [each for each in choices if each.startswith(incomplete)])
         if choices
         else None,

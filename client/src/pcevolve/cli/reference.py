@@ -1,32 +1,38 @@
-"""Every option of ``pcevolve run`` as a page for docs/: ``python -m pcevolve.cli.reference > docs/options.md``."""
+"""Every option of a run, written out: as docs/options.md, and as keywords for editors; ``make docs-options``."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 
+from pcevolve.config.config import RunConfig
 from pcevolve.public.options import Option, options_of
-from pcevolve.session.settings import RunSettings
 
 INTRODUCTION = """# Options of `pcevolve run`
 
 This page is generated from the options' declarations: `make docs-options` writes it.
 
-`pcevolve run --config FILE` takes the same options from a TOML file, without the dashes in front:
+An option is given in a configuration file (`pcevolve init` writes one to begin with), in the environment, by `--set`,
+or, if it is much used, by a flag of its own. Each of these wins over those before it:
 
 ```toml
-private = "scans"
-domain = "chest X-ray"
-out = "runs/first"
+# pcevolve run --config pcevolve.toml
+[privacy]
 epsilon = "4"
+delta = 1e-6
 ```
 
-What is given on the command line wins over the file, the file over environment variables, and those over defaults.
-`--resume RUN` continues the run in that folder with the options that it began with and needs nothing else, and `--json`
-prints the result as JSON.
+```
+PCEVOLVE_PRIVACY__DELTA=1e-6
+pcevolve run --epsilon 4 --set privacy.delta=1e-6
+```
 
-**Public** options become part of the public plan: the provider, auditors and readers of the result may see them.
-**Resume** marks options that may be different when a run is continued.
+In Python an option is a keyword, called by its last word (`pcevolve.evolve(epsilon=4, delta=1e-6)`) or, where that is
+another one, as its flag. `--set` takes several values with commas between: `--set method.strengths=0.8,0.6`.
+
+A method's own options are refused with another method. **Public** options become part of the public plan: the provider,
+auditors and readers of the result may see them. **Resume** marks options that may be different when a run is continued.
 """
 
 
@@ -36,9 +42,9 @@ def reference() -> str:
 
 
 def _sections() -> Iterator[str]:
-    """A heading and a table for each panel of the help page."""
-    for panel, options in groupby(options_of(RunSettings), key=lambda option: option.setting.panel):
-        yield f"## {panel.value}\n"
+    """A heading and a table for each section."""
+    for section, options in groupby(options_of(RunConfig), key=lambda option: option.section):
+        yield f"## {section}\n"
         yield "| option | value | default | what it does | public | resume |"
         yield "|---|---|---|---|---|---|"
         yield from (_row(option) for option in options)
@@ -46,11 +52,14 @@ def _sections() -> Iterator[str]:
 
 
 def _row(option: Option) -> str:
+    flag = f" `{option.flag}`" if option.name in RunConfig.MOST_USED else ""
     return _cells(
-        f"`{option.flag}`",
+        f"`{option.path}`{flag}",
         _value(option),
         "**required**" if option.required else f"`{option.default}`" if option.default else "",
-        option.help + (f" Environment: `{option.setting.variable}`." if option.setting.variable else ""),
+        (f"Of {', '.join(option.owners)}. " if option.owners else "")
+        + option.help
+        + (f" Environment: `{option.setting.variable}`." if option.setting.variable else ""),
         "yes" if option.setting.public else "",
         "yes" if option.setting.resumable else "",
     )
@@ -58,9 +67,7 @@ def _row(option: Option) -> str:
 
 def _value(option: Option) -> str:
     """Return what the option takes: a kind, or the choices; and its bounds."""
-    kind = (
-        " or ".join(f"`{choice}`" for choice in option.kind.split("|")) if "|" in option.kind else option.kind
-    )
+    kind = " or ".join(f"`{choice}`" for choice in option.choices) if option.choices else option.kind
     return ", ".join(part for part in (kind or "switch", option.bounds and f"`{option.bounds}`") if part)
 
 
@@ -68,5 +75,56 @@ def _cells(*texts: str) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 
+HEAD = '''"""Keywords of ``pcevolve.evolve``, an option of a run each; generated from their declarations.
+
+``make docs-options`` writes this file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal, TypeAlias, TypedDict
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+Exact: TypeAlias = float | str | Fraction
+
+
+class RunOptions(TypedDict, total=False):
+    """All options of a run but those that ``evolve`` names itself; docs/options.md says what each is for."""
+'''
+NAMED = frozenset({"private", "domain", "epsilon", "out", "api", "dialect", "model", "api_key_file"})
+"""Said by ``evolve`` or its ``Provider``."""
+TYPES = {"int": "int", "number": "float", "path": "AnyPath", "text": "str"}
+PATHS = frozenset({"test", "prompts", "encoder_weights"})
+"""Texts that are paths, or names of public data."""
+EXACT = frozenset({"lifetime_epsilon"})
+
+
+def keywords() -> str:
+    """The whole module."""
+    return "\n".join([HEAD, *_keywords(), ""])
+
+
+def _keywords() -> Iterator[str]:
+    for option in options_of(RunConfig):
+        if option.name not in NAMED:
+            none = " | None" if not (option.default or option.is_switch or option.is_repeated) else ""
+            yield f"    {option.name}: {_type(option)}{none}"
+
+
+def _type(option: Option) -> str:
+    if option.is_switch:
+        return "bool"
+    if option.name in EXACT:
+        return "Exact"
+    if option.name in PATHS:
+        return "AnyPath"
+    words = ", ".join(f'"{each}"' for each in option.choices)
+    one = f"Literal[{words}]" if words else TYPES[option.kind]
+    return f"Sequence[{one}]" if option.is_repeated else one
+
+
 if __name__ == "__main__":
-    print(reference(), end="")
+    print(keywords() if sys.argv[1:] == ["keywords"] else reference(), end="")

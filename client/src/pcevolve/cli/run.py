@@ -9,47 +9,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pcevolve.cli.options import Json, given, takes
-from pcevolve.errors import UsageError
-from pcevolve.public.options import options_of, typed_as
-from pcevolve.session.settings import RunSettings, read_toml
+from pcevolve.cli.options import ConfigFile, Json, Said, gathered, takes
+from pcevolve.config.sections import Config
 
 
-def _read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Take defaults from a TOML file; flags on the command line win.
-
-    Raises:
-        UsageError: The file cannot be read, or holds what is not an option.
-    """
-    if path is None:
-        return None
-    known = {each.flag.removeprefix("--"): each.name for each in options_of(RunSettings)}
-    known |= {each.name.replace("_", "-"): each.name for each in options_of(RunSettings)}
-    written = read_toml(path)
-    values = {name.replace("_", "-"): value for name, value in written.items()}
-    for name in values.keys() - known.keys():
-        raise UsageError(f"configuration {path}: '{name}' is not an option; pcevolve run --help lists them")
-    found = {known[name]: value for name, value in values.items()}
-    context.default_map = {**(context.default_map or {}), **found}
-    keys = {known[name.replace("_", "-")]: name for name in written}
-
-    def spelled(name: str) -> str | None:
-        source = context.get_parameter_source(name)
-        from_file = source is not None and source.name == "DEFAULT_MAP"
-        return f"{keys[name]} in {path}" if from_file and name in keys else None
-
-    context.with_resource(typed_as(spelled))
-    return path
-
-
-Config = Annotated[
-    Path | None,
-    typer.Option(callback=_read_config, is_eager=True, help="TOML file with these options; flags win."),
-]
-
-
-@takes(RunSettings)
+@takes(Config)
 def run(
+    context: typer.Context,
     *,
     resume: Annotated[
         Path | None,
@@ -60,7 +26,8 @@ def run(
             "else is needed. Where no run has begun there yet, begin one.",
         ),
     ] = None,
-    config: Config = None,
+    config: ConfigFile = None,
+    said: Said = None,
     dashboard: Annotated[
         bool,
         typer.Option(
@@ -72,10 +39,11 @@ def run(
     **options: object,
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
+    from pcevolve.config.config import RunConfig
     from pcevolve.session.preflight import checked, continued
 
-    wanted = given(options)
-    settings = RunSettings.of(wanted) if resume is None else continued(resume, wanted)
+    wanted = gathered(context, options, said, config)
+    settings = RunConfig.of(wanted) if resume is None else continued(resume, wanted)
     request = checked(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.session.finished.whole import carried_out, carried_out_in_sight
@@ -83,15 +51,18 @@ def run(
     show((carried_out_in_sight if dashboard else carried_out)(request).summary, as_json)
 
 
-@takes(RunSettings)
-def preview(*, config: Config = None, **options: object) -> None:
+@takes(Config)
+def preview(
+    context: typer.Context, *, config: ConfigFile = None, said: Said = None, **options: object
+) -> None:
     """Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.
 
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
+    from pcevolve.config.config import RunConfig
     from pcevolve.session.preflight import checked
 
-    request = checked(RunSettings.of(given(options)), resume=True)
+    request = checked(RunConfig.of(gathered(context, options, said, config)), resume=True)
     from pcevolve.session.execution import preview as previewed
 
     typer.echo(previewed(request))

@@ -126,13 +126,13 @@ class Meter:
         allowed, due = self.allowance, self._expected(slot)
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
-                f"the run has made {self.requests} requests, all that --max-requests allows; nothing is lost: "
-                "continue with --resume RUN and a higher --max-requests"
+                f"the run has made {self.requests} requests, all that provider.max_requests allows; nothing is lost: "
+                "continue with --resume RUN and a higher provider.max_requests"
             )
         if allowed.cost is not None and self._untold:
             raise AllowanceError(
                 "the API did not say what an answer cost, so --max-cost cannot be kept; nothing is lost: continue "
-                "with --resume RUN and --price, or without --max-cost"
+                "with --resume RUN and --set provider.price=PRICE, or without --max-cost"
             )
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             raise AllowanceError(
@@ -182,10 +182,13 @@ class Meter:
         allowed = self.allowance
         total = self.requests + forecast.requests
         if allowed.requests is not None and total > allowed.requests:
-            raise UsageError(f"this takes {total} requests, more than --max-requests {allowed.requests}")
+            raise UsageError(
+                f"this takes {total} requests, more than provider.max_requests {allowed.requests}"
+            )
         if allowed.cost is not None and not self.knows_cost:
             raise UsageError(
-                f"--max-cost needs --price: this API does not say what {spoken('an image', self.dialect.makes)} costs"
+                "--max-cost needs provider.price: this API does not say what "
+                f"{spoken('an image', self.dialect.makes)} costs"
             )
         if forecast.cost is None:
             return

@@ -32,7 +32,7 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
     if named not in plan.image_hosts:
         raise UnlistedHostError(
             f"the API's images lie at {named}, from where this run fetches nothing: "
-            f"if you trust that host, start a new run with --image-host {named}"
+            f"if you trust that host, start a new run with --set provider.image_hosts={named}"
         )
     return Outgoing("GET", link, tuple(fixed_headers(link, "image/*")), b"")
 

@@ -143,7 +143,7 @@ def weights_digest(weights: str) -> str:
         with Path(weights).expanduser().open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise ModelError(f"--encoder-weights {weights} cannot be read: {error.strerror}") from error
+        raise ModelError(f"the encoder's weights {weights} cannot be read: {error.strerror}") from error
 
 
 @cache

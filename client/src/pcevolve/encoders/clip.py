@@ -71,7 +71,7 @@ def published(model_id: str, tag: str) -> dict[str, Any]:
     config: dict[str, Any] = open_clip.get_pretrained_cfg(model_id, tag)
     if not config:
         raise ModelError(
-            f"open_clip publishes no weights {tag!r} for {model_id}: pass --encoder-weights PATH"
+            f"open_clip publishes no weights {tag!r} for {model_id}: pass --set encoder.weights=PATH"
         )
     return config
 

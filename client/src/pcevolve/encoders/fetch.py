@@ -67,7 +67,7 @@ def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
     except (OSError, RuntimeError) as error:
         raise ModelError(
             f"encoder {name}: {url} gave {type(error).__name__}, so weights {weights} were not fetched: "
-            "download them where there is a network and pass --encoder-weights PATH, or use bundled"
+            "download them where there is a network and pass --set encoder.weights=PATH, or use bundled"
         ) from error
     finally:
         socket.setdefaulttimeout(before)

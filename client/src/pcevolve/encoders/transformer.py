@@ -76,7 +76,7 @@ def load_transformer(name: str, weights: str | None, device: torch.device) -> Tr
         ModelError: The library or the files are not at hand.
     """
     hub_id = name.removeprefix(TRANSFORMER)
-    who, option = f"encoder {name}", "--encoder-weights"
+    who, option = f"encoder {name}", "--set encoder.weights="
     network, tokenizer = pretrained(who, weights or hub_id, hub_id, option, "AutoModel", "AutoTokenizer")
     dimension = int(network.config.hidden_size)
     return TransformerEncoder(name, dimension, network.float().to(device), tokenizer, device)

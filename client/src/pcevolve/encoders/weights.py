@@ -29,7 +29,7 @@ def absent(encoder: str, weights: str) -> ModelError:
     """What to say where published weights are not at hand; a run downloads nothing."""
     return ModelError(
         f"encoder {encoder}: weights {weights} are not on this machine: run `pcevolve fetch-encoder {encoder}` "
-        "first (it reads no private data), or pass --encoder-weights PATH "
+        "first (it reads no private data), or pass --set encoder.weights=PATH "
         f"(a judge: --judge {encoder}=PATH), or use bundled"
     )
 

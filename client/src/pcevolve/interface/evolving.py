@@ -6,11 +6,13 @@ import os
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from rich.console import Console
 
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
+from pcevolve.interface.options import RunOptions
 from pcevolve.interface.provider import LOCAL, Provider
 from pcevolve.interface.result import Result
 from pcevolve.public.fields import IN_PROCESS
@@ -19,7 +21,6 @@ from pcevolve.session.components import Generator
 from pcevolve.session.finished.whole import carried_out
 from pcevolve.session.preflight import checked
 from pcevolve.session.progress import Audience, Tell, error_console, nobody
-from pcevolve.session.settings import RunSettings
 
 RUNS = Path("runs")
 
@@ -34,7 +35,7 @@ def evolve(
     resume: bool = False,
     progress: Tell = nobody,
     quiet: bool = False,
-    **options: Any,  # noqa: ANN401 - what RunSettings declares
+    **options: Unpack[RunOptions],
 ) -> Result:
     """Evolve a synthetic dataset under differential privacy: ``pcevolve run`` as a function.
 
@@ -49,7 +50,7 @@ def evolve(
         progress: Is called with a ``Progress`` whenever the run has come further. What it raises ends the run, which
             can be resumed.
         quiet: Print nothing on stderr. What the run costs and warns of is in the result and in what it writes.
-        options: All other options of ``pcevolve run``, with underscores: ``shots=10``, ``method="pe"``.
+        options: All other options of a run (``shots=10``, ``method="pe"``), which editors complete; see ``RunOptions``.
 
     Returns:
         The finished run.
@@ -71,7 +72,7 @@ def evolve(
         )
     console = Console(quiet=True) if quiet else error_console()
     with typed_as(str):
-        run = checked(RunSettings.of({**options, **values, **where}), resume, key, generator)
+        run = checked(RunConfig.of({**options, **values, **where}), resume, key, generator)
         outcome = carried_out(run, Audience(console, progress))
     return Result.of(outcome.folder.root, outcome.summary)
 

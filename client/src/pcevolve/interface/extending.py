@@ -25,7 +25,7 @@ def extend(
     generator: Generator | None = None,
     progress: Tell = nobody,
     quiet: bool = False,
-    **options: Any,  # noqa: ANN401 - what RunSettings declares
+    **options: Any,  # noqa: ANN401 - what RunConfig declares
 ) -> Result:
     """Ask the provider for more variations of what a run released: ``pcevolve extend`` as a function.
 

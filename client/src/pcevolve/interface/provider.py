@@ -13,8 +13,8 @@ class Provider:
 
     Attributes:
         url: Scheme, host, port and path; ``pcevolve-server serve`` listens at the default.
-        dialect: How it speaks: ``getimg`` (native), ``openai``, ``openai-plain``, ``siliconflow``, ``stability`` or
-            ``a1111``.
+        dialect: How it speaks: ``getimg`` for ``pcevolve-server``, ``openai``, ``chat`` for texts, or another one; a
+            name that there is not is answered with all that there are.
         key: What opens it; ``PCEVOLVE_API_KEY`` in the environment if None. It is never written down.
         model: Which of its models is asked.
     """

@@ -29,7 +29,7 @@ from pcevolve.public.release import Choice, Query, Receipt
 INSECURE_BEFORE = (
     "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
     "reveal. Use data that no such run has seen, or leave such runs out of the sum knowingly, with "
-    "--forget-insecure; card and report will say so"
+    "--set privacy.forget_insecure=true; card and report will say so"
 )
 
 
@@ -120,7 +120,8 @@ class Account:
             raise LedgerError("the private data are not those that this run began with: nothing was spent")
         if (known.relation, known.unit, known.terms) != (self.run.relation, self.run.unit, self.run.terms):
             raise LedgerError(
-                f"this run began with --relation {known.relation}, one {known.unit} as its privacy unit, --unit-size "
+                f"this run began with privacy.relation {known.relation}, one {known.unit} as its privacy unit, "
+                "data.unit_size "
                 f"{known.terms.unit_size or 'not given'}, and noise and provider of its own: resume it so"
             )
 
@@ -271,7 +272,7 @@ def _over_lifetime(worst: Burden, limit: Budget, unit: str) -> str:
         f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
         f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
         f"{upwards(total)}. That was spent by {named(worst.runs)}: use the dataset that is already paid for, or raise "
-        f"the limit knowingly with --lifetime-epsilon {upwards(total)}"
+        f"the limit knowingly with --set privacy.lifetime_epsilon={upwards(total)}"
     )
 
 

@@ -67,10 +67,10 @@ def key_beside(path: Path) -> Path:
         LedgerError: The path cannot be a ledger's.
     """
     if not path.name:
-        raise LedgerError(f"'{path}' is a folder and no file: name a file in it with --ledger")
+        raise LedgerError(f"'{path}' is a folder and no file: name a file in it with privacy.ledger")
     key = path.with_suffix(".key")
     if key == path:
-        raise LedgerError(f"{path} is the name of a ledger's key: choose another with --ledger")
+        raise LedgerError(f"{path} is the name of a ledger's key: choose another with privacy.ledger")
     return key
 
 

@@ -165,7 +165,7 @@ class Concerned:
             if run.relation != self.run.relation:
                 raise LedgerError(
                     "earlier runs on these data used another neighbour relation: use the same, "
-                    f"--relation {run.relation}, as {named([run])} did"
+                    f"--set privacy.relation={run.relation}, as {named([run])} did"
                 )
         done = {run.run_id: merged(self.entries.events(run.run_id)) for run in self.others}
         parties = [*map(self.entries.party, self.others), self.entries.read(self.run)]

@@ -216,14 +216,14 @@ def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], rel
         kind = reach.kinds[int(np.argmax(undeclared))]
         raise LedgerError(
             f"runs on these data count one {kind} by its name and by other units too, and under add-remove a {kind} "
-            f"may come or go with any number of images: say with --unit-size how many images one {kind} has at most"
+            f"may come or go with any number of images: say with data.unit_size how many images one {kind} has at most"
         )
     over = mixed & (reach.most > 0) & (count > reach.most)
     if over.any():
         kind = reach.kinds[int(np.argmax(over))]
         raise LedgerError(
-            f"a {kind} has more images in runs on these data than --unit-size, of this run or an earlier one, says: "
-            f"begin this run with a larger --unit-size, which holds for every {kind}"
+            f"a {kind} has more images in runs on these data than data.unit_size, of this run or an earlier one, says: "
+            f"begin this run with a larger data.unit_size, which holds for every {kind}"
         )
 
 

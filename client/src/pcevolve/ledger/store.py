@@ -168,10 +168,13 @@ class Store:
         if known == APPLICATION_ID and version < VERSION:
             raise LedgerError(
                 f"{self.path} was made by an earlier version, in format {version}: it was not touched; keep it, and "
-                "the version that made it, for the runs that it knows, and choose another with --ledger for new data"
+                "the version that made it, for the runs that it knows, and choose another with privacy.ledger for new "
+                "data"
             )
         if (known, version) != (APPLICATION_ID, VERSION):
-            raise LedgerError(f"{self.path} is not a ledger of this version: choose another with --ledger")
+            raise LedgerError(
+                f"{self.path} is not a ledger of this version: choose another with privacy.ledger"
+            )
 
     def _inspect(self) -> None:
         with self._guarded():

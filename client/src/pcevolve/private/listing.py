@@ -163,7 +163,9 @@ def _of_classes(path: Path, nested: bool) -> Listing:
         nested = True
     labels = tuple(folder.name for folder in outer)
     if len(outer) == 1:
-        faults.append(f"{path} has only one class, {labels[0]!r}: at least two are needed, or --unlabelled")
+        faults.append(
+            f"{path} has only one class, {labels[0]!r}: at least two are needed, or --set data.unlabelled=true"
+        )
     faults += [f"{fault}; rename it" for fault in label_faults(labels)]
     found = [
         (file, target)
@@ -177,7 +179,7 @@ def _of_classes(path: Path, nested: bool) -> Listing:
 def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
     """A folder that holds no folders: its images, if it has any, are listed as one class."""
     fault = f"{path} has no class folders: put the images into one subfolder per class"
-    more = ", or take them as one class by --unlabelled" if loose else ""
+    more = ", or take them as one class by --set data.unlabelled=true" if loose else ""
     return _sorted_out(path, ("images",), [(file, 0) for file in loose], [fault + more])
 
 

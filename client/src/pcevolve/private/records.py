@@ -170,7 +170,9 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
         raise DataError(f"{path} holds no texts")
     faults += [f"{fault}; rename it" for fault in label_faults(found)]
     if len(found) == 1 and label is None:
-        faults.append(f"{path} has only one class, {found[0]!r}: at least two are needed, or --unlabelled")
+        faults.append(
+            f"{path} has only one class, {found[0]!r}: at least two are needed, or --set data.unlabelled=true"
+        )
     if strict:
         refuse(faults)
     return Records(

@@ -114,7 +114,7 @@ class Sources:
         small = [text.casefold() for text in data.items] if self.listed else []
         found = holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
-            yield Held(f"secret {number} of --secrets", secret.budget, places)
+            yield Held(f"secret {number} of method.secrets", secret.budget, places)
         for at, column in enumerate(self.columns):
             for places in _alike([{each[at]} - {""} for each in data.marks]):
                 name = f"the value of column {column!r} in {_place(data, places)}"
@@ -138,15 +138,15 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
     try:
         lines = read_file(path, MOST_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise DataError(f"--secrets {path} cannot be read: give a text file in UTF-8, {FORM}") from None
+        raise DataError(f"method.secrets {path} cannot be read: give a text file in UTF-8, {FORM}") from None
     found: dict[str, Secret] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
-            secret = _secret(line, f"--secrets {path}: line {number}", budget)
+            secret = _secret(line, f"method.secrets {path}: line {number}", budget)
             known = found.get(secret.letters, secret)
             found[secret.letters] = min(known, secret, key=lambda each: each.budget)
     if not found or len(found) > MOST:
-        raise DataError(f"--secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
+        raise DataError(f"method.secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
     return tuple(found.values())
 
 
@@ -172,7 +172,7 @@ def capped(sources: Sources, data: PrivateDataset, most: int, share: Callable[[f
     for secret in sources.held(data):
         if len(secret.places) > most:
             raise DataError(
-                f"{secret.name} stands in {len(secret.places)} texts, and --secret-size says {most}: say a larger "
+                f"{secret.name} stands in {len(secret.places)} texts, and method.secret_size says {most}: say a larger "
                 "number, which is public, or leave texts out"
             )
         own = list(secret.places)
@@ -234,7 +234,8 @@ def _secret(line: str, where: str, budget: float) -> Secret:
         raise DataError(f"{where} is not of the form: {FORM}, with 0 < prior <= bound < 1") from None
     if own > budget:
         raise DataError(
-            f"{where} allows more than --secret-prior and --secret-bound, which are promised of every secret: raise "
-            "--secret-bound, or leave the line's numbers out"
+            f"{where} allows more than method.secret_prior and method.secret_bound, which are promised of every "
+            "secret: raise "
+            "method.secret_bound, or leave the line's numbers out"
         )
     return Secret(small, own)

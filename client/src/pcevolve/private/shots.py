@@ -20,7 +20,7 @@ class Shots:
     Attributes:
         held: Privacy units of each class, by label; private.
         said: ``--shots``, K.
-        drawable: Units of each class that ``--subsample`` could draw, each counted for one class; private.
+        drawable: Units of each class that ``data.subsample`` could draw, each counted for one class; private.
     """
 
     held: Mapping[str, int]
@@ -67,10 +67,12 @@ class Shots:
                 f"--shots {(self.fewest + self.most) // 2}: use all of them; the number becomes public"
             )
         else:
-            offers.append("--method pe --class-counts: use all of them; noisy numbers by class are released")
+            offers.append(
+                "--method pe --set method.class_counts=true: use all of them; noisy numbers by class are released"
+            )
         if 0 < drawn < self.most:
             offers.append(
-                f"--subsample {drawn}: use {drawn} per class, drawn at random; --test rest uses the others"
+                f"--set data.subsample={drawn}: use {drawn} per class, drawn at random; --test rest uses the others"
             )
         return offers
 

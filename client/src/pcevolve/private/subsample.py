@@ -76,8 +76,9 @@ def drawn_places(
     """
     if min(drawable(units, targets).values()) < count:
         raise DataError(
-            "a class has fewer units to draw from than --subsample says, and a draw is exact: give a smaller number, "
-            "or leave --subsample out; nothing was spent or sent"
+            "a class has fewer units to draw from than data.subsample says, and a draw is exact: give a smaller "
+            "number, "
+            "or leave data.subsample out; nothing was spent or sent"
         )
     of_class: dict[int, list[str]] = {}
     for unit, target in classes_of(units, targets).items():

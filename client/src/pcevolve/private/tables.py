@@ -69,7 +69,9 @@ Row: TypeAlias = tuple[str, Text | None, str | None, str | None, tuple[str, ...]
 def table_rows(path: Path, columns: Columns, label: str | None) -> Iterator[Row]:
     """Rows of a table, whichever kind of file it is."""
     if columns.unit and label_fault(columns.unit) is not None:
-        raise DataError(f"--unit-column {columns.unit!r} says what a unit is: name the column in plain words")
+        raise DataError(
+            f"data.unit_column {columns.unit!r} says what a unit is: name the column in plain words"
+        )
     wanted = columns.wanted(labelled=label is None)
     number = 0
     try:
@@ -252,8 +254,9 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
     if missing:
         offers = ", ".join(map(repr, there[:10])) or "none"
         raise DataError(
-            f"{path} has no column {missing[0]!r}: it has {offers}; --text-column, --label-column, --unit-column "
-            "and --secret-column name them"
+            f"{path} has no column {missing[0]!r}: it has {offers}; data.text_column, data.label_column, "
+            "data.unit_column "
+            "and method.secret_columns name them"
         )
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} has two columns {twice[0]!r}: rename one")

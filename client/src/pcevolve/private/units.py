@@ -130,7 +130,7 @@ def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, mos
     if files:
         more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
         raise DataError(
-            f"a {kind} has more images than --unit-size {most} says, such as the one of "
+            f"a {kind} has more images than data.unit_size {most} says, such as the one of "
             f"{', '.join(files[:_NAMED])}{more}: say a larger number, or leave images out"
         )
 

@@ -235,7 +235,8 @@ def require(dialect: Dialect, needed: AbstractSet[str], in_process: bool = False
     if missing:
         raise UsageError(
             f"dialect '{dialect.name}' lacks {missing}, which this run needs: "
-            "choose another --dialect, --vary-by prompt, which sends no image back, or --method t2i, which needs no "
+            "choose another --dialect, --set method.vary_by=prompt, which sends no image back, or --method t2i, which "
+            "needs no "
             "variations; what options ask for in vain, leave out"
         )
 

@@ -110,7 +110,7 @@ def _listed(model: str, body: bytes) -> _Model | None:
 
 
 class GetimgDialect(Dialect):
-    """PCEvolve's own server; and getimg's v1 API, which knows no ``n``, with ``--batch 1``."""
+    """PCEvolve's own server; and getimg's v1 API, which knows no ``n``, with ``provider.batch`` 1."""
 
     name = "getimg"
     capabilities = frozenset(
@@ -193,7 +193,11 @@ class GetimgDialect(Dialect):
         listed = _listed(model, body)
         known = listed.adapters if listed else ()
         if adapter not in known:
-            has = f"it has {', '.join(map(one_line, known))}" if known else "it has none: leave --adapter out"
+            has = (
+                f"it has {', '.join(map(one_line, known))}"
+                if known
+                else "it has none: leave provider.adapter out"
+            )
             raise UsageError(f"the API's model has no IP-Adapter '{adapter}': {has}")
 
     def require_negative_prompts(self, model: str, body: bytes) -> None:
@@ -205,7 +209,7 @@ class GetimgDialect(Dialect):
         """
         listed = _listed(model, body)
         if listed is not None and not listed.negative_prompts:
-            raise UsageError("the API's model reads no negative prompts: leave --negative-prompt out")
+            raise UsageError("the API's model reads no negative prompts: leave provider.negative_prompt out")
 
     def advice(self, model: str, body: bytes) -> Advice | None:
         """What the list of models says that this one is best asked with.

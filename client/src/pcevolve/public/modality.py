@@ -192,7 +192,7 @@ class Texts(BaseModel):
     verb: ClassVar[str] = "write"
     in_question: ClassVar[bool] = True
     refuses_looks: ClassVar[str] = "appearance: texts have none, so they are taken as-is"
-    more_of_it: ClassVar[str] = "more --tokens for a model that thinks before it writes"
+    more_of_it: ClassVar[str] = "more provider.tokens for a model that thinks before it writes"
     other_provider: ClassVar[str] = (
         "this provider does not write what was released about your classes: another language model, or class names "
         "and a domain that say what the texts are about, may; epsilon is not what is missing"

@@ -1,7 +1,8 @@
 """Options: settings that people give by name, each declared once as the annotated type of a model's field.
 
-The type has the bounds and the help (pydantic's ``Field``), and says where the option is shown and what becomes of it
-(``Setting``). The command line, configuration files, the public plan and docs/options.md all read this declaration.
+The type has the bounds and the help (pydantic's ``Field``), and what becomes of the option (``Setting``). The command
+line, configuration files, the environment, the public plan and docs/options.md all read this declaration. A model may
+have its fields in sections, which are models themselves; a section may be one of several (a method's parameters).
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import numbers
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from enum import StrEnum
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -32,7 +33,9 @@ Note = TypeVar("Note")
 TypeHint: TypeAlias = object
 Limit: TypeAlias = tuple[Any, str]
 """A bound of a number and its sign."""
-_NAME = re.compile("[a-z]+([_-][a-z]+)*")
+NAME = "name"
+"""The field by which a section that is one of several is told from the others."""
+_WORD = re.compile("[a-z]+([_-][a-z]+)*")
 _KINDS: dict[object, str] = {int: "int", float: "number", Path: "path"}
 
 
@@ -53,36 +56,20 @@ def _nobody_typed(_name: str) -> None:
 _TYPED: ContextVar[Callable[[str], str | None]] = ContextVar("typed", default=_nobody_typed)
 
 
-class Panel(StrEnum):
-    """Headings of ``pcevolve run --help``, in their order."""
-
-    MOST_USED = "Most used"
-    DATA = "Private data"
-    PRIVACY = "Privacy"
-    EVOLUTION = "Evolution"
-    IMAGES = "Images"
-    TEXTS = "Texts"
-    API = "Image API"
-    ENCODER = "Encoder"
-    TIMING = "Timing"
-
-
 @dataclass(frozen=True)
 class Setting:
     """Properties of an option besides its type, bounds and help.
 
     Attributes:
-        panel: The heading that it stands under.
         public: Whether it becomes part of the public plan, which the provider and every reader of the result may see.
         resumable: Whether it may be another one when a run is resumed.
-        flag: What the command line calls it, where that is not the field's name.
-        variable: The environment variable that is used where the option is not given.
+        keyword: What Python and the command line call it, where that is not the field's name.
+        variable: An environment variable of its own, beside the one that every option of a section has.
     """
 
-    panel: Panel
     public: bool = False
     resumable: bool = False
-    flag: str = ""
+    keyword: str = ""
     variable: str = ""
 
 
@@ -91,9 +78,10 @@ class Option:
     """One declared option of a model, as the command line and the reference show it.
 
     Attributes:
-        name: The model's field.
-        flag: What the command line calls it.
-        setting: Where it is shown, and what becomes of it.
+        name: What Python calls it; the command line too, with dashes.
+        section: The part of the model that it is in; empty where the model has none.
+        key: Its field there.
+        setting: What becomes of it.
         help: One or two sentences.
         kind: What its value looks like: ``int``, ``matched|as-is``.
         bounds: ``1<=x<=100``; empty without.
@@ -101,10 +89,12 @@ class Option:
         required: Whether it has to be given.
         is_switch: Whether it takes no value.
         is_repeated: Whether it may be given several times.
+        owners: Of a section that is one of several: those that have the option; empty if all have it.
     """
 
     name: str
-    flag: str
+    section: str
+    key: str
     setting: Setting
     help: str
     kind: str
@@ -113,18 +103,82 @@ class Option:
     required: bool
     is_switch: bool
     is_repeated: bool
+    owners: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """What the command line calls it."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def path(self) -> str:
+        """What configuration files and ``--set`` call it."""
+        return f"{self.section}.{self.key}" if self.section else self.key
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words of which its value is one; empty if it may be anything."""
+        return tuple(self.kind.split("|")) if "|" in self.kind else ()
+
+    def of(self, model: BaseModel) -> object:
+        """Return its value in a model; None where it has no such option."""
+        return getattr(getattr(model, self.section) if self.section else model, self.key, None)
+
+    def is_given(self, model: BaseModel) -> bool:
+        """True if somebody gave it, so that it is not there by default."""
+        part = getattr(model, self.section) if self.section else model
+        return self.key in part.model_fields_set
 
 
 @cache
 def options_of(model: type[BaseModel]) -> tuple[Option, ...]:
-    """The options that a model declares, panel by panel, within a panel as declared.
+    """The options that a model declares, section by section, as declared.
 
     Raises:
         TypeError: A field has no ``Setting`` or no help.
     """
     hints = get_type_hints(model, include_extras=True)
-    found = (_option(name, hints[name], field) for name, field in model.model_fields.items())
-    return tuple(sorted(found, key=lambda option: list(Panel).index(option.setting.panel)))
+    found: dict[str, Option] = {}
+    for name in model.model_fields:
+        for option in _options(name, model, hints[name]):
+            known = found.get(option.name)
+            found[option.name] = option if known is None else _joined(known, option)
+    return tuple(found.values())
+
+
+def _joined(known: Option, other: Option) -> Option:
+    """An option that several sections have, one of which is a model's; their names are choices of one option."""
+    if other.key == NAME:
+        return replace(known, kind=f"{known.kind}|{other.kind}")
+    return replace(known, owners=(*known.owners, *other.owners))
+
+
+def _options(name: str, model: type[BaseModel], hint: TypeHint) -> Iterator[Option]:
+    """Yield the option of a field, or those of a section; of one that is one of several, those of each."""
+    sections = _sections(hint)
+    if not sections:
+        yield _option("", name, hint, model.model_fields[name])
+    common = set.intersection(*({*each.model_fields} for each in sections)) if sections else set()
+    for section in sections:
+        hints = get_type_hints(section, include_extras=True)
+        for key, field in section.model_fields.items():
+            option = _option(name, key, hints[key], field)
+            yield option if key in common else replace(option, owners=(section.model_fields[NAME].default,))
+
+
+def _sections(hint: TypeHint) -> tuple[type[BaseModel], ...]:
+    """Return the models that a field's value may be; none if it is no section."""
+    kinds = [hint]
+    while any(get_origin(each) in {Annotated, Union, UnionType} for each in kinds):
+        kinds = [inner for each in kinds for inner in _inner(each)]
+    found = [each for each in kinds if isinstance(each, type) and issubclass(each, BaseModel)]
+    return tuple(found) if len(found) == len(kinds) else ()
+
+
+def _inner(hint: TypeHint) -> tuple[TypeHint, ...]:
+    if get_origin(hint) is Annotated:
+        return get_args(hint)[:1]
+    return get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
 
 
 @contextmanager
@@ -132,7 +186,7 @@ def typed_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
     """Let messages call options as somebody typed them who did not type flags.
 
     Args:
-        spelling: Is given a field's name; a keyword of Python, the key of a file, or None for the flag.
+        spelling: Is given an option's name; a keyword of Python, the key of a file, or None for the usual word.
     """
     before = _TYPED.set(spelling)
     try:
@@ -141,68 +195,130 @@ def typed_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
         _TYPED.reset(before)
 
 
-def flag(name: str, model: type[BaseModel]) -> str:
-    """Return what a message calls a field: as it was typed, which is by its flag unless ``typed_as`` says else."""
-    if (spelled := _TYPED.get()(name)) is not None:
-        return spelled
-    known = get_type_hints(model, include_extras=True).get(name)
-    return _flag(name, _first(Setting, _unwrapped(known)[1]))
+def spelled(name: str, model: type[BaseModel]) -> str:
+    """Return what a message calls an option: as it was typed; else by its flag, or its key if it has none."""
+    if (typed := _TYPED.get()(name)) is not None:
+        return typed
+    if is_sectioned(model) and name not in model.MOST_USED:  # type: ignore[attr-defined]  # what makes it sectioned
+        known = {each.name: each for each in options_of(model)}
+        return known[name].path if name in known else name
+    return f"--{name.replace('_', '-')}"
 
 
-def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+def is_sectioned(model: type[BaseModel]) -> bool:
+    """True if a model has its options in sections, of which only the ``MOST_USED`` have flags."""
+    return hasattr(model, "MOST_USED")
+
+
+def checked(model: type[Model], values: Mapping[str, Any], named_by: type[BaseModel] | None = None) -> Model:
     """Validate options by the model that declares them; paths, and numbers of other libraries, are as good as text.
+
+    Args:
+        model: Declares them.
+        values: By the options' names.
+        named_by: The model by whose options messages call what is wrong, where that is another one.
 
     Raises:
         UsageError: One is missing, unknown or out of bounds.
     """
+    names = named_by or model
+    given = (
+        _nested(model, values)
+        if is_sectioned(model)
+        else {
+            name: _plain(name, value, isinstance(value, bool) and _is_switch(name, model), names)
+            for name, value in values.items()
+        }
+    )
     try:
-        return model(**{name: _plain(name, value, model) for name, value in values.items()})
+        return model(**given)
     except ValidationError as error:
-        raise UsageError(first_fault(error, model)) from None
+        raise UsageError(first_fault(error, names)) from None
 
 
-def _plain(name: str, value: object, model: type[BaseModel]) -> object:
+def _nested(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by section.
+
+    Raises:
+        UsageError: There is no such option.
+    """
+    known = {each.name: each for each in options_of(model)}
+    nested: dict[str, Any] = {name: {} for name in model.model_fields}
+    for name, value in values.items():
+        if (option := known.get(name)) is None:
+            raise UsageError(f"{spelled(name, model)}: there is no such option{like(name, known)}")
+        nested[option.section][option.key] = _plain(name, value, option.is_switch, model)
+    return nested
+
+
+def like(name: str, known: Iterable[str]) -> str:
+    """Return a question that names what somebody may have meant; empty if nothing is near."""
+    near = get_close_matches(name, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) -> object:
     """A value as pydantic takes it, whoever made it.
 
     Raises:
         UsageError: It is yes or no where something else is asked for; pydantic would take it for 1 or 0.
     """
-    if isinstance(value, bool) and name in model.model_fields and not _is_switch(name, model):
-        raise UsageError(f"{flag(name, model)}: {value} is no value for it")
+    if isinstance(value, bool) and not is_switch:
+        raise UsageError(f"{spelled(name, names)}: {value} is no value for it")
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return int(value)
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _is_switch(name: str, model: type[BaseModel]) -> bool:
-    return _unwrapped(get_type_hints(model, include_extras=True)[name])[0] is bool
+    """True if a field takes yes or no; and of one that is none, which is refused by another word."""
+    return (
+        name not in model.model_fields
+        or _unwrapped(get_type_hints(model, include_extras=True)[name])[0] is bool
+    )
 
 
 def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     """One plain line about what is wrong with the options."""
-    fault = error.errors(include_url=False, include_input=False)[0]
-    said = fault["msg"].removeprefix("Value error, ")
-    if not fault["loc"]:  # about several options: it begins with one of them, or names them all itself
+    faults = error.errors(include_url=False, include_input=False)
+    fault = faults[0]
+    said, name = fault["msg"].removeprefix("Value error, "), _name_at(fault["loc"], model)
+    if not name:  # about several options: it begins with one of them, or names them all itself
         name, _, rest = said.partition(": ")
-        return f"{flag(name.replace('-', '_'), model)}: {rest}" if rest and _NAME.fullmatch(name) else said
+        is_name = rest and _WORD.fullmatch(name)
+        return f"{spelled(name.replace('-', '_'), model)}: {rest}" if is_name else said
     if fault["type"] == "missing":
-        missing = [flag(str(each["loc"][0]), model) for each in error.errors() if each["type"] == "missing"]
-        return f"{' and '.join(missing)} must be given: --help says more"
+        lacking = [_name_at(each["loc"], model) for each in faults if each["type"] == "missing"]
+        return f"{' and '.join(spelled(each, model) for each in lacking)} must be given: --help says more"
     if fault["type"] == "extra_forbidden":
-        said = "there is no such option"
-    place = fault["loc"]
-    return f"{flag(str(place[-1] if place[0] == 'modality' else place[0]), model)}: {said}"
+        owners = (
+            [each.owners for each in options_of(model) if each.name == name] if is_sectioned(model) else []
+        )
+        said = f"only {', '.join(owners[0])} has it" if owners else "there is no such option"
+    return f"{spelled(name, model)}: {said}"
 
 
-def _option(name: str, hint: TypeHint, field: FieldInfo) -> Option:
+def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """The option at a place of pydantic's; empty where a whole model or section is meant."""
+    parts = [each for each in place if isinstance(each, str)]
+    if not parts:
+        return ""
+    if is_sectioned(model) and parts[0] in model.model_fields:
+        known = {each.path: each.name for each in options_of(model)}
+        return known.get(f"{parts[0]}.{parts[-1]}", "")
+    return parts[-1] if parts[0] == "modality" else parts[0]
+
+
+def _option(section: str, key: str, hint: TypeHint, field: FieldInfo) -> Option:
     kind, notes = _unwrapped(hint)
     setting = _first(Setting, notes)
     if setting is None or not _help(notes):
-        raise TypeError(f"{name} does not say what it is for, or under which heading it stands")
+        raise TypeError(f"{key} does not say what it is for, or what becomes of it")
     is_switch, is_repeated = kind is bool, get_origin(kind) is tuple
     return Option(
-        name=name,
-        flag=_flag(name, setting),
+        name=setting.keyword or key,
+        section=section,
+        key=key,
         setting=setting,
         help=_help(notes),
         kind="" if is_switch else _kind(kind),
@@ -228,10 +344,6 @@ def _unwrapped(hint: TypeHint) -> tuple[TypeHint, tuple[object, ...]]:
 
 def _first(kind: type[Note], notes: tuple[object, ...]) -> Note | None:
     return next((each for each in notes if isinstance(each, kind)), None)
-
-
-def _flag(name: str, setting: Setting | None) -> str:
-    return (setting and setting.flag) or f"--{name.replace('_', '-')}"
 
 
 def _kind(kind: TypeHint) -> str:

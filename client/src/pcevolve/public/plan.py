@@ -38,7 +38,7 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
     if len(plan.strengths) != (0 if plan.varies_prompts else plan.iterations):
         yield "strengths: one per iteration is needed, and none where prompts alone are sent"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
-        yield "vary-by: prompt needs --prompts, two at least for each class, and no --adapter"
+        yield "vary-by: prompt needs provider.prompts, two at least for each class, and no provider.adapter"
 
 
 def _of_counts(plan: PlanFields) -> Iterator[str]:

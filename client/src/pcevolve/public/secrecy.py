@@ -33,7 +33,9 @@ class Secrecy(BaseModel):
     @model_validator(mode="after")
     def _is_weaker_than_a_guess(self) -> Self:
         if self.bound < self.prior:
-            raise ValueError("--secret-bound must not be below --secret-prior, which guessing reaches")
+            raise ValueError(
+                "method.secret_bound must not be below method.secret_prior, which guessing reaches"
+            )
         return self
 
 

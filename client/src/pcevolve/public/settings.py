@@ -6,26 +6,23 @@ A run's settings, its public plan and ``pcevolve budget plan`` take their types 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pcevolve import privacy
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import parse_delta
-from pcevolve.public.options import Panel, Setting
+from pcevolve.public.options import Setting
 from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 
 MOST_ITERATIONS = 1000
 TAU = 10.0
 """Of PCEvolve's similarity calibrator, as published."""
 
-_MOST_USED = Setting(Panel.MOST_USED, public=True)
-_PRIVACY = Setting(Panel.PRIVACY, public=True)
-_EVOLUTION = Setting(Panel.EVOLUTION, public=True)
-_IMAGES = Setting(Panel.IMAGES, public=True)
-_TEXTS = Setting(Panel.TEXTS, public=True)
-_API = Setting(Panel.API, public=True)
+PUBLIC = Setting(public=True)
+AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
 
 
 def _delta(value: float) -> float:
@@ -61,7 +58,7 @@ Window = Annotated[
         "intercept, instead of what each file says; -160,240 shows soft tissue in CT. Public: choose it by the "
         "modality, and not by your images.",
     ),
-    Setting(Panel.DATA, public=True),
+    PUBLIC,
 ]
 Domain = Annotated[
     str,
@@ -70,16 +67,16 @@ Domain = Annotated[
         max_length=200,
         description="Public words for what the images show: 'leather texture'.",
     ),
-    _MOST_USED,
+    PUBLIC,
 ]
 Delta = Annotated[
     float,
     AfterValidator(_delta),
     Field(ge=0, lt=1, description="Total delta; the method's own if not given (0 or 1e-5)."),
-    _PRIVACY,
+    PUBLIC,
 ]
 Relation = Annotated[
-    privacy.Relation, Field(description="Neighbour relation: replace-one or add-remove."), _PRIVACY
+    privacy.Relation, Field(description="Neighbour relation: replace-one or add-remove."), PUBLIC
 ]
 UnitSize = Annotated[
     int,
@@ -88,7 +85,7 @@ UnitSize = Annotated[
         description="Most images that one patient (unit) has; public. Needed under add-remove where runs count the "
         "same patients by name and by image.",
     ),
-    _PRIVACY,
+    PUBLIC,
 ]
 SecretPrior = Annotated[
     float,
@@ -98,7 +95,7 @@ SecretPrior = Annotated[
         description="Probability with which somebody guesses a secret before the run; "
         f"{USUAL_PRIOR:g} if not given.",
     ),
-    _PRIVACY,
+    PUBLIC,
 ]
 SecretBound = Annotated[
     float,
@@ -107,20 +104,20 @@ SecretBound = Annotated[
         lt=1,
         description=f"Most probability with which it may be guessed after it; {USUAL_BOUND:g} if not given.",
     ),
-    _PRIVACY,
+    PUBLIC,
 ]
 SecretSize = Annotated[
     int,
     Field(ge=1, description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given."),
-    _PRIVACY,
+    PUBLIC,
 ]
 Calibration = Annotated[
     Literal["tight", "published"],
     Field(description="tight, or published: the paper's own looser calibration of its noise."),
-    _PRIVACY,
+    PUBLIC,
 ]
 Model = Annotated[
-    str, Field(min_length=1, max_length=200, description="Model that the API shall use."), _MOST_USED
+    str, Field(min_length=1, max_length=200, description="Model that the API shall use."), PUBLIC
 ]
 Shots = Annotated[
     int,
@@ -128,7 +125,7 @@ Shots = Annotated[
         ge=1,
         description="Nominal private units (images, or patients with --unit-map) per class, K; assumed public.",
     ),
-    _MOST_USED,
+    PUBLIC,
 ]
 Subsample = Annotated[
     int,
@@ -138,17 +135,17 @@ Subsample = Annotated[
         "for one class; sets --shots. The guarantee is for those that are drawn, and only they are charged; what it "
         "means for the whole folder is printed beside it.",
     ),
-    Setting(Panel.DATA, public=True),
+    PUBLIC,
 ]
 MOST_CANDIDATES = 1_000_000
 """Images of a class in the dataset; as many as there may be private images."""
 Candidates = Annotated[
-    int, Field(ge=1, le=MOST_CANDIDATES, description="Synthetic images per class, N."), _MOST_USED
+    int, Field(ge=1, le=MOST_CANDIDATES, description="Synthetic images per class, N."), PUBLIC
 ]
 Iterations = Annotated[
     int,
     Field(ge=1, le=MOST_ITERATIONS, description="Evolution rounds, T; the method's own if not given."),
-    _MOST_USED,
+    PUBLIC,
 ]
 MOST_INITIAL = 10 * MOST_CANDIDATES
 """Text-to-image candidates of a class."""
@@ -159,14 +156,14 @@ Initial = Annotated[
         le=MOST_INITIAL,
         description="Text-to-image candidates per class to begin with; the method's own if not given.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Prototypes = Annotated[
     int,
     Field(
         ge=1, le=MOST_CANDIDATES, description="Prototypes per class and round; the method's own if not given."
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 MinUsable = Annotated[
     float,
@@ -176,7 +173,7 @@ MinUsable = Annotated[
         description="Share of each class's candidates that must be usable and differ (two at least); with fewer the "
         "run stops before it pays for anything.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Lookahead = Annotated[
     int,
@@ -185,15 +182,15 @@ Lookahead = Annotated[
         le=100,
         description="Judge each candidate by the mean embedding of this many variations of it.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Selection = Annotated[
     Literal["rank", "prob"],
     Field(
         description="How aug-pe chooses by its votes: rank keeps the best; prob draws in proportion to what is left of "
-        "them above --threshold, possibly the same more than once."
+        "them above the threshold, possibly the same more than once."
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Variations = Annotated[
     int,
@@ -203,7 +200,7 @@ Variations = Annotated[
         description="Variations that aug-pe and secpe ask for in a round, for each place in the dataset: L - 1 of the "
         "papers; the method's own if not given.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 More = Annotated[
     int,
@@ -212,7 +209,7 @@ More = Annotated[
         le=1000,
         description="Enlarge the dataset by this many variations of every image; they spend no privacy budget.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Pool = Annotated[
     Literal["latest", "survivors", "all"],
@@ -220,14 +217,14 @@ Pool = Annotated[
         description="What may be chosen: the latest generation, that and what was chosen the last time (survivors), or "
         "all; the method's own if not given."
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Keep = Annotated[
     Literal["last", "selected"],
     Field(
         description="The dataset: the last generation, or selected from all; the method's own if not given."
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Appearance = Annotated[
     Literal["as-is", "matched", "auto"],
@@ -235,7 +232,7 @@ Appearance = Annotated[
         description="The dataset's tone, colour, sharpness and place: matched to the private images', as-is, or auto: "
         "whichever lies nearer to what is released about the classes; the method's own if not given."
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Threshold = Annotated[
     float,
@@ -244,7 +241,7 @@ Threshold = Annotated[
         le=1e6,
         description="H of Private Evolution and Aug-PE, subtracted from noisy votes; in the first iteration.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 ThresholdEnd = Annotated[
     float,
@@ -253,7 +250,7 @@ ThresholdEnd = Annotated[
         le=1e6,
         description="H in the last iteration, to which it goes in a straight line; the same in all if not given.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Votes = Annotated[
     int,
@@ -262,7 +259,7 @@ Votes = Annotated[
         le=1000,
         description="How many of its nearest candidates each private image votes for in Private Evolution, q.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 ClassCounts = Annotated[
     bool,
@@ -270,7 +267,7 @@ ClassCounts = Annotated[
         description="Release noisy numbers of private units by class, at a tenth of the first iteration's price, and "
         "give the dataset's classes sizes in proportion.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 MOST_CELLS = 10_000
 """Of a class."""
@@ -282,7 +279,7 @@ Cells = Annotated[
         description="Groups of first candidates of each class around which SecPE counts private texts; if not given, "
         "as many as noise leaves something to see in, were there a secret in every text.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Tau = Annotated[
     float,
@@ -291,25 +288,25 @@ Tau = Annotated[
         le=1e6,
         description=f"Tau of PCEvolve's similarity calibrator; {TAU:g} if not given.",
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Strength = Annotated[float, Field(ge=0, le=1)]
 PromptTemplate = Annotated[
-    str, Field(max_length=1000, description="Prompt with {domain} and {label}."), _IMAGES
+    str, Field(max_length=1000, description="Prompt with {domain} and {label}."), PUBLIC
 ]
 VaryBy = Annotated[
     Literal["image", "prompt"],
     Field(
         description="What goes back for a variation: the prototype's image (image-to-image), or only which of its "
-        "class's --prompts it was made with (text-to-image under another seed), for APIs that vary no images."
+        "class's prompts it was made with (text-to-image under another seed), for APIs that vary no images."
     ),
-    _EVOLUTION,
+    PUBLIC,
 ]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A prompt as it goes out."""
-NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), _IMAGES]
-Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), _IMAGES]
-Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), _IMAGES]
+NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), PUBLIC]
+Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), PUBLIC]
+Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), PUBLIC]
 Adapter = Annotated[
     str,
     Field(
@@ -317,23 +314,23 @@ Adapter = Annotated[
         max_length=200,
         description="IP-Adapter of the API by which prototypes also speak as image prompts when they are varied.",
     ),
-    _IMAGES,
+    PUBLIC,
 ]
 AdapterScale = Annotated[
-    float, Field(ge=0, le=1, description="Weight of the image prompt (--adapter)."), _IMAGES
+    float, Field(ge=0, le=1, description="Weight of the image prompt (adapter)."), PUBLIC
 ]
 Tokens = Annotated[
-    int, Field(ge=1, le=4096, description="Most tokens of one text, of an API that writes texts."), _TEXTS
+    int, Field(ge=1, le=4096, description="Most tokens of one text, of an API that writes texts."), PUBLIC
 ]
 Temperature = Annotated[
     float,
     Field(ge=0, le=2, description="Temperature of the language model, of an API that writes texts."),
-    _TEXTS,
+    PUBLIC,
 ]
 Pixels = Annotated[
-    int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), _IMAGES
+    int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), PUBLIC
 ]
-Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), _IMAGES]
+Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC]
 AtOnce = Annotated[
     int,
     Field(
@@ -341,14 +338,14 @@ AtOnce = Annotated[
         le=64,
         description="Images that requests of one round may ask for at once; a single request may ask for more.",
     ),
-    _API,
+    PUBLIC,
 ]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256, hex."""
 PublicSeed = Annotated[
     int,
     Field(ge=0, lt=2**32, description="Public seed of what goes over the wire; a new one if not given."),
-    _IMAGES,
+    PUBLIC,
 ]
 Licence = Annotated[
     str,
@@ -356,7 +353,7 @@ Licence = Annotated[
         pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$",
         description="Licence of the released dataset, as Hugging Face spells it: mit, cc-by-4.0; for its card.",
     ),
-    _IMAGES,
+    PUBLIC,
 ]
 UNKNOWN_LICENCE = "unknown"
 """The word of Hugging Face for a licence that nobody named."""
@@ -367,5 +364,74 @@ ImageHosts = Annotated[
         max_length=20,
         description="Host from which images may be fetched, of an API that sends links; once for each host.",
     ),
-    Setting(Panel.API, public=True, flag="--image-host"),
+    PUBLIC,
 ]
+
+
+class Section(BaseModel):
+    """A part of a run's options, which a configuration file has as a table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MethodSettings(Section):
+    """How candidates are chosen and varied, whatever the method; those with parameters of their own add them.
+
+    None means: the method's own, or decided when the run starts, from public facts only.
+    """
+
+    name: Annotated[
+        str,
+        Field(
+            description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, or a "
+            "control: random, t2i (no evolution)."
+        ),
+        Setting(public=True, keyword="method"),
+    ] = "auto"
+    calibration: Calibration = "tight"
+    candidates: Candidates = 100
+    iterations: Iterations | None = None
+    initial: Initial | None = None
+    prototypes: Prototypes | None = None
+    min_usable: MinUsable = 0.25
+    lookahead: Lookahead = 0
+    more: More = 0
+    pool: Pool | None = None
+    keep: Keep | None = None
+    appearance: Appearance | None = None
+    vary_by: VaryBy = "image"
+    strengths: Annotated[
+        tuple[Strength, ...],
+        Field(
+            description="Image-to-image strength (variation degree) of an iteration, once for each: as many iterations "
+            "as strengths."
+        ),
+        PUBLIC,
+    ] = ()
+    strength_start: Annotated[
+        Strength | None,
+        Field(description="Image-to-image strength at first; the method's own if not given."),
+        PUBLIC,
+    ] = None
+    strength_end: Annotated[
+        Strength | None,
+        Field(description="Image-to-image strength in the last iteration; the method's own if not given."),
+        PUBLIC,
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _iterations_are_as_many_as_strengths(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if not values.get("strengths") or values.get("iterations") is not None:
+            return values
+        return {**values, "iterations": len(values["strengths"])}
+
+    @model_validator(mode="after")
+    def _say_one_schedule(self) -> Self:
+        if self.strengths and (self.strength_start is not None or self.strength_end is not None):
+            raise ValueError(
+                "strengths: each iteration's is given, so there is no first and last one to give"
+            )
+        if self.strengths and self.iterations != len(self.strengths):
+            raise ValueError(f"strengths: {len(self.strengths)} are given for {self.iterations} iterations")
+        return self

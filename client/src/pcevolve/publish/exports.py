@@ -43,7 +43,7 @@ def require_writer(form: Form) -> None:
         UsageError: Its library is not installed.
     """
     if form == "parquet" and find_spec("pyarrow") is None:
-        raise UsageError("--format parquet needs pyarrow: install it, or pcevolve[parquet]")
+        raise UsageError("parquet needs pyarrow: install it, or pcevolve[parquet]")
 
 
 def export(folder: Path, form: Form, release: Release, images: Sequence[ReleasedImage], read: Read) -> None:
@@ -175,4 +175,4 @@ def _form(name: str) -> Form:
     for form in EXPORTS:
         if form == name:
             return form
-    raise UsageError(f"--format {name}: there is {' and '.join(EXPORTS)}")
+    raise UsageError(f"format {name}: there is {' and '.join(EXPORTS)}")

@@ -228,7 +228,8 @@ def marks(plan: PublicPlan) -> list[str]:
         said.append(NO_BOUNDARY)
     if plan.forgets_insecure:
         said.append(
-            "INSECURE runs on the same data are left out of the account (--forget-insecure): what they revealed comes "
+            "INSECURE runs on the same data are left out of the account (privacy.forget_insecure): what they revealed "
+            "comes "
             "on top of what is said here"
         )
     return said

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
+from pydantic import Field
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import histogram_sensitivity
@@ -22,6 +23,8 @@ from pcevolve.geometry.coarse import idle_step, is_coarse, without_idle_digits
 from pcevolve.geometry.distances import IntArray, are_single, nearest_of_some
 from pcevolve.geometry.grouping import centres
 from pcevolve.privacy import Event, Events
+from pcevolve.public import settings
+from pcevolve.public.options import Setting
 from pcevolve.selectors.following import has_form
 from pcevolve.selectors.method import Method, Schedule, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
@@ -164,6 +167,39 @@ def usual_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
     return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))
 
 
+class SecretEvolution(settings.MethodSettings):
+    """Parameters of SecPE: where secrets are, and what is promised of them."""
+
+    secrets: Annotated[
+        settings.AbsolutePath | None,
+        Field(
+            description="Text file with secrets in the private texts, one a line; stays private. A prior "
+            "and a bound of its own may follow each, with tabs between."
+        ),
+        Setting(),
+    ] = None
+    secret_columns: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Column of a table in which every value is a secret of the texts that have it; once "
+            "for each."
+        ),
+        Setting(),
+    ] = ()
+    detect_secrets: Annotated[
+        bool,
+        Field(
+            description="Take what looks like a number, a code, a date or an address in a text for a secret."
+        ),
+        Setting(),
+    ] = False
+    secret_prior: settings.SecretPrior | None = None
+    secret_bound: settings.SecretBound | None = None
+    secret_size: settings.SecretSize | None = None
+    cells: settings.Cells | None = None
+    variations: settings.Variations | None = None
+
+
 METHOD = Method(
     name="secpe",
     summary="SecPE: private records are counted once around groups of the first candidates, those with secrets less, "
@@ -185,16 +221,5 @@ METHOD = Method(
     initial=4,
     pool="all",
     keep="selected",
-    own=frozenset(
-        {
-            "secrets",
-            "secret_columns",
-            "detect_secrets",
-            "secret_prior",
-            "secret_bound",
-            "secret_size",
-            "cells",
-            "variations",
-        }
-    ),
+    parameters=SecretEvolution,
 )

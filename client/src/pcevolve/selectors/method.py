@@ -145,9 +145,14 @@ class Method:
     keep: Literal["last", "selected"] = "last"
     appearance: AppearanceMode = "as-is"
     centre_first: str = ""
-    own: frozenset[str] = frozenset()
+    parameters: type[settings.MethodSettings] = settings.MethodSettings
     selects_anew: bool = False
     varies: bool = True
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Names of the options that mean something to this method and not to every other."""
+        return frozenset(self.parameters.model_fields) - frozenset(settings.MethodSettings.model_fields)
 
     @property
     def compares(self) -> bool:
@@ -181,7 +186,7 @@ class Method:
         if calibration == "tight":
             return self.tight(budget, scope)
         if self.published is None:
-            raise UsageError(f"method '{self.name}' has only one calibration: leave --calibration out")
+            raise UsageError(f"method '{self.name}' has only one calibration: leave method.calibration out")
         return self.published(budget, scope)
 
     def accesses(
@@ -282,7 +287,7 @@ class Method:
     def _faults_of_releases(self, plan: PublicPlan) -> Iterator[str]:
         """What the method does not release."""
         if plan.selects and self.keep != "selected" and self.selector is not None:
-            yield "cannot choose its dataset from all rounds: leave --keep out"
+            yield "cannot choose its dataset from all rounds: leave method.keep out"
         if plan.centre_first and not self.centre_first:
             yield "releases no means, so it has no centre to release first"
         if plan.class_counts and "class_counts" not in self.own:
@@ -291,13 +296,13 @@ class Method:
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """What does not go with how the method chooses."""
         if plan.selection != "rank" and "selection" not in self.own:
-            yield "takes no --selection: leave it out"
+            yield "takes no method.selection: leave it out"
         if plan.variations != 1 and "variations" not in self.own:
-            yield "takes no --variations: leave it out"
+            yield "takes no method.variations: leave it out"
         if plan.cells is not None and "cells" not in self.own:
-            yield "counts nothing in cells: leave --cells out"
+            yield "counts nothing in cells: leave method.cells out"
         if plan.cells is not None and plan.pool != "all":
-            yield "counts around its first candidates, which have to stay in the pool: leave --pool out"
+            yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
 
     def statement(self, plan: PublicPlan) -> str:
         """What a run promises, in words: the method's guarantee and what the plan adds to it.

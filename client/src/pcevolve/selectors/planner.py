@@ -59,7 +59,7 @@ class BudgetPlan:
         events: Everything that would be done to the private data, equal events together.
         epsilon_per_query: ε of one access: pure where the mechanism is pure DP, else at δ; 0 if none looks.
         epsilon_total: ε of the run, by the accountant that proves the least.
-        epsilon_folder: ε for one unit of a folder that the run draws its private dataset from (``--subsample``).
+        epsilon_folder: ε for one unit of a folder that the run draws its private dataset from (``data.subsample``).
         totals: ε of the run under each accountant; None where it proves none.
         within_budget: Whether the run may start; only a published calibration can fail to fit.
         lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal utility.

@@ -123,7 +123,7 @@ def with_appearance(rounds: Rounds) -> Rounds:
     paid = [event for events in rounds for event in events if not event.free]
     if not paid or any(event.mechanism != "gaussian" for event in paid):
         raise UsageError(
-            "--appearance matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
+            "method.appearance=matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
         )
     precision = sum(event.count / event.value**2 for event in paid)
     first = Event("gaussian", str(raised(1 / math.sqrt(APPEARANCE_SHARE * precision))))

@@ -10,15 +10,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
+from pydantic import model_validator
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate, histogram_sensitivity
 from pcevolve.geometry.coarse import idle_step, is_coarse, without_idle_digits
 from pcevolve.geometry.distances import IntArray
 from pcevolve.privacy import Budget, Event, Events, Relation
+from pcevolve.public import settings
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.following import are_entrants, has_form
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
@@ -247,6 +249,34 @@ HISTOGRAM = Sensitivity(histogram_sensitivity, "votes")
 ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0, "votes")
 """Of draws by votes: a unit's one vote is there or not, or leaves one candidate and comes to another."""
 
+
+class CountedVotes(settings.MethodSettings):
+    """Parameters of methods that count votes under Gaussian noise."""
+
+    threshold: settings.Threshold | None = None
+    threshold_end: settings.ThresholdEnd | None = None
+    votes: settings.Votes | None = None
+
+    @model_validator(mode="after")
+    def _end_has_a_beginning(self) -> Self:
+        if self.threshold_end is not None and self.threshold is None:
+            raise ValueError("threshold-end: it is where the threshold goes to: give both, or leave it out")
+        return self
+
+
+class PrivateEvolution(CountedVotes):
+    """Parameters of Private Evolution."""
+
+    class_counts: settings.ClassCounts = False
+
+
+class AugmentedEvolution(CountedVotes):
+    """Parameters of Augmented Private Evolution."""
+
+    selection: settings.Selection | None = None
+    variations: settings.Variations | None = None
+
+
 PE = Method(
     name="pe",
     summary="Private Evolution: every private image votes for its nearest candidate, Gaussian noise, resampling",
@@ -265,7 +295,7 @@ PE = Method(
     delta=1e-5,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
-    own=frozenset({"threshold", "threshold_end", "votes", "class_counts"}),
+    parameters=PrivateEvolution,
 )
 
 DRAWS = 5
@@ -291,7 +321,7 @@ PE_EM = replace(
     sensitivity=ONE_VOTE,
     published=None,
     prototypes=DRAWS,
-    own=frozenset(),
+    parameters=settings.MethodSettings,
 )
 
 AUG_PE = Method(
@@ -317,7 +347,7 @@ AUG_PE = Method(
     variations=3,
     keep="selected",
     selects_anew=True,
-    own=frozenset({"votes", "threshold", "threshold_end", "selection", "variations"}),
+    parameters=AugmentedEvolution,
 )
 """Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
 

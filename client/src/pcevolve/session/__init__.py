@@ -1,6 +1,6 @@
 """From options to a finished run: the one place that puts all rooms together.
 
-- ``settings``: the options, validated once. ``preflight``: refusals before a run's data are read.
+- ``preflight``: refusals before a run's data are read.
 - ``components``, ``planning``: what a run is made of, its public plan, and that it can be paid for.
 - ``kind``: where images and texts part ways; ``images``, ``texts``: how each is asked for, read, judged and shown.
 - ``private_data``, ``secrecy``: what is read, whether there is as much of it as was said, and what is declared secret.
@@ -9,6 +9,6 @@
 - ``first``: what people do before a run: a demonstration, a look at a folder, a file of options, prompts, a price.
 - ``finished``: what they do with a run that is over: extend, export, evaluate, compare, classify.
 
-It may import every room but ``auditing`` and ``dp_audit``; only ``cli`` and ``interface`` may import it. ``settings``
-and ``preflight`` import no library that takes long to load.
+It may import every room but ``auditing`` and ``dp_audit``; only ``cli`` and ``interface`` may import it.
+``preflight`` imports no library that takes long to load.
 """

@@ -10,6 +10,7 @@ from typing import Self
 
 import typer
 
+from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.egress.allowance import Forecast, Meter
@@ -30,7 +31,6 @@ from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.selectors.planner import CHANCE, verdict
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.settings import RunSettings
 
 NAMED = 5
 """Files that one note names."""
@@ -90,9 +90,9 @@ def disclosure(
 def _worked_on(components: Components) -> dict[str, str]:
     """Name who else than this process sees private images, if anybody does."""
     settings = components.settings
-    if settings.engine == "local" or not components.method.compares:
+    if settings.encoder.engine == "local" or not components.method.compares:
         return {}
-    cluster = settings.ray_address
+    cluster = settings.encoder.ray_address
     where = (
         f"at {cluster}: whoever may use that cluster may see them"
         if cluster
@@ -209,7 +209,7 @@ UNTOUCHED = "not started, as you wish: no prompt and no image was sent, and noth
 def costs_ahead(plan: PublicPlan, meter: Meter) -> dict[str, str]:
     """Say by title what a run has cost and will cost at the provider: its first images, and all that is to come."""
     look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
-    unknown = "" if rest.cost is not None or meter.nearby else " (--price says it beforehand)"
+    unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
     whole = "cost of the rest" if meter.images else "cost of the whole"
     return {
         **({"cost so far": meter.bill()} if meter.images else {}),
@@ -235,7 +235,7 @@ def approve(
         UsageError: A limit is too low, or nobody wants it; nothing has been sent but questions about the API itself.
     """
     forecast = _within_limits(components.address, calls, gate, meter)
-    if components.settings.yes:
+    if components.settings.provider.yes:
         return
     if not begun:
         for doubt in doubts(components, plan):
@@ -246,7 +246,7 @@ def approve(
 
 
 def approve_requests(
-    address: Address, settings: RunSettings, plan: PublicPlan, gate: Gate, meter: Meter
+    address: Address, settings: RunConfig, plan: PublicPlan, gate: Gate, meter: Meter
 ) -> None:
     """Make sure that requests and cost are within limits, and that a person wants them where they may cost something.
 
@@ -254,7 +254,7 @@ def approve_requests(
         UsageError: A limit is too low, or nobody wants them; nothing has been sent but questions about the API itself.
     """
     forecast = _within_limits(address, plan.calls.values(), gate, meter)
-    if not settings.yes:
+    if not settings.provider.yes:
         _ask_for_requests(address, plan, meter, forecast)
 
 
@@ -280,7 +280,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     Raises:
         UsageError: They are not what is wanted; no privacy budget was spent.
     """
-    if not components.method.compares or components.settings.yes or not sys.stdin.isatty():
+    if not components.method.compares or components.settings.provider.yes or not sys.stdin.isatty():
         return
     _ask(
         "Do these look like your domain? Go on?",

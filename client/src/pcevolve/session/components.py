@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from pcevolve import selectors
+from pcevolve.config.config import RunConfig
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
@@ -30,7 +31,6 @@ from pcevolve.selectors.method import AppearanceMode, first_selection
 from pcevolve.session.kind import of_kind
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.secrecy import caps, declared
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript.log import Transcript
 
 
@@ -57,7 +57,7 @@ class Components:
         engine: Where private images are embedded and vote.
     """
 
-    settings: RunSettings
+    settings: RunConfig
     method: Method
     reason: str
     encoder_reason: str
@@ -88,35 +88,35 @@ class Components:
             UsageError: The API's dialect lacks what the run needs, or the options do not go together.
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
-        spoken = find_dialect(settings.dialect)
+        spoken = find_dialect(settings.provider.dialect)
         own = of_kind(spoken.makes)
         read = own.read_run(settings, told)
         data = read.data
         scope = Scope(
-            relation=settings.relation,
-            iterations=settings.iterations or 1,
+            relation=settings.privacy.relation,
+            iterations=settings.method.iterations or 1,
             classes=len(data.labels),
-            shots=settings.shots,
-            candidates=settings.candidates,
+            shots=settings.data.shots,
+            candidates=settings.method.candidates,
         )
-        method, reason = selectors.resolved(settings.method, limits.run, scope)
-        iterations = method.iterations(settings.iterations, limits.run, scope)
+        method, reason = selectors.resolved(settings.method.name, limits.run, scope)
+        iterations = method.iterations(settings.method.iterations, limits.run, scope)
         require(
             spoken,
-            method.needs_for(iterations, settings.vary_by) | _asked_for(settings),
+            method.needs_for(iterations, settings.method.vary_by) | _asked_for(settings),
             run.generator is not None,
         )
-        encoder, why = resolved(settings.encoder, spoken.makes)
+        encoder, why = resolved(settings.encoder.name, spoken.makes)
         return cls(
-            settings=(chosen := settings.model_copy(update={"encoder": encoder})),
+            settings=(chosen := settings.changed(encoder=encoder)),
             method=method,
             reason=reason,
             encoder_reason=why,
             iterations=iterations,
-            appearance=own.appearance(method, limits.run, scope, settings.calibration),
-            noise=_noise(settings.insecure_noise_seed),
+            appearance=own.appearance(method, limits.run, scope, settings.method.calibration),
+            noise=_noise(settings.privacy.insecure_noise_seed),
             dialect=spoken,
-            address=Address(settings.api, run.key, spoken.scheme),
+            address=Address(settings.provider.api, run.key, spoken.scheme),
             data=data,
             test=read.test,
             test_is_public=read.test_is_public,
@@ -130,18 +130,18 @@ class Components:
     def scope(self) -> Scope:
         """The public sizes on which prices depend."""
         return Scope(
-            relation=self.settings.relation,
+            relation=self.settings.privacy.relation,
             iterations=self.iterations,
             classes=len(self.data.labels),
-            shots=self.settings.shots,
-            candidates=self.settings.candidates,
+            shots=self.settings.data.shots,
+            candidates=self.settings.method.candidates,
         )
 
     def transport(self) -> Transport:
         """Return the gate's transport: the network, or the generator in this process."""
         if self.generator is not None:
-            return InProcess(self.generator, self.settings.model)
-        return HttpTransport(self.settings.timeout)
+            return InProcess(self.generator, self.settings.provider.model)
+        return HttpTransport(self.settings.provider.timeout)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -150,7 +150,7 @@ class Components:
         Raises:
             ModelError: Its weights cannot be had.
         """
-        return load_encoder(self.settings.encoder, self.settings.encoder_weights, _device(self.settings))
+        return load_encoder(self.settings.encoder.name, self.settings.encoder.weights, _device(self.settings))
 
     @cached_property
     def views(self) -> PrivateViews:
@@ -207,32 +207,36 @@ class Components:
         return {"caps": self._capped[0]}
 
 
-def _asked_for(settings: RunSettings) -> set[str]:
+def _asked_for(settings: RunConfig) -> set[str]:
     """Capabilities without which the user's own wishes would be passed over in silence."""
     wishes = {
-        "negative_prompt": settings.negative_prompt,
-        "size": settings.size,
-        "steps": settings.steps,
-        "guidance": settings.guidance is not None,
-        "adapter": settings.adapter,
-        "tokens": settings.tokens is not None or settings.temperature is not None,
+        "negative_prompt": settings.provider.negative_prompt,
+        "size": settings.provider.size,
+        "steps": settings.provider.steps,
+        "guidance": settings.provider.guidance is not None,
+        "adapter": settings.provider.adapter,
+        "tokens": settings.provider.tokens is not None or settings.provider.temperature is not None,
     }
     return {capability for capability, wish in wishes.items() if wish}
 
 
-def _engine(settings: RunSettings) -> Engine:
+def _engine(settings: RunConfig) -> Engine:
     """Return the engine that works on private images; Ray is loaded only if it is asked for."""
-    if settings.engine == "local":
+    if settings.encoder.engine == "local":
         return LocalEngine()
     from pcevolve.private.cluster import RayEngine
 
-    digest = named_weights(settings.encoder, settings.encoder_weights)
-    return RayEngine(settings.encoder_weights, digest, _device(settings), settings.ray_address)
+    digest = named_weights(settings.encoder.name, settings.encoder.weights)
+    return RayEngine(settings.encoder.weights, digest, _device(settings), settings.encoder.ray_address)
 
 
-def _device(settings: RunSettings) -> str:
+def _device(settings: RunConfig) -> str:
     """Return the encoder's device; on a cluster a GPU only if it is asked for, so that all machines round alike."""
-    return "cpu" if settings.engine == "ray" and settings.device == "auto" else settings.device
+    return (
+        "cpu"
+        if settings.encoder.engine == "ray" and settings.encoder.device == "auto"
+        else settings.encoder.device
+    )
 
 
 def _noise(seed: int | None) -> Noise:

@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.durable import write_durably
 from pcevolve.egress.allowance import Allowance, Meter
@@ -49,7 +50,6 @@ from pcevolve.session.progress import (
     padding_kept,
     told_of,
 )
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
@@ -203,7 +203,7 @@ def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
 
 
 def _components(run: CheckedRun, console: Console) -> Components:
-    with told_of(console, f"reading private {dialect(run.settings.dialect).makes}s") as told:
+    with told_of(console, f"reading private {dialect(run.settings.provider.dialect).makes}s") as told:
         return Components.of(run, told)
 
 
@@ -243,7 +243,7 @@ def _session(
         closing(opened_ledger(settings, begun=transcript.plan() is not None)) as ledger,
         closing(components.transport()) as transport,
     ):
-        pace = Pace(settings.pad_selection, settings.pace)
+        pace = Pace(settings.privacy.pad_selection, settings.privacy.pace)
         meter = Meter(allowance(settings), components.dialect, transcript, components.address.is_nearby)
         gate = Gate(
             transcript,
@@ -258,13 +258,13 @@ def _session(
             ready = prepared(components, ledger, transcript, embedding)
         account, draft = ready.account, ready.draft
         greeting = gate.hello(draft.run_id)
-        size = components.dialect.native_size(settings.model, greeting) or FALLBACK_SIZE
-        if settings.adapter is not None:
-            components.dialect.require_adapter(settings.model, settings.adapter, greeting)
-        if settings.negative_prompt:
-            components.dialect.require_negative_prompts(settings.model, greeting)
-        library = components.dialect.library(settings.model, greeting)
-        advice = components.dialect.advice(settings.model, greeting)
+        size = components.dialect.native_size(settings.provider.model, greeting) or FALLBACK_SIZE
+        if settings.provider.adapter is not None:
+            components.dialect.require_adapter(settings.provider.model, settings.provider.adapter, greeting)
+        if settings.provider.negative_prompt:
+            components.dialect.require_negative_prompts(settings.provider.model, greeting)
+        library = components.dialect.library(settings.provider.model, greeting)
+        advice = components.dialect.advice(settings.provider.model, greeting)
         resolved = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
         plan = as_recorded(transcript.plan(), resolved, settings)
         begun = transcript.plan() is not None
@@ -284,18 +284,18 @@ def _session(
         yield _Session(components, folder, plan, gate, transcript, chooser, usability, account, meter, pace)
 
 
-def patience(settings: RunSettings, console: Console) -> Patience:
+def patience(settings: RunConfig, console: Console) -> Patience:
     """Return how long to go on asking an API that does not answer, and what to tell the owner meanwhile."""
     return Patience(
-        settings.patience,
-        settings.first_contact,
+        settings.provider.patience,
+        settings.provider.first_contact,
         lambda news: console.print(news.told),
     )
 
 
-def allowance(settings: RunSettings) -> Allowance:
+def allowance(settings: RunConfig) -> Allowance:
     """Return the requests and the cost that the owner allows."""
-    return Allowance(settings.max_requests, settings.max_cost, settings.price)
+    return Allowance(settings.provider.max_requests, settings.provider.max_cost, settings.provider.price)
 
 
 def _evolved(session: _Session, audience: Audience) -> Evolved:
@@ -332,7 +332,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
         "dataset": str(folder.release),
         "report": str(folder.report),
     }
-    export_run(folder.root, session.components.settings.formats)
+    export_run(folder.root, session.components.settings.output.formats)
     save_result(folder, result)
     return result
 

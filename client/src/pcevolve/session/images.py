@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich_pixels import Pixels
 
+from pcevolve.config.config import RunConfig
+from pcevolve.config.sections import REST, USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import BUNDLED
 from pcevolve.encoders.choice import PREFERRED, is_fetched
@@ -38,7 +40,6 @@ from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
-from pcevolve.session.settings import REST, USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS, RunSettings
 from pcevolve.transcript import RunReader
 
 if TYPE_CHECKING:
@@ -47,18 +48,20 @@ if TYPE_CHECKING:
 
 
 def modality(
-    settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+    settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """The settings of images in a plan; see ``KindOfRun``."""
     return {
         "kind": "image",
-        "negative_prompt": settings.negative_prompt,
+        "negative_prompt": settings.provider.negative_prompt,
         "guidance": _guidance(settings, advice) if "guidance" in asked else None,
-        "steps": settings.steps or (advice.steps if advice else USUAL_STEPS) if "steps" in asked else None,
-        "adapter": settings.adapter,
+        "steps": settings.provider.steps or (advice.steps if advice else USUAL_STEPS)
+        if "steps" in asked
+        else None,
+        "adapter": settings.provider.adapter,
         "adapter_scale": _adapter_scale(settings),
-        "width": settings.size or size.width,
-        "height": settings.size or size.height,
+        "width": settings.provider.size or size.width,
+        "height": settings.provider.size or size.height,
         "sized": "size" in asked,
     }
 
@@ -78,20 +81,20 @@ def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -
     return method.appearance_for(budget, scope, calibration)
 
 
-def _adapter_scale(settings: RunSettings) -> float | None:
-    if settings.adapter is None or settings.adapter_scale is not None:
-        return settings.adapter_scale
+def _adapter_scale(settings: RunConfig) -> float | None:
+    if settings.provider.adapter is None or settings.provider.adapter_scale is not None:
+        return settings.provider.adapter_scale
     return USUAL_ADAPTER_SCALE
 
 
-def _guidance(settings: RunSettings, advice: Advice | None) -> float:
+def _guidance(settings: RunConfig, advice: Advice | None) -> float:
     """The user's, where 0 is a wish too; else what the API recommends."""
-    if settings.guidance is not None:
-        return settings.guidance
+    if settings.provider.guidance is not None:
+        return settings.provider.guidance
     return advice.guidance if advice else USUAL_GUIDANCE
 
 
-def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
+def read_run(settings: RunConfig, told: Told = nobody) -> RunData:
     """Read the images that a run is asked to use.
 
     Args:
@@ -102,21 +105,21 @@ def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
         DataError: The images cannot be used, or the classes do not hold about --shots units each.
         UsageError: The options do not go together.
     """
-    source = parse_source(settings.private)
+    source = parse_source(settings.data.private)
     if isinstance(source, PICTURES):
         from pcevolve.private.bundled import load_pictures  # scikit-learn takes seconds to load
 
-        data, rest = load_pictures(source, settings.shots, SPLIT_SEED)
+        data, rest = load_pictures(source, settings.data.shots, SPLIT_SEED)
         return RunData(data, rest, test_is_public=True)
     if isinstance(source, TermsSource):
         raise UsageError("--private terms are texts, and this API makes images")
     listing, units = _listed(settings, source)
-    if settings.unit_size and units is not None:
-        require_unit_size(unit_names(listing, units), listing.names, units.kind, settings.unit_size)
+    if settings.data.unit_size and units is not None:
+        require_unit_size(unit_names(listing, units), listing.names, units.kind, settings.data.unit_size)
     used, rest_of_it = _drawn(settings, listing, units)
     require_shots(settings, units_held(used, units), _counted(units), units_to_draw(used, units))
-    keep = 0 if settings.engine == "ray" else KEPT_PIXELS  # a cluster reads files
-    window = window_ends(settings.window)
+    keep = 0 if settings.encoder.engine == "ray" else KEPT_PIXELS  # a cluster reads files
+    window = window_ends(settings.data.window)
     data = _grouped(loaded(used, keep=keep, told=told, window=window), units)
     skipped = tuple(short(file) for file in listing.skipped)
     return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
@@ -141,7 +144,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
 
 def most_to_draw(folder: Path, unit_map: Path | None) -> int:
-    """Units of each class that ``--subsample`` can draw of a folder of class folders, all classes alike; 0 for none."""
+    """Units of each class that can be drawn of a folder of class folders, all classes alike; 0 for none."""
     listing = listed(folder, None)
     return min(units_to_draw(listing, read_units(unit_map, listing.names) if unit_map else None).values())
 
@@ -150,39 +153,43 @@ def _counted(units: UnitMap | None) -> str:
     return "images" if units is None else f"units ({units.kind})"
 
 
-def _listed(settings: RunSettings, source: FolderSource) -> tuple[Listing, UnitMap | None]:
+def _listed(settings: RunConfig, source: FolderSource) -> tuple[Listing, UnitMap | None]:
     """The images by name, and their units where several images are one."""
-    nested = settings.unit_map is not None  # which says of every image in a folder of its own whose it is
-    listing = listed(source.path, settings.domain if settings.unlabelled else None, nested=nested)
-    return listing, read_units(settings.unit_map, listing.names) if settings.unit_map else None
+    nested = (
+        settings.data.unit_map is not None
+    )  # which says of every image in a folder of its own whose it is
+    listing = listed(source.path, settings.data.domain if settings.data.unlabelled else None, nested=nested)
+    return listing, read_units(settings.data.unit_map, listing.names) if settings.data.unit_map else None
 
 
-def _drawn(settings: RunSettings, listing: Listing, units: UnitMap | None) -> tuple[Listing, Listing | None]:
+def _drawn(settings: RunConfig, listing: Listing, units: UnitMap | None) -> tuple[Listing, Listing | None]:
     """The images that the run uses, and the others where it draws some."""
-    if settings.subsample is None:
+    if settings.data.subsample is None:
         return listing, None
     tell_drawable(settings, units_to_draw(listing, units), _counted(units))
-    return subsampled(listing, unit_names(listing, units), settings.subsample, settings.subsample_seed)
+    return subsampled(
+        listing, unit_names(listing, units), settings.data.subsample, settings.data.subsample_seed
+    )
 
 
 def _grouped(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
     return data if units is None else with_units(data, units)
 
 
-def _test(settings: RunSettings, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:
+def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:
     """Held-out images of the same classes."""
-    if settings.test is None:
+    if settings.data.test is None:
         return None
     if len(data.labels) == 1:
         raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
-    if settings.test == REST and rest is not None:
+    if settings.data.test == REST and rest is not None:
         if len(set(rest.targets)) < len(rest.labels):
             raise DataError(NOTHING_LEFT.format(kind="image"))
-        return loaded(rest, unique=False, window=window_ends(settings.window))
-    there = listed(Path(settings.test), None, nested=settings.unit_map is not None)
-    test = loaded(there, unique=False, window=window_ends(settings.window))
+        return loaded(rest, unique=False, window=window_ends(settings.data.window))
+    there = listed(Path(settings.data.test), None, nested=settings.data.unit_map is not None)
+    test = loaded(there, unique=False, window=window_ends(settings.data.window))
     if test.labels != data.labels:
-        raise UsageError(f"--test {settings.test} must have the same class folders as --private")
+        raise UsageError(f"--test {settings.data.test} must have the same class folders as --private")
     return test
 
 

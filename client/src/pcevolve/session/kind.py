@@ -15,6 +15,7 @@ from pcevolve.public.modality import Kind
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pcevolve.config.config import RunConfig
     from pcevolve.dp.mechanisms import FloatArray
     from pcevolve.evaluation.judge import Judge
     from pcevolve.evaluation.labelled import Labelled
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pcevolve.selectors.rounds import Scope
     from pcevolve.session.folder import RunFolder
     from pcevolve.session.private_data import RunData
-    from pcevolve.session.settings import RunSettings
     from pcevolve.transcript import RunReader
 
 
@@ -54,7 +54,7 @@ class KindOfRun(Protocol):
     # Asking: from options and public facts to what a plan says.
 
     def modality(
-        self, settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+        self, settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
     ) -> dict[str, object]:
         """The plan's ``modality``.
 
@@ -80,7 +80,7 @@ class KindOfRun(Protocol):
 
     # Reading the owner's own data.
 
-    def read_run(self, settings: RunSettings, told: Told) -> RunData:
+    def read_run(self, settings: RunConfig, told: Told) -> RunData:
         """Read what a run is asked to use.
 
         Args:

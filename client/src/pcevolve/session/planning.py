@@ -13,6 +13,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from pcevolve.config.config import RunConfig
+from pcevolve.config.places import ledger_volume
+from pcevolve.config.sections import FAR_AT_ONCE, NEAR_AT_ONCE
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import LedgerError, UsageError
 from pcevolve.ledger.creation import require_volume
@@ -22,20 +25,18 @@ from pcevolve.private.telling import Told, nobody
 from pcevolve.providers.dialect import Advice, ModelSize, asks_for
 from pcevolve.public.fields import TEMPLATE, Earlier
 from pcevolve.public.library import Library
-from pcevolve.public.options import checked, flag
+from pcevolve.public.options import checked, spelled
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.settings import UNKNOWN_LICENCE, Prompt
 from pcevolve.public.wordings import USUAL, usual_prompts
-from pcevolve.selectors import METHODS
-from pcevolve.selectors.cells import usual_cells
+from pcevolve.selectors.cells import SecretEvolution, usual_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.session.approval import PrivateNotes
 from pcevolve.session.components import Components
 from pcevolve.session.kind import of_kind
 from pcevolve.session.preflight import require_ledger
-from pcevolve.session.secrecy import declared, has_secrets, least_share, promised
-from pcevolve.session.settings import FAR_AT_ONCE, NEAR_AT_ONCE, RunSettings, ledger_volume
+from pcevolve.session.secrecy import declared, least_share, promised, secrets_of
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Opened
 from pcevolve_shared.reading import read_file
@@ -69,59 +70,59 @@ def resolved_plan(
     _require_fitting(components)
     settings, method = components.settings, components.method
     asking = of_kind(components.dialect.makes)
-    variations = settings.variations or method.variations
-    initial = settings.initial or method.initial_for(settings.candidates, variations)
-    frame = frame_digest(settings.encoder, settings.encoder_weights) if method.centre_first else None
-    shared = {*PublicPlan.model_fields} & {*RunSettings.model_fields}
-    values = settings.model_dump(include=shared, exclude_none=True) | {
+    variations = settings.get("variations") or method.variations
+    initial = settings.method.initial or method.initial_for(settings.method.candidates, variations)
+    frame = frame_digest(settings.encoder.name, settings.encoder.weights) if method.centre_first else None
+    given = {name: value for name, value in settings.options().items() if value is not None}
+    values = {name: given[name] for name in given.keys() & PublicPlan.model_fields.keys()} | {
         "run_id": run_id,
-        "run_seed": settings.seed,
+        "run_seed": settings.provider.seed,
         "method": method.name,
         "labels": components.data.labels,
         "unit": components.data.unit_name,
         "iterations": components.iterations,
         "secrecy": (promise := _secrecy(settings, method)),
-        "cells": None if promise is None else settings.cells or _cells(components, promise, initial),
+        "cells": None if promise is None else settings.get("cells") or _cells(components, promise, initial),
         "modality": asking.modality(
             settings, size, advice, asks_for(components.dialect, components.generator is not None)
         ),
         "strengths": _strengths(components, asking.schedule(method), advice),
         "initial": initial,
         "variations": variations,
-        "prototypes": settings.prototypes or method.prototypes_for(settings.candidates),
-        "pool": settings.pool or method.pool,
-        "keep": settings.keep or method.keep,
-        "appearance": settings.appearance or _appearance(components),
+        "prototypes": settings.method.prototypes or method.prototypes_for(settings.method.candidates),
+        "pool": settings.method.pool or method.pool,
+        "keep": settings.method.keep or method.keep,
+        "appearance": settings.method.appearance or _appearance(components),
         "centre_first": bool(method.centre_first),
-        "prompt_template": _template(settings, asking.template(settings.unlabelled)),
+        "prompt_template": _template(settings, asking.template(settings.data.unlabelled)),
         "prompts": prompts_for(
-            Path(settings.prompts) if settings.prompts else None,
-            min(initial, USUAL) if settings.vary_by == "prompt" else 0,
-            settings.domain,
+            Path(settings.provider.prompts) if settings.provider.prompts else None,
+            min(initial, USUAL) if settings.method.vary_by == "prompt" else 0,
+            settings.data.domain,
             components.data.labels,
         ),
-        "batch": min(settings.batch, components.dialect.most),
+        "batch": min(settings.provider.batch, components.dialect.most),
         "at_once": _at_once(components),
         "epsilon": str(components.limits.run.epsilon),
         "delta": components.limits.run.delta,
         "noise": components.noise.source,
-        "weights": named_weights(settings.encoder, settings.encoder_weights),
+        "weights": named_weights(settings.encoder.name, settings.encoder.weights),
         "frame": frame,
-        "forgets_insecure": settings.forget_insecure,
+        "forgets_insecure": settings.privacy.forget_insecure,
         "earlier": earlier,
         "library": library,
         "licence": _licence(settings, library),
     }
-    return checked(PublicPlan, values)
+    return checked(PublicPlan, values, RunConfig)
 
 
-def _licence(settings: RunSettings, library: Library | None) -> str:
+def _licence(settings: RunConfig, library: Library | None) -> str:
     """The user's word; without one, of images with licences of their own: another one, which the card lists."""
     declared = library is not None and (library.licences or library.files)
-    return "other" if declared and settings.licence == UNKNOWN_LICENCE else settings.licence
+    return "other" if declared and settings.output.licence == UNKNOWN_LICENCE else settings.output.licence
 
 
-def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunSettings) -> PublicPlan:
+def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
     """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, licence.
 
     Args:
@@ -131,7 +132,7 @@ def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunSetting
     """
     if begun is None:
         return plan
-    open_still = [name for name in _SETTLED if getattr(settings, name) in (None, UNKNOWN_LICENCE)]
+    open_still = [name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)]
     return plan.model_copy(update={name: getattr(begun, name) for name in open_still})
 
 
@@ -141,36 +142,36 @@ def _at_once(components: Components) -> int:
     Raises:
         UsageError: Several are asked for there.
     """
-    asked = components.settings.at_once
+    asked = components.settings.provider.at_once
     if components.generator is None:
         return asked or (NEAR_AT_ONCE if components.address.is_nearby else FAR_AT_ONCE)
     if asked not in (None, 1):
         raise UsageError(
-            "--at-once: a generator inside this process makes one request's images after the other's"
+            "provider.at_once: a generator inside this process makes one request's images after the other's"
         )
     return 1
 
 
-def _secrecy(settings: RunSettings, method: Method) -> Secrecy | None:
+def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
     """Return the promise about the secrets on the owner's list.
 
     Raises:
         UsageError: The method is for such a list, and there is none; or the other way round.
     """
-    if "secrets" not in method.own:
+    if method.parameters is not SecretEvolution:
         return None
-    if not has_secrets(settings):
+    if (own := secrets_of(settings)) is None:
         raise UsageError(
-            f"--method {method.name} protects secrets: say which with --secrets FILE, --secret-column or "
-            "--detect-secrets"
+            f"--method {method.name} protects secrets: say which with method.secrets, a file, method.secret_columns or "
+            "method.detect_secrets"
         )
-    return promised(settings.secret_prior, settings.secret_bound, settings.secret_size)
+    return promised(own.secret_prior, own.secret_bound, own.secret_size)
 
 
 def _cells(components: Components, promise: Secrecy, initial: int) -> int:
     """Most cells of each class: what noise leaves something to see in."""
     settings, scope = components.settings, components.scope
-    accesses = components.method.accesses(components.limits.run, scope, settings.calibration, "as-is")
+    accesses = components.method.accesses(components.limits.run, scope, settings.method.calibration, "as-is")
     event = first_selection(accesses)[-1]
     return usual_cells(event, scope, least_share(promise, event, scope.relation), initial)
 
@@ -181,36 +182,21 @@ def _require_fitting(components: Components) -> None:
     Raises:
         UsageError: Some do not.
     """
-    settings, method = components.settings, components.method
-    if not components.iterations and (settings.lookahead or settings.more):
+    settings = components.settings
+    if not components.iterations and (settings.method.lookahead or settings.method.more):
         raise UsageError(
-            "--lookahead and --more need rounds of variation, which this run has not: give --iterations"
+            "method.lookahead and method.more need rounds of variation, which this run has not: give --iterations"
         )
-    _require_own(settings, method)
-    if settings.vary_by == "prompt":
+    if settings.method.vary_by == "prompt":
         _require_prompts_vary(components)
-    if settings.adapter is None and settings.adapter_scale is not None:
-        raise UsageError("--adapter-scale weighs the image prompt of an --adapter: name one, or leave it out")
-    if settings.adapter is not None and not components.iterations:
+    if settings.provider.adapter is None and settings.provider.adapter_scale is not None:
         raise UsageError(
-            "--adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
+            "provider.adapter_scale weighs the image prompt of an adapter: name provider.adapter, or leave it out"
         )
-
-
-def _require_own(settings: RunSettings, method: Method) -> None:
-    """Refuse an option that the method would not look at.
-
-    Raises:
-        UsageError: There is one; it says whose it is.
-    """
-    for name in sorted(frozenset.union(*(each.own for each in METHODS.values())) - method.own):
-        if getattr(settings, name) not in (None, False, ()):
-            owners = ", ".join(each.name for each in METHODS.values() if name in each.own)
-            raise UsageError(
-                f"{flag(name, RunSettings)} means nothing to method '{method.name}': it is an option of {owners}"
-            )
-    if settings.threshold_end is not None and settings.threshold is None:
-        raise UsageError("--threshold-end is where --threshold goes to: give both, or leave it out")
+    if settings.provider.adapter is not None and not components.iterations:
+        raise UsageError(
+            "provider.adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
+        )
 
 
 def _require_prompts_vary(components: Components) -> None:
@@ -222,33 +208,33 @@ def _require_prompts_vary(components: Components) -> None:
     settings = components.settings
     if not components.iterations:
         raise UsageError(
-            "--vary-by prompt needs rounds of variation, which this run has not: give --iterations"
+            "method.vary_by=prompt needs rounds of variation, which this run has not: give --iterations"
         )
     for name in ("strengths", "strength_start", "strength_end", "adapter"):
-        if getattr(settings, name) not in (None, ()):
+        if settings.get(name) not in (None, ()):
             raise UsageError(
-                f"{flag(name, RunSettings)} is about images that are varied, and --vary-by prompt sends none"
+                f"{spelled(name, RunConfig)} is about images that are varied, and method.vary_by=prompt sends none"
             )
 
 
 def _strengths(components: Components, own: Schedule, advice: Advice | None) -> tuple[float, ...]:
     settings = components.settings
-    if settings.vary_by == "prompt":
+    if settings.method.vary_by == "prompt":
         return ()
-    return settings.strengths or _schedule(settings, own, advice).over(components.iterations)
+    return settings.method.strengths or _schedule(settings, own, advice).over(components.iterations)
 
 
 def _appearance(components: Components) -> AppearanceMode:
     """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
-    keep = components.settings.keep or components.method.keep
+    keep = components.settings.method.keep or components.method.keep
     left_open = components.appearance == "auto" and keep != "selected"
     return "matched" if left_open else components.appearance
 
 
-def _schedule(settings: RunSettings, schedule: Schedule, advice: Advice | None) -> Schedule:
+def _schedule(settings: RunConfig, schedule: Schedule, advice: Advice | None) -> Schedule:
     """The user's strengths; else the method's, as far as the API's model bears them."""
     low, high = (advice.low, advice.high) if advice else (0.0, 1.0)
-    own, start, end = schedule, settings.strength_start, settings.strength_end
+    own, start, end = schedule, settings.method.strength_start, settings.method.strength_end
     return Schedule(
         min(max(own.start, low), high) if start is None else start,
         min(max(own.end, low), high) if end is None else end,
@@ -256,9 +242,9 @@ def _schedule(settings: RunSettings, schedule: Schedule, advice: Advice | None) 
     )
 
 
-def _template(settings: RunSettings, usual: str) -> str:
+def _template(settings: RunConfig, usual: str) -> str:
     """The prompt: the user's, or the usual one of the kind."""
-    return settings.prompt_template if settings.prompt_template != TEMPLATE else usual
+    return settings.provider.prompt_template if settings.provider.prompt_template != TEMPLATE else usual
 
 
 FALLBACK_SIZE = ModelSize(512, 512)
@@ -280,16 +266,16 @@ class Prepared:
     notes: PrivateNotes
 
 
-def opened_ledger(settings: RunSettings, begun: bool) -> Ledger:
+def opened_ledger(settings: RunConfig, begun: bool) -> Ledger:
     """The run's ledger, which is new only if the run is.
 
     Raises:
         LedgerError: It is gone, and with it the memory of what the run has drawn; or it would not outlive a container.
     """
-    require_volume(settings.ledger, ledger_volume())
+    require_volume(settings.privacy.ledger, ledger_volume())
     if begun:
-        require_ledger(settings.ledger)
-    return Ledger(settings.ledger)
+        require_ledger(settings.privacy.ledger)
+    return Ledger(settings.privacy.ledger)
 
 
 def prepared(components: Components, ledger: Ledger, transcript: Transcript, told: Told = nobody) -> Prepared:
@@ -328,7 +314,7 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Accoun
         _listed(components, plan, ledger),
     )
     units = components.data.privacy_units()
-    origin = Origin(str(components.settings.out.absolute()), plan.domain)
+    origin = Origin(str(components.settings.output.folder.absolute()), plan.domain)
     return ledger.account(plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin)
 
 
@@ -355,7 +341,7 @@ _MOST_NAMED = 5  # classes named in one error
 
 
 def prompts_for(
-    path: Path | None, count: int, domain: str, labels: Sequence[str], option: str = "--prompts"
+    path: Path | None, count: int, domain: str, labels: Sequence[str], option: str = "provider.prompts"
 ) -> Prompts:
     """The prompts of each class; empty if the template makes its only one.
 

@@ -11,6 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pcevolve.config.config import RunConfig
+from pcevolve.config.places import ledger_volume
+from pcevolve.config.sections import REST
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder
 from pcevolve.encoders.choice import AUTO
@@ -27,9 +30,8 @@ from pcevolve.private.sources import (
 )
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import flag, options_of
+from pcevolve.public.options import options_of, spelled
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.settings import REST, RunSettings, ledger_volume
 
 if TYPE_CHECKING:
     from pcevolve.egress.in_process import Generator
@@ -49,7 +51,7 @@ class CheckedRun:
         generator: Makes the images inside this process, without any boundary; None where an API does.
     """
 
-    settings: RunSettings
+    settings: RunConfig
     folder: RunFolder
     resume: bool
     budget: Budget
@@ -59,7 +61,7 @@ class CheckedRun:
 
 
 def checked(
-    settings: RunSettings,
+    settings: RunConfig,
     resume: bool = False,
     key: str | None = None,
     generator: Generator | None = None,
@@ -77,9 +79,9 @@ def checked(
         DataError: There is no such folder of private or test images.
         LedgerError: The ledger is gone, would not outlive a container, or cannot have such a name.
     """
-    folder = RunFolder(settings.out)
+    folder = RunFolder(settings.output.folder)
     if resume and folder.config.exists():
-        settings = resumed(RunSettings.load(folder.config), settings)
+        settings = resumed(RunConfig.load(folder.config), settings)
     key = settings.key() if key is None else key
     _check_figures(settings)
     _require_somebody(settings, generator)
@@ -89,7 +91,7 @@ def checked(
     return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget), key, generator)
 
 
-def continued(root: Path, given: Mapping[str, Any]) -> RunSettings:
+def continued(root: Path, given: Mapping[str, Any]) -> RunConfig:
     """The options of the run in a folder, under what was given now; ``checked`` says which of that may be.
 
     Args:
@@ -107,110 +109,114 @@ def continued(root: Path, given: Mapping[str, Any]) -> RunSettings:
     config = folder.config
     if config.exists():
         # Who said yes when it began may be somebody else than who goes on.
-        began = RunSettings.load(config).model_dump(exclude_none=True, exclude={"yes"})
-        return RunSettings.of({**began, **given, "out": root})
+        return RunConfig.load(config).changed(**{"yes": False, **given, "out": root})
     if begun:
         raise UsageError(f"{config} is gone, and with it the options that this run began with: restore it")
     if not given.keys() & {"private", "domain"}:
         raise UsageError(f"--resume {root}: there is no run to continue; pcevolve run begins one")
-    return RunSettings.of({**given, "out": root})
+    return RunConfig.of({**given, "out": root})
 
 
-def resumed(stored: RunSettings, given: RunSettings) -> RunSettings:
+def resumed(stored: RunConfig, given: RunConfig) -> RunConfig:
     """The options that a run began with, with new ones for how to reach the API and for limits on its use.
 
     Raises:
         UsageError: Another option was given that is not what the run began with.
     """
-    changeable = {each.name for each in options_of(RunSettings) if each.setting.resumable}
-    for option in sorted(options_of(RunSettings), key=lambda option: option.name):
-        began, now = getattr(stored, option.name), getattr(given, option.name)
-        fixed = option.name in given.model_fields_set - changeable - {"out"}
+    changeable = {}
+    for option in sorted(options_of(RunConfig), key=lambda option: option.name):
+        began, now = option.of(stored), option.of(given)
+        if option.setting.resumable:
+            changeable[option.name] = now
+        fixed = option.is_given(given) and not option.setting.resumable and option.name != "out"
         # ``auto`` is the encoder that it began with, whatever was fetched since.
         left_open = option.name == "encoder" and now == AUTO
         if fixed and now != began and not left_open:
             raise UsageError(
-                f"{option.flag} is not what this run began with, which was {began}: a run's options do not change; "
+                f"{spelled(option.name, RunConfig)} is not what this run began with, which was {began}: a run's "
+                "options do not change; "
                 "leave it out, or begin a new run with another --out"
             )
-    return stored.model_copy(update=given.model_dump(include=changeable))
+    return stored.changed(**changeable)
 
 
-def _check_figures(settings: RunSettings) -> None:
+def _check_figures(settings: RunConfig) -> None:
     """Refuse figures and an address that no run can have, which takes least to tell."""
-    parse_epsilon(settings.epsilon)
-    if settings.lifetime_epsilon is not None:
-        parse_epsilon(settings.lifetime_epsilon, "--lifetime-epsilon")
-    require_address(settings.api)
+    parse_epsilon(settings.privacy.epsilon)
+    if settings.privacy.lifetime_epsilon is not None:
+        parse_epsilon(settings.privacy.lifetime_epsilon, "privacy.lifetime_epsilon")
+    require_address(settings.provider.api)
     _require_writers(settings)
     _require_engine(settings)
 
 
-def _check_names(settings: RunSettings, key: str | None) -> None:
+def _check_names(settings: RunConfig, key: str | None) -> None:
     """Refuse a dialect and an encoder that there are not; the dialects take a moment to import."""
     from pcevolve.providers import dialect
 
-    require_key(key, dialect(settings.dialect).scheme)
+    require_key(key, dialect(settings.provider.dialect).scheme)
     _require_encoder(settings)
 
 
-def _require_writers(settings: RunSettings) -> None:
+def _require_writers(settings: RunConfig) -> None:
     """Refuse a form that could not be written in the end."""
-    if settings.formats:
+    if settings.output.formats:
         from pcevolve.publish.exports import require_writer
 
-        for form in settings.formats:
+        for form in settings.output.formats:
             require_writer(form)
 
 
-def _require_engine(settings: RunSettings) -> None:
+def _require_engine(settings: RunConfig) -> None:
     """Refuse an engine that is not installed, or that cannot read these data."""
-    if settings.engine != "ray":
-        if settings.ray_address is not None:
-            raise UsageError("--ray-address is for --engine ray: give both, or neither")
+    if settings.encoder.engine != "ray":
+        if settings.encoder.ray_address is not None:
+            raise UsageError("encoder.ray_address is for encoder.engine=ray: give both, or neither")
         return
     if find_spec("ray") is None or find_spec("pyarrow") is None:
-        raise UsageError("--engine ray needs Ray: install pcevolve[ray], or leave --engine out")
-    if isinstance(parse_source(settings.private), PICTURES):
+        raise UsageError("encoder.engine=ray needs Ray: install pcevolve[ray], or leave encoder.engine out")
+    if isinstance(parse_source(settings.data.private), PICTURES):
         raise UsageError(
-            "--engine ray reads images from files: give --private a folder, or leave --engine out"
+            "encoder.engine=ray reads images from files: give --private a folder, or leave encoder.engine out"
         )
 
 
-def _require_somebody(settings: RunSettings, generator: Generator | None) -> None:
+def _require_somebody(settings: RunConfig, generator: Generator | None) -> None:
     """Refuse a run that would call itself one inside the process and is none, and the other way round."""
-    if (settings.api == IN_PROCESS) != (generator is not None):
+    if (settings.provider.api == IN_PROCESS) != (generator is not None):
         raise UsageError(
             f"--api {IN_PROCESS} is what a run has for an address whose generator is handed to pcevolve.evolve as an "
             "object; it leads nowhere: give the address of an API, or such a generator"
         )
 
 
-def _require_encoder(settings: RunSettings) -> None:
+def _require_encoder(settings: RunConfig) -> None:
     """Refuse an encoder that there is not, and weights that nobody says the architecture of."""
-    if settings.encoder != AUTO:
-        require_encoder(settings.encoder)
-    elif settings.encoder_weights is not None:
-        raise UsageError("--encoder-weights FILE: say with --encoder NAME which encoder's weights these are")
+    if settings.encoder.name != AUTO:
+        require_encoder(settings.encoder.name)
+    elif settings.encoder.weights is not None:
+        raise UsageError("encoder.weights FILE: say with --encoder NAME which encoder's weights these are")
 
 
-def _check_paths(settings: RunSettings, folder: RunFolder, resume: bool) -> None:
+def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
     _check_data(settings)
-    if settings.prompts is not None and not Path(settings.prompts).is_file():
-        raise UsageError(f"--prompts {settings.prompts}: no such file; pcevolve prompts writes one")
-    require_volume(settings.ledger, ledger_volume())
-    key_beside(settings.ledger)
+    if settings.provider.prompts is not None and not Path(settings.provider.prompts).is_file():
+        raise UsageError(
+            f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes one"
+        )
+    require_volume(settings.privacy.ledger, ledger_volume())
+    key_beside(settings.privacy.ledger)
     if resume and folder.has_plan():
-        require_ledger(settings.ledger)
+        require_ledger(settings.privacy.ledger)
 
 
-def _check_data(settings: RunSettings) -> None:
+def _check_data(settings: RunConfig) -> None:
     """Refuse private and held-out data that the API's kind could not be; the dialects take a moment to import."""
     from pcevolve.providers import dialect
 
-    makes_texts = dialect(settings.dialect).makes == "text"
+    makes_texts = dialect(settings.provider.dialect).makes == "text"
     (_require_texts if makes_texts else _require_images)(settings)
 
 
@@ -227,7 +233,7 @@ def require_ledger(path: Path) -> None:
         )
 
 
-def _budget(settings: RunSettings) -> Budget:
+def _budget(settings: RunConfig) -> Budget:
     """Return the budget of the run; where no δ is given, with its method's.
 
     Raises:
@@ -235,14 +241,25 @@ def _budget(settings: RunSettings) -> Budget:
     """
     from pcevolve.selectors import default_delta
 
-    delta = default_delta(settings.method)  # looked up whether it is needed or not: the method has to exist
-    return Budget(parse_epsilon(settings.epsilon), delta if settings.delta is None else settings.delta)
+    delta = default_delta(
+        settings.method.name
+    )  # looked up whether it is needed or not: the method has to exist
+    return Budget(
+        parse_epsilon(settings.privacy.epsilon),
+        delta if settings.privacy.delta is None else settings.privacy.delta,
+    )
 
 
-def _lifetime(settings: RunSettings, budget: Budget) -> Budget:
+def _lifetime(settings: RunConfig, budget: Budget) -> Budget:
     """Return the budget of all runs together for any one privacy unit; this run's where nothing else is given."""
-    epsilon = parse_epsilon(settings.lifetime_epsilon) if settings.lifetime_epsilon else budget.epsilon
-    return Budget(epsilon, budget.delta if settings.lifetime_delta is None else settings.lifetime_delta)
+    epsilon = (
+        parse_epsilon(settings.privacy.lifetime_epsilon)
+        if settings.privacy.lifetime_epsilon
+        else budget.epsilon
+    )
+    return Budget(
+        epsilon, budget.delta if settings.privacy.lifetime_delta is None else settings.privacy.lifetime_delta
+    )
 
 
 OF_TEXTS_ALONE = (
@@ -256,7 +273,7 @@ OF_TEXTS_ALONE = (
 """Options that no run with images has, beside those that its dialect lacks."""
 
 
-def _require_images(settings: RunSettings) -> None:
+def _require_images(settings: RunConfig) -> None:
     """Refuse paths of images that lead nowhere, and options that are about texts.
 
     Raises:
@@ -264,42 +281,45 @@ def _require_images(settings: RunSettings) -> None:
         DataError: There is no such folder or file.
     """
     _require_no_texts(settings)
-    source = parse_source(settings.private)
+    source = parse_source(settings.data.private)
     if isinstance(source, TermsSource):
         raise UsageError(
             "--private terms are texts, and this API makes images: --dialect chat is for APIs that write"
         )
     if not isinstance(source, PICTURES):
         _require_image_files(settings, source.path)
-    elif settings.unit_map or settings.unlabelled or settings.subsample or settings.window:
+    elif (
+        settings.data.unit_map or settings.data.unlabelled or settings.data.subsample or settings.data.window
+    ):
         raise UsageError(
-            "--unit-map, --unlabelled, --subsample and --window are for a folder of images, not for digits or cells"
+            "--unit-map, data.unlabelled, data.subsample and data.window are for a folder of images, not for digits or "
+            "cells"
         )
 
 
-def _require_no_texts(settings: RunSettings) -> None:
+def _require_no_texts(settings: RunConfig) -> None:
     """Refuse an option that is about texts."""
     for name in OF_TEXTS_ALONE:
-        if getattr(settings, name) not in (None, False, ()):
-            raise UsageError(f"{flag(name, RunSettings)} is about texts, and this API makes images")
+        if settings.get(name) not in (None, False, ()):
+            raise UsageError(f"{spelled(name, RunConfig)} is about texts, and this API makes images")
 
 
-def _require_image_files(settings: RunSettings, private: Path) -> None:
+def _require_image_files(settings: RunConfig, private: Path) -> None:
     """Refuse a folder of private or held-out images, a map or weights that are not there."""
-    require_folder(private, OF_IMAGES if settings.unlabelled else OF_CLASSES, "--private ")
-    if settings.test not in (None, REST):
-        require_folder(Path(settings.test), OF_CLASSES, "--test ")
-    if settings.unit_map is not None and not settings.unit_map.is_file():
-        raise DataError(f"--unit-map {settings.unit_map}: no such file")
-    if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_file():
-        raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such file")
+    require_folder(private, OF_IMAGES if settings.data.unlabelled else OF_CLASSES, "--private ")
+    if settings.data.test not in (None, REST):
+        require_folder(Path(settings.data.test), OF_CLASSES, "--test ")
+    if settings.data.unit_map is not None and not settings.data.unit_map.is_file():
+        raise DataError(f"--unit-map {settings.data.unit_map}: no such file")
+    if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_file():
+        raise UsageError(f"encoder.weights {settings.encoder.weights}: no such file")
 
 
 OF_IMAGES_ALONE = ("unit_map", "engine", "window")
 """Options that no run with texts has, beside those that its dialect lacks."""
 
 
-def _require_texts(settings: RunSettings) -> None:
+def _require_texts(settings: RunConfig) -> None:
     """Refuse paths of texts that lead nowhere, and options that are about images.
 
     Raises:
@@ -307,9 +327,9 @@ def _require_texts(settings: RunSettings) -> None:
         DataError: There is no such table or folder.
     """
     for name in OF_IMAGES_ALONE:
-        if getattr(settings, name) not in (None, "local"):
-            raise UsageError(f"{flag(name, RunSettings)} is about images, and this API writes texts")
-    source = parse_source(settings.private)
+        if settings.get(name) not in (None, "local"):
+            raise UsageError(f"{spelled(name, RunConfig)} is about images, and this API writes texts")
+    source = parse_source(settings.data.private)
     if isinstance(source, PICTURES):
         raise UsageError(
             "--private digits are images, as cells are, and this API writes texts: give a table or a folder of texts"
@@ -317,29 +337,34 @@ def _require_texts(settings: RunSettings) -> None:
     _require_secrets(settings)
     if not isinstance(source, TermsSource):
         _require_text_files(settings, source.path)
-    elif settings.subsample or settings.unit_column or settings.unlabelled or settings.secret_columns:
+    elif (
+        settings.data.subsample
+        or settings.data.unit_column
+        or settings.data.unlabelled
+        or settings.get("secret_columns")
+    ):
         raise UsageError(
-            "--subsample, --unlabelled, --unit-column and --secret-column are for your own texts, not for the terms"
+            "data.subsample, data.unlabelled, data.unit_column and method.secret_columns are for your own texts, "
+            "not for the terms"
         )
 
 
-def _require_secrets(settings: RunSettings) -> None:
+def _require_secrets(settings: RunConfig) -> None:
     """Refuse a list of secrets that cannot be read, or that nothing could be promised of."""
-    from pcevolve.session.secrecy import declared, has_secrets, promised  # NumPy takes a moment to import
+    from pcevolve.session.secrecy import declared, promised, secrets_of  # NumPy takes a moment to import
 
-    if has_secrets(settings):
-        promise = promised(settings.secret_prior, settings.secret_bound, settings.secret_size)
-        declared(settings, promise)
+    if (own := secrets_of(settings)) is not None:
+        declared(settings, promised(own.secret_prior, own.secret_bound, own.secret_size))
 
 
-def _require_text_files(settings: RunSettings, private: Path) -> None:
+def _require_text_files(settings: RunConfig, private: Path) -> None:
     """Refuse private or held-out texts, columns or weights that are not there."""
     from pcevolve.private.records import require_records  # NumPy takes a moment to import
 
     require_records(private, "--private ")
-    if settings.secret_columns and private.is_dir():
-        raise UsageError("--secret-column names a column of a table, and --private is a folder")
-    if settings.encoder_weights is not None and not Path(settings.encoder_weights).is_dir():
-        raise UsageError(f"--encoder-weights {settings.encoder_weights}: no such directory")
-    if settings.test not in (None, REST):
-        require_records(Path(settings.test), "--test ")
+    if settings.get("secret_columns") and private.is_dir():
+        raise UsageError("method.secret_columns names a column of a table, and --private is a folder")
+    if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_dir():
+        raise UsageError(f"encoder.weights {settings.encoder.weights}: no such directory")
+    if settings.data.test not in (None, REST):
+        require_records(Path(settings.data.test), "--test ")

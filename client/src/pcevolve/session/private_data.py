@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.shots import Shots
 from pcevolve.selectors import AUTO
 from pcevolve.selectors import method as found
 from pcevolve.session.progress import error_console
-from pcevolve.session.settings import RunSettings
 
 SPLIT_SEED = 0
 """The seed that splits a library's public data into those that play the private ones and the rest; public."""
@@ -44,7 +44,7 @@ def _looks(method: str) -> bool:
     return method == AUTO or found(method).selector is not None
 
 
-def tell_drawable(settings: RunSettings, counts: Mapping[str, int], unit: str) -> None:
+def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> None:
     """Tell the owner, on the screen alone, that classes have too few units for a draw, which is then refused.
 
     Args:
@@ -52,17 +52,19 @@ def tell_drawable(settings: RunSettings, counts: Mapping[str, int], unit: str) -
         counts: Units of each class that there are to draw from, by label; private.
         unit: What is counted.
     """
-    shots = Shots(counts, settings.shots, min(counts.values()))
-    if shots.fewest < settings.shots:
-        instead = f"--subsample {shots.fewest} draws them all" if shots.fewest else "none can be drawn"
+    shots = Shots(counts, settings.data.shots, min(counts.values()))
+    if shots.fewest < settings.data.shots:
+        instead = (
+            f"--set data.subsample={shots.fewest} draws them all" if shots.fewest else "none can be drawn"
+        )
         error_console().print(
-            f"your classes have {shots.told} {unit} each to draw from, and --subsample says {settings.shots}: "
+            f"your classes have {shots.told} {unit} each to draw from, and data.subsample says {settings.data.shots}: "
             f"{instead}; a unit of several classes counts for one of them"
         )
 
 
 def require_shots(
-    settings: RunSettings, counts: Mapping[str, int], unit: str, drawable: Mapping[str, int]
+    settings: RunConfig, counts: Mapping[str, int], unit: str, drawable: Mapping[str, int]
 ) -> None:
     """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
 
@@ -77,13 +79,15 @@ def require_shots(
     Raises:
         DataError: They do not; nothing was spent and nothing was sent.
     """
-    more = f"; pcevolve check {settings.private} tells more" if Path(settings.private).exists() else ""
-    shots = Shots(counts, settings.shots, min(drawable.values()))
-    if shots.fit or settings.class_counts or not _looks(settings.method):
+    more = (
+        f"; pcevolve check {settings.data.private} tells more" if Path(settings.data.private).exists() else ""
+    )
+    shots = Shots(counts, settings.data.shots, min(drawable.values()))
+    if shots.fit or settings.get("class_counts") or not _looks(settings.method.name):
         return
     console = error_console()
     console.print(
-        f"your classes hold {shots.told} {unit} each, and --shots says {settings.shots}; choose one of"
+        f"your classes hold {shots.told} {unit} each, and --shots says {settings.data.shots}; choose one of"
     )
     for offer in shots.offers:
         console.print(f"  {offer}")

@@ -208,11 +208,13 @@ def padding(tick: float) -> str:
     """Tell the owner before a run how the length of private work is hidden.
 
     Args:
-        tick: Seconds of ``--pad-selection``; 0: it is not hidden.
+        tick: Seconds of ``privacy.pad_selection``; 0: it is not hidden.
     """
     if not tick:
-        return "not hidden: --pad-selection 0 lets the provider time all private work between two requests"
-    return f"private work between two requests is padded to whole multiples of {tick:g} s (--pad-selection)"
+        return (
+            "not hidden: privacy.pad_selection=0 lets the provider time all private work between two requests"
+        )
+    return f"private work between two requests is padded to whole multiples of {tick:g} s (privacy.pad_selection)"
 
 
 def padding_kept(longest: float, tick: float) -> str:
@@ -233,7 +235,7 @@ def padding_kept(longest: float, tick: float) -> str:
     enough = math.ceil(longest * SLOW_DAY)
     return (
         f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
-        f"give --pad-selection {enough} next time, or with --resume RUN"
+        f"give --set privacy.pad_selection={enough} next time, or with --resume RUN"
     )
 
 

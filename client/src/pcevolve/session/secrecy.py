@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.dp.secrecy import secret_budget, secret_share
@@ -14,12 +15,15 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.secrets import Sources, capped, read_secrets
 from pcevolve.public.options import checked
 from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
-from pcevolve.session.settings import RunSettings
+from pcevolve.selectors.cells import SecretEvolution
 
 
-def has_secrets(settings: RunSettings) -> bool:
-    """True if anything is declared secret."""
-    return settings.secrets is not None or bool(settings.secret_columns) or settings.detect_secrets
+def secrets_of(settings: RunConfig) -> SecretEvolution | None:
+    """Return a run's options about secrets; None where nothing is declared secret."""
+    own = settings.method
+    if not isinstance(own, SecretEvolution) or not (own.secrets or own.secret_columns or own.detect_secrets):
+        return None
+    return own
 
 
 def promised(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
@@ -36,7 +40,7 @@ def promised(prior: float | None, bound: float | None, most: int | None) -> Secr
     return checked(Secrecy, values)
 
 
-def declared(settings: RunSettings, promise: Secrecy) -> Sources:
+def declared(settings: RunConfig, promise: Secrecy) -> Sources:
     """Return what is declared secret.
 
     Raises:
@@ -44,11 +48,13 @@ def declared(settings: RunSettings, promise: Secrecy) -> Sources:
         UsageError: A column is named twice, or not at all.
     """
     budget = secret_budget(promise.prior, promise.bound)
-    columns = settings.secret_columns
+    if (own := secrets_of(settings)) is None:
+        return Sources((), (), False, budget)
+    columns = own.secret_columns
     if len(set(columns)) < len(columns) or not all(columns):
-        raise UsageError("--secret-column names one column each time, and none twice")
-    listed = () if settings.secrets is None else read_secrets(settings.secrets, budget)
-    return Sources(listed, columns, settings.detect_secrets, budget)
+        raise UsageError("method.secret_columns names a column twice, or one without a name")
+    listed = () if own.secrets is None else read_secrets(own.secrets, budget)
+    return Sources(listed, columns, own.detect_secrets, budget)
 
 
 def equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:

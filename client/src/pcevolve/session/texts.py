@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from pcevolve.config.config import RunConfig
+from pcevolve.config.sections import REST, USUAL_TEMPERATURE, USUAL_TOKENS
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import WORDS
 from pcevolve.errors import DataError, UsageError
@@ -33,7 +35,7 @@ from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
-from pcevolve.session.settings import REST, USUAL_TEMPERATURE, USUAL_TOKENS, RunSettings
+from pcevolve.session.secrecy import secrets_of
 from pcevolve.transcript import RunReader
 
 if TYPE_CHECKING:
@@ -42,13 +44,15 @@ if TYPE_CHECKING:
 
 
 def modality(
-    settings: RunSettings, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+    settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """The settings of texts in a plan; see ``KindOfRun``."""
     return {
         "kind": "text",
-        "tokens": settings.tokens or USUAL_TOKENS,
-        "temperature": USUAL_TEMPERATURE if settings.temperature is None else settings.temperature,
+        "tokens": settings.provider.tokens or USUAL_TOKENS,
+        "temperature": USUAL_TEMPERATURE
+        if settings.provider.temperature is None
+        else settings.provider.temperature,
     }
 
 
@@ -67,18 +71,18 @@ def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -
     return "as-is"
 
 
-def read_run(settings: RunSettings, told: Told = nobody) -> RunData:
+def read_run(settings: RunConfig, told: Told = nobody) -> RunData:
     """Read the texts that a run is asked to use.
 
     Raises:
         DataError: The texts cannot be used, or the classes do not hold about --shots units each.
         UsageError: The options do not go together.
     """
-    source = parse_source(settings.private)
+    source = parse_source(settings.data.private)
     if isinstance(source, TermsSource):
         from pcevolve.private.bundled import load_terms
 
-        return RunData(*load_terms(settings.shots, source.names, SPLIT_SEED), test_is_public=True)
+        return RunData(*load_terms(settings.data.shots, source.names, SPLIT_SEED), test_is_public=True)
     if isinstance(source, PICTURES):
         raise UsageError("--private digits are images, as cells are, and this API writes texts")
     data, rest = own_texts(settings, source)
@@ -102,51 +106,56 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
         shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
         return shots if option == "--private" else rest
-    columns = _columns(RunSettings.load(folder.config)) if folder.config.exists() else Columns()
+    columns = _columns(RunConfig.load(folder.config)) if folder.config.exists() else Columns()
     return read_records(source.path, columns).dataset(None, unique=False)
 
 
-def own_texts(settings: RunSettings, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
+def own_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
     """The texts that a run uses, and those that it is measured on, if there are any.
 
     Raises:
         DataError: They cannot be used.
         UsageError: The options do not go together.
     """
-    columns = replace(_columns(settings), secrets=settings.secret_columns)
-    found = read_records(source.path, columns, settings.domain if settings.unlabelled else None)
+    columns = replace(_columns(settings), secrets=_secret_columns(settings))
+    found = read_records(source.path, columns, settings.data.domain if settings.data.unlabelled else None)
     rest: Records | None = None
     counted = "texts" if columns.unit is None else f"units ({columns.unit})"
-    if settings.unit_size and columns.unit is not None:
-        require_unit_size(found.units, found.names, columns.unit, settings.unit_size)
-    if settings.subsample is not None:
+    if settings.data.unit_size and columns.unit is not None:
+        require_unit_size(found.units, found.names, columns.unit, settings.data.unit_size)
+    if settings.data.subsample is not None:
         tell_drawable(settings, found.units_to_draw(), counted)
-        found, rest = found.drawn(settings.subsample, settings.subsample_seed)
+        found, rest = found.drawn(settings.data.subsample, settings.data.subsample_seed)
     data = found.dataset(columns.unit)
     counts = {label: data.units_in(label) for label in data.labels}
     require_shots(settings, counts, counted, found.units_to_draw())
     return data, _held_out(settings, data, rest)
 
 
-def _columns(settings: RunSettings) -> Columns:
-    return Columns.named(settings.text_column, settings.label_column, settings.unit_column)
+def _secret_columns(settings: RunConfig) -> tuple[str, ...]:
+    own = secrets_of(settings)
+    return () if own is None else own.secret_columns
 
 
-def _held_out(settings: RunSettings, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
+def _columns(settings: RunConfig) -> Columns:
+    return Columns.named(settings.data.text_column, settings.data.label_column, settings.data.unit_column)
+
+
+def _held_out(settings: RunConfig, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
     """Held-out texts of the same classes."""
-    if settings.test is None:
+    if settings.data.test is None:
         return None
     if len(data.labels) == 1:
         raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
-    own = settings.test == REST and rest is not None
-    found = rest if own else read_records(Path(settings.test), _columns(settings))
+    own = settings.data.test == REST and rest is not None
+    found = rest if own else read_records(Path(settings.data.test), _columns(settings))
     assert found is not None
     if missing := sorted(set(data.labels) - set(found.labels)):
         if own:
             raise DataError(NOTHING_LEFT.format(kind="text"))
-        raise DataError(f"--test {settings.test}: class {missing[0]!r} has no text")
+        raise DataError(f"--test {settings.data.test}: class {missing[0]!r} has no text")
     if strange := sorted(set(found.labels) - set(data.labels)):
-        raise DataError(f"--test {settings.test} has a class that --private has not: {strange[0]!r}")
+        raise DataError(f"--test {settings.data.test} has a class that --private has not: {strange[0]!r}")
     return found.dataset(None if own else _columns(settings).unit, data.labels, unique=False)
 
 

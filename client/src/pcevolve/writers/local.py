@@ -78,4 +78,4 @@ def load_writer(source: str) -> LocalWriter:
         ModelError: The library or the files are not at hand, or it is no such model.
     """
     who = f"language model {source}"
-    return LocalWriter(*pretrained(who, source, source, "--local", "AutoModelForCausalLM", "AutoTokenizer"))
+    return LocalWriter(*pretrained(who, source, source, "--local ", "AutoModelForCausalLM", "AutoTokenizer"))

@@ -355,7 +355,7 @@ def test_nothing_of_the_header_is_kept_told_or_logged(tmp_path, caplog, recwarn)
         ({"Rows": 17}, "is DICOM that cannot be decoded here; export it as PNG"),
         (
             {"WindowCenter": 1, "WindowWidth": 0},
-            "has a window that is none: say which of its values are .* --window",
+            "has a window that is none: say which of its values are .* data.window",
         ),
         ({"WindowCenter": 1, "WindowWidth": 0.5}, "has a window that is none"),
         ({"WindowCenter": 1, "WindowWidth": 9, "VOILUTFunction": "CUBIC"}, "has a window that is none"),
@@ -382,7 +382,7 @@ def test_ct_without_a_window_is_refused_whatever_its_sign_and_shown_by_the_windo
     path = saved(tmp_path / "x.dcm", values, bits=16, **CT)
     with pytest.raises(
         RejectedImageError,
-        match=r"has next to no contrast in .* its 16 bits: .*--window LOW,HIGH",
+        match=r"has next to no contrast in .* its 16 bits: .*--set data.window=LOW,HIGH",
     ):
         read_image(path)
     shown = greys(path, (-160.0, 240.0))

@@ -96,7 +96,7 @@ def test_16_bits_without_contrast_in_their_range_are_refused_with_the_way_out(tm
     with pytest.raises(
         RejectedImageError,
         match=r"has next to no contrast in the whole range of its 16 bits: say which of its values are black and white "
-        r"with --window LOW,HIGH$",
+        r"with --set data.window=LOW,HIGH$",
     ):
         read_image(tmp_path / f"x.{suffix}")
     least, most = float(values.min()), float(np.percentile(values, 66)) + 1
@@ -187,7 +187,7 @@ def test_a_window_in_which_no_value_of_the_file_can_lie_is_refused(tmp_path):
     Image.fromarray(disc(40000, 0)).save(tmp_path / "16.png")
     for name, most, window in (("8", 255, (864, 1264)), ("8", 255, (-9, 0)), ("16", 65535, (-1000, -100))):
         with pytest.raises(
-            RejectedImageError, match=f"has values from 0 to {most}, of which none lies within --window"
+            RejectedImageError, match=f"has values from 0 to {most}, of which none lies within data.window"
         ):
             read_image(tmp_path / f"{name}.png", window)
 
@@ -220,7 +220,7 @@ def test_a_window_is_in_the_file_s_own_units(tmp_path):
 def test_32_bits_have_no_range_of_their_own_but_a_window(tmp_path, values, window):
     Image.fromarray(values).save(tmp_path / "x.tif")
     with pytest.raises(
-        RejectedImageError, match=r"has 32-bit pixels, whose range nobody knows: .*--window LOW,HIGH"
+        RejectedImageError, match=r"has 32-bit pixels, whose range nobody knows: .*--set data.window=LOW,HIGH"
     ):
         read_image(tmp_path / "x.tif")
     shown = greys(tmp_path / "x.tif", window)
@@ -340,7 +340,7 @@ def test_16_bits_in_several_channels_need_contrast_too(tmp_path, kind, channels)
         else:
             assert np.abs(greys(tmp_path / "x.png") - opaque[..., 0] / 257).max() <= 1
         with pytest.raises(
-            RejectedImageError, match="is of 16 bits in several channels, and --window is for grey"
+            RejectedImageError, match=r"is of 16 bits in several channels, and data.window is for grey"
         ):
             read_image(tmp_path / "x.png", (0.0, 4095.0))
 
@@ -396,7 +396,7 @@ def test_one_bit_and_palettes_are_shown_as_they_say(tmp_path):
 def test_a_window_says_nothing_about_colours(tmp_path):
     noise().save(tmp_path / "x.png")
     with pytest.raises(
-        RejectedImageError, match="is a colour image, and --window is for grey values: leave it out"
+        RejectedImageError, match=r"is a colour image, and data.window is for grey values: leave it out"
     ):
         read_image(tmp_path / "x.png", (0.0, 255.0))
 

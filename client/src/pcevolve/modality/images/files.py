@@ -203,7 +203,7 @@ def _shown(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage
     if stored.bits > 8 or not is_grey(stored.image):
         kind = f"of {stored.bits} bits in several channels" if stored.bits > 8 else "a colour image"
         raise RejectedImageError(
-            f"is {kind}, and --window is for grey values: leave it out, or convert the image"
+            f"is {kind}, and data.window is for grey values: leave it out, or convert the image"
         )
     levels, seen = grey_of(stored.image, stored.bits, stored.inverted).shown(window)
     return in_colour(levels), digest, seen

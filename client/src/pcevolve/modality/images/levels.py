@@ -1,6 +1,6 @@
 """From the values that a file stores to the 256 levels that are seen, and whether any contrast is left there.
 
-A picture is shown by the first of these that there is: the window of ``--window``, which is public and the same for
+A picture is shown by the first of these that there is: the window of ``data.window``, which is public and the same for
 all files; the file's own table or window; the whole range that its bits can hold. Never by the picture's own least and
 greatest values, so that two pictures of one machine stay comparable.
 
@@ -38,9 +38,9 @@ LEAST_SHARE = 0.05
 """Share of pixels from which on levels between two gaps are part of the picture; fewer are writing on it."""
 LOOKED_AT = 1_000_000
 """Pixels of a picture by which its spread is measured, at equal distances."""
-WAY_OUT = "say which of its values are black and white with --window LOW,HIGH"
+WAY_OUT = "say which of its values are black and white with --set data.window=LOW,HIGH"
 BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
-    "by --window",
+    "by data.window",
     "by their own window or table",
     "by the whole range of their bits",
     "as they are, in 8 bits",
@@ -170,7 +170,7 @@ class Grey:
         (low, high), (least, most) = sorted(window), self.whole
         if high <= least or low >= most:
             return (
-                f"has values from {least:g} to {most:g}, of which none lies within --window: it is in a file's own "
+                f"has values from {least:g} to {most:g}, of which none lies within data.window: it is in a file's own "
                 "units, after slope and intercept"
             )
         return _WRAPPED if low < least and self._wraps() else ""
@@ -226,8 +226,9 @@ def folder_fault(seen: Sequence[Seen]) -> str:
     """
     if seen and seen[0].how == BY_WINDOW and len({each.bits <= 8 for each in seen}) == 2:
         return (
-            "some images have 8 bits and others more, and --window is in a file's own units: give all of them the same "
-            "form, or leave --window out"
+            "some images have 8 bits and others more, and data.window is in a file's own units: give all of them the "
+            "same "
+            "form, or leave data.window out"
         )
     low = min((int(each.levels[0].min()) for each in seen), default=0)
     high = max((int(each.levels[1].max()) for each in seen), default=255)
@@ -236,7 +237,7 @@ def folder_fault(seen: Sequence[Seen]) -> str:
     if not varied or (high - low >= NARROW and 2 * flat <= len(varied)):
         return ""
     what = "all images together have" if high - low < NARROW else f"{flat} of {len(seen)} images have"
-    other = "another --window LOW,HIGH" if seen[0].how == BY_WINDOW else "--window LOW,HIGH"
+    other = "another --set data.window=LOW,HIGH" if seen[0].how == BY_WINDOW else "--set data.window=LOW,HIGH"
     return f"{what} next to no contrast: say which of their values are black and white with {other}"
 
 

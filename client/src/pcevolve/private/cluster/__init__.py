@@ -6,7 +6,7 @@ docs/large-data.md, and why it lives here in docs/decisions/0036-private-work-on
 
 ``jobs`` has whole runs on public images carried out, for tables.
 
-May import what ``private`` may. Imported by ``session`` and ``benchmarks``, when ``--engine ray`` is asked for.
+May import what ``private`` may. Imported by ``session`` and ``benchmarks``, when ``encoder.engine`` is ray.
 """
 
 from __future__ import annotations

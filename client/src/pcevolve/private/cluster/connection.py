@@ -60,7 +60,7 @@ def _joined(address: str) -> Iterator[None]:
         ray.init(address=address, configure_logging=False, log_to_driver=False)
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(
-            f"--ray-address {address}: there is no cluster to join ({type(error).__name__})"
+            f"encoder.ray_address {address}: there is no cluster to join ({type(error).__name__})"
         ) from None
     try:
         yield
@@ -116,8 +116,9 @@ def _begin(ray: Any, folder: Path) -> None:  # noqa: ANN401 - a module that need
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(
-            f"--engine ray: no cluster could be started here ({type(error).__name__}); one process can have one, and "
-            "must not have imported Ray before: try again with the command, or --engine local"
+            f"encoder.engine=ray: no cluster could be started here ({type(error).__name__}); one process can have "
+            "one, and "
+            "must not have imported Ray before: try again with the command, or --set encoder.engine=local"
         ) from None
 
 

@@ -54,7 +54,7 @@ class RayEngine:
     ) -> Embeddings:
         """See ``Engine.embedded``; every image is read where it is embedded."""
         if not isinstance(images, StoredImages):
-            raise UsageError("--engine ray reads images from files: give --private a folder")
+            raise UsageError("encoder.engine=ray reads images from files: give --private a folder")
         how = Embedding(encoder.name, self.weights, self.digest, self.device, rendition, images.window)
         rows, same = np.empty((len(images), encoder.dimension)), np.zeros(len(images), dtype=np.bool_)
         done = 0

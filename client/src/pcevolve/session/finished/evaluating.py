@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pcevolve.config.config import RunConfig
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.closeness import closeness
@@ -29,7 +30,6 @@ from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.judging import judges_of, keep, subject
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, of_kind
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunLayout, RunReader
 
 CLASSIFIER = "dp-means-classifier"
@@ -200,7 +200,7 @@ class Evaluation:
     def _encoder(self, plan: PublicPlan) -> Encoder:
         """The encoder of the released means, from the file that the run had, if it had one."""
         config = RunFolder(self.root).config
-        weights = RunSettings.load(config).encoder_weights if config.exists() else None
+        weights = RunConfig.load(config).encoder.weights if config.exists() else None
         return load_encoder(plan.encoder, weights)
 
     def _sets(self) -> Iterable[tuple[str, Labelled]]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pcevolve import selectors
+from pcevolve.config.config import RunConfig
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.in_process import Generator, InProcess
@@ -27,7 +28,7 @@ from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
 from pcevolve.public.fields import MOST_EXTENSIONS, Extension
-from pcevolve.public.options import checked
+from pcevolve.public.options import checked, options_of, spelled
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, marks, publish, write_summary
@@ -38,7 +39,6 @@ from pcevolve.session.execution import allowance, patience, save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import require_ledger
 from pcevolve.session.progress import Audience, RunProgress, facts
-from pcevolve.session.settings import RunSettings, read_toml
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.transcript.files import file_faults
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE
@@ -60,7 +60,7 @@ class Asked:
     folder: RunFolder
     more: int
     strength: float | None
-    settings: RunSettings
+    settings: RunConfig
     key: str | None = field(repr=False)
     generator: Generator | None = None
 
@@ -81,7 +81,13 @@ class Asked:
         """
         folder = RunFolder(root)
         folder.require_transcript()
-        settings = RunSettings.of({**read_toml(folder.config), **options})
+        for option in options_of(RunConfig):
+            if option.name in options and not (option.setting.resumable or option.name == "ledger"):
+                raise UsageError(
+                    f"{spelled(option.name, RunConfig)} cannot be another one than the run's: only "
+                    "how the API is reached, what may be spent there, and where the ledger is"
+                )
+        settings = RunConfig.load(folder.config).changed(**options)
         return cls(folder, more, strength, settings, settings.key() if key is None else key, generator)
 
 
@@ -239,7 +245,7 @@ def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Ga
         closing(_transport(asked, plan)) as transport,
     ):
         meter = Meter(allowance(settings), spoken, transcript, address.is_nearby)
-        pace = Pace(settings.pad_selection, settings.pace)
+        pace = Pace(settings.privacy.pad_selection, settings.privacy.pace)
         gate = Gate(transcript, spoken, address, transport, patience(settings, audience.console), pace, meter)
         gate.hello(plan.run_id)
         yield gate, meter
@@ -258,7 +264,7 @@ def _transport(asked: Asked, plan: PublicPlan) -> HttpTransport | InProcess:
             else "the images of this run were made by an API, so no object can make more of them"
         )
     return (
-        HttpTransport(asked.settings.timeout)
+        HttpTransport(asked.settings.provider.timeout)
         if asked.generator is None
         else InProcess(asked.generator, plan.model)
     )
@@ -266,11 +272,11 @@ def _transport(asked: Asked, plan: PublicPlan) -> HttpTransport | InProcess:
 
 def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evolved:
     """Ask for what is missing, and close the record again."""
-    require_ledger(asked.settings.ledger)
+    require_ledger(asked.settings.privacy.ledger)
     before = run.require_plan()
     known = before.extended_by((*before.extended[: due.number - 1], due.extension))
     with (
-        closing(Ledger(asked.settings.ledger, create=False)) as ledger,
+        closing(Ledger(asked.settings.privacy.ledger, create=False)) as ledger,
         _gate(asked, run, audience) as (gate, meter),
     ):
         audience.console.print(facts("Before anything is asked for", _told(known, due.extension, meter)))

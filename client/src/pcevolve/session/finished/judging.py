@@ -148,7 +148,7 @@ def tests_of(outcome: Outcome, held_out: PrivateDataset) -> Iterator[AccuracyTes
     """Held-out data as each judge of a run sees them, one after the other: those that did not vote come first."""
     parts, plan = outcome.components, outcome.plan
     voted = parts.method.compares
-    for judge in quick_judges(parts.encoder, voted, parts.settings.device, plan.modality.kind):
+    for judge in quick_judges(parts.encoder, voted, parts.settings.encoder.device, plan.modality.kind):
         yield AccuracyTest.on(held_out, judge)
 
 

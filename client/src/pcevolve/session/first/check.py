@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pcevolve.config.sections import LabelColumn, TextColumn, UnitColumn
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import format_of
 from pcevolve.modality.images.levels import REFUSED, Seen
@@ -20,8 +21,7 @@ from pcevolve.private.shots import Shots, unit_names, units_held, units_to_draw
 from pcevolve.private.tables import Columns
 from pcevolve.private.units import UnitMap, read_units, units_by_folder, write_units
 from pcevolve.public import settings as public
-from pcevolve.public.options import Panel, Setting
-from pcevolve.session.settings import LabelColumn, TextColumn, UnitColumn
+from pcevolve.public.options import Setting
 
 NAMED = 3
 """Files or pairs that one row names."""
@@ -39,17 +39,17 @@ class InspectedFolder(BaseModel):
     unit_map: Annotated[
         Path | None,
         Field(description="CSV file that groups images into privacy units: columns file,patient."),
-        Setting(Panel.MOST_USED),
+        Setting(),
     ] = None
     write_unit_map: Annotated[
         Path | None,
         Field(description="Write such a file, by the folders within class folders; for --unit-map."),
-        Setting(Panel.MOST_USED),
+        Setting(),
     ] = None
     unlabelled: Annotated[
         bool,
         Field(description="Take all images as one class, whatever the folders."),
-        Setting(Panel.MOST_USED),
+        Setting(),
     ] = False
     window: public.Window | None = None
     text_column: TextColumn | None = None
@@ -207,7 +207,7 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
 
 def said(meant: InspectedFolder) -> str:
     """Return the numbers of units as the user typed them."""
-    return f"--shots {meant.shots}" if meant.subsample is None else f"--subsample {meant.subsample}"
+    return f"--shots {meant.shots}" if meant.subsample is None else f"--set data.subsample={meant.subsample}"
 
 
 def shot_faults(counts: Mapping[str, int], drawable: Mapping[str, int], meant: InspectedFolder) -> list[str]:
@@ -226,8 +226,8 @@ def shot_faults(counts: Mapping[str, int], drawable: Mapping[str, int], meant: I
         if meant.subsample <= shots.drawable:
             return []
         return [
-            f"the classes hold {shots.told} units each, and --subsample draws {meant.subsample} of each"
-            + (f": give '--subsample {shots.drawable}' or fewer" if shots.drawable else "")
+            f"the classes hold {shots.told} units each, and data.subsample draws {meant.subsample} of each"
+            + (f": give '--set data.subsample={shots.drawable}' or fewer" if shots.drawable else "")
         ]
     if shots.fit:
         return []
@@ -239,7 +239,7 @@ def _warnings(found: Inspection) -> Iterator[str]:
     """Advise on a window; warn of images that show nothing, and of pairs that look the same."""
     if any(each.how == REFUSED for each in found.seen):
         yield (
-            "--window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "
+            "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "
             "for soft tissue in CT (plus what the files add to their values), and not by these images"
         )
     if found.flat:
@@ -268,7 +268,7 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
         meant: How a run would be told to take it.
     """
     columns = Columns.named(meant.text_column, meant.label_column, meant.unit_column)
-    window = ["--window says what is black and white in images, and these are texts: leave it out"]
+    window = ["data.window says what is black and white in images, and these are texts: leave it out"]
     try:
         records = read_records(table, columns, "texts" if meant.unlabelled else None, strict=False)
     except DataError as error:  # nothing can be said of what is in it

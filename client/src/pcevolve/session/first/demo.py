@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
+from pcevolve.config.config import RunConfig
 from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.pages.report import AccuracyPoint, write_report
@@ -33,7 +34,6 @@ from pcevolve.session.first.local_server import local_server
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import CheckedRun, checked
 from pcevolve.session.progress import Audience, Progress, duration, error_console
-from pcevolve.session.settings import RunSettings
 from pcevolve.transcript import RunReader
 
 SECONDS = 90.0
@@ -227,7 +227,7 @@ def _affordable(out: Path, address: str, shown: Demonstration, console: Console)
         return {}
     config = RunFolder(out).config
     if config.exists():
-        return {"candidates": RunSettings.load(config).candidates}
+        return {"candidates": RunConfig.load(config).method.candidates}
     console.print("How fast is this machine? A few images by prompt alone:")
     probe = _beside(out, "probe")
     per_image = seconds_per_image(_checked(probe, probe, address, **{**shown.options, **shown.probe}))
@@ -242,7 +242,7 @@ def _checked(root: Path, out: Path, address: str, **options: object) -> CheckedR
     """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
     ledger = RunFolder(root).private / "ledger.sqlite"
     own = {"out": out, "api": address, "ledger": ledger}
-    return checked(RunSettings.of({**options, **own}), resume=True)
+    return checked(RunConfig.of({**options, **own}), resume=True)
 
 
 def _public_test(outcome: Outcome) -> PrivateDataset:
@@ -262,7 +262,7 @@ def _shown_before(out: Path) -> dict[str, Any] | None:
 def _port(out: Path) -> int:
     """The port of a demonstration that was cut off, because its plan names it; else 0, for any free one."""
     config = RunFolder(out).config
-    stored = urlsplit(RunSettings.load(config).api).port if config.exists() else None
+    stored = urlsplit(RunConfig.load(config).provider.api).port if config.exists() else None
     return stored or 0
 
 

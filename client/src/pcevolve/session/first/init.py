@@ -1,4 +1,4 @@
-"""A configuration file to begin with: every option of a run and what it is for, made from the declarations."""
+"""A configuration file to begin with: options of a run and what they are for, made from the declarations."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import tomli_w
 
+from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
-from pcevolve.public.options import Option, Panel, options_of
+from pcevolve.public.options import Option, options_of
 from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR
-from pcevolve.session.settings import RunSettings
 
 NAME = "pcevolve.toml"
 WIDTH = 100
@@ -24,12 +24,13 @@ HEAD = """\
 #   pcevolve check {private}                 looks at the private images first; sends and spends nothing
 #   pcevolve run --config {name}
 """
+MORE = """\
+# These are the options that people touch first; `pcevolve init --all` writes all of them.
+"""
 FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather texture"}
 """Values of required options until somebody says otherwise."""
 EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
 """Examples for options without a default, by their kind."""
-
-
 BY_NAME: Mapping[str, float | str] = {
     "delta": 1e-5,
     "lifetime_delta": 1e-5,
@@ -40,12 +41,13 @@ BY_NAME: Mapping[str, float | str] = {
 """Examples of options for which those of their kind do not fit."""
 
 
-def write_template(folder: Path, force: bool) -> Path:
+def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
     """Write an annotated configuration file and return where it is.
 
     Args:
         folder: Where to; it is made if it is not there.
         force: Whether a file that is there may be overwritten.
+        whole: Whether it has all options, and not only the most used ones.
 
     Raises:
         UsageError: There is one, or nothing can be written there.
@@ -54,7 +56,7 @@ def write_template(folder: Path, force: bool) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(template())
+            file.write(template(whole))
     except FileExistsError:
         if folder.is_dir():
             raise UsageError(f"{path} is there already: --force overwrites it") from None
@@ -64,13 +66,14 @@ def write_template(folder: Path, force: bool) -> Path:
     return path
 
 
-def template() -> str:
-    """The text of the file: the most used options as they are, all others commented out."""
-    lines = [HEAD.format(name=NAME, private=FIRST["private"])]
-    for panel, options in groupby(options_of(RunSettings), key=lambda option: option.setting.panel):
-        lines += ["", f"# {'-' * 8} {panel.value} {'-' * 8}", ""]
-        for option in options:
-            lines += [*_told(option), *_said(option, panel is Panel.MOST_USED), ""]
+def template(whole: bool) -> str:
+    """The text of the file: the most used options with their defaults, others behind ``#``."""
+    lines = [HEAD.format(name=NAME, private=FIRST["private"]) + ("" if whole else MORE)]
+    shown = [each for each in options_of(RunConfig) if whole or each.name in RunConfig.MOST_USED]
+    for section, options in groupby(shown, key=lambda option: option.section):
+        lines.append(f"[{section}]")
+        for option in sorted(options, key=lambda option: option.name not in RunConfig.MOST_USED):
+            lines += [*_told(option), _said(option, option.name in RunConfig.MOST_USED), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -78,19 +81,19 @@ def _told(option: Option) -> Iterator[str]:
     """Yield an option's help, as comments."""
     facts = [option.kind] if option.kind else []
     facts += [option.bounds] if option.bounds else []
+    facts += [f"of {', '.join(option.owners)}"] if option.owners else []
     facts += ["public"] if option.setting.public else []
     facts += [f"or the environment's {option.setting.variable}"] if option.setting.variable else []
     text = option.help + (f" [{'; '.join(facts)}]" if facts else "")
     yield from textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
 
 
-def _said(option: Option, plainly: bool) -> Iterator[str]:
+def _said(option: Option, plainly: bool) -> str:
     """An option and its value; behind ``#`` where the default does, or where there is none."""
     default = FIRST.get(option.name, option.default)
     value = _example(option) if default == "" else _typed(option, default)
-    line = " ".join(tomli_w.dumps({option.flag.removeprefix("--"): value}).split("\n")).strip()
-    hidden = default == "" or not plainly
-    yield f"#{line}" if hidden else line
+    line = " ".join(tomli_w.dumps({option.key: value}).split("\n")).strip()
+    return line if plainly and default != "" else f"#{line}"
 
 
 def _typed(option: Option, default: str) -> object:
@@ -101,13 +104,10 @@ def _typed(option: Option, default: str) -> object:
 
 def _example(option: Option) -> object:
     """Something that an option without a default might be; for one of some words, the first of them."""
-    if "|" in option.kind:
-        first = option.kind.partition("|")[0]
-        return [first] if option.is_repeated else first
+    if option.choices:
+        return [option.choices[0]] if option.is_repeated else option.choices[0]
     if option.is_switch:
         return True
     if option.is_repeated:
         return ["images.example"] if option.kind == "text" else [EXAMPLES[option.kind]]
-    if option.name in BY_NAME:
-        return BY_NAME[option.name]
-    return EXAMPLES[option.kind]
+    return BY_NAME.get(option.name, EXAMPLES[option.kind])

@@ -11,13 +11,13 @@ from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.figures import parse_epsilon, parse_noise_multiplier
-from pcevolve.public.options import EXACT, Panel, Setting, flag
+from pcevolve.public.options import EXACT, Setting, spelled
 
 if TYPE_CHECKING:
     from pcevolve.selectors.planner import BudgetPlan, SecretPlan
 
 DEFAULT_EPSILON = "10"
-DECLARED = Setting(Panel.MOST_USED)
+DECLARED = Setting()
 
 
 class PlannedRun(BaseModel):
@@ -136,4 +136,4 @@ def _require_no_secrets(asked: PlannedRun, name: str) -> None:
     """
     for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
         if getattr(asked, option) is not None:
-            raise UsageError(f"{flag(option, PlannedRun)} means nothing to method '{name}'")
+            raise UsageError(f"{spelled(option, PlannedRun)} means nothing to method '{name}'")

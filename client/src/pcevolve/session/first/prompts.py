@@ -155,7 +155,7 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
 
 
 def write(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
-    """Write the file that ``pcevolve run --prompts`` reads.
+    """Write the file that ``pcevolve run provider.prompts`` reads.
 
     Raises:
         UsageError: There is one, and nobody said that it may go.

@@ -1,0 +1,106 @@
+"""All options of a run, read once and kept with it: the common ones, and those of the method that is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
+
+import tomli_w
+from pydantic import Field, create_model
+
+from pcevolve.config.places import key_in
+from pcevolve.config.sections import Config
+from pcevolve.config.sources import by_name, read_toml
+from pcevolve.durable import write_durably
+from pcevolve.public.options import checked, options_of
+from pcevolve.public.settings import MethodSettings
+from pcevolve.selectors import ALIASES, AUTO, METHODS
+from pcevolve.selectors import method as find_method
+
+if TYPE_CHECKING:
+    AnyMethod: TypeAlias = MethodSettings
+else:
+
+    def _named(name: str, parameters: type[MethodSettings]) -> type[MethodSettings]:
+        """A method's section, which its name tells from the others."""
+        notes = MethodSettings.model_fields["name"]
+        return create_model(
+            parameters.__name__,
+            __base__=parameters,
+            __module__=parameters.__module__,
+            name=(Annotated[Literal[name], *notes.metadata, Field(description=notes.description)], name),
+        )
+
+    _SECTIONS = [
+        _named(AUTO, MethodSettings),
+        *(_named(each.name, each.parameters) for each in METHODS.values()),
+    ]
+    AnyMethod = Annotated[reduce(or_, _SECTIONS), Field(discriminator="name")]
+
+
+class RunConfig(Config):
+    """All options of a run; stored with it as ``config.toml``.
+
+    ``method`` has the parameters of the method that it names, and no others.
+    """
+
+    method: AnyMethod
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Validate options by their names: ``shots``, ``method``, ``votes``.
+
+        Raises:
+            UsageError: One is missing, unknown or out of bounds, or the method has no such parameter.
+        """
+        name = str(values.get("method", AUTO))
+        name = ALIASES.get(name, name) if name == AUTO else find_method(name).name
+        return checked(cls, {**values, "method": name})
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a stored ``config.toml``.
+
+        Raises:
+            UsageError: It is missing or not a configuration.
+        """
+        return cls.of(by_name(read_toml(path), cls, str(path)))
+
+    def save(self, path: Path) -> None:
+        """Store as TOML, for ``--resume`` and for the record. Holds no key."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        write_durably(path, tomli_w.dumps(values).encode(), 0o600)
+
+    def get(self, name: str) -> Any:  # noqa: ANN401 - as many types as there are options
+        """Return an option by its name; None if the method has no such parameter."""
+        return self.options().get(name)
+
+    def options(self) -> dict[str, Any]:
+        """All options by their names."""
+        return {
+            each.name: each.of(self)
+            for each in options_of(type(self))
+            if not each.owners or self.method.name in each.owners
+        }
+
+    def changed(self, **values: object) -> Self:
+        """These options, some of them with other values; by their names. Another method has parameters of its own.
+
+        Raises:
+            UsageError: As ``of``.
+        """
+        method = values.get("method", self.method.name)
+        foreign = {each.name for each in options_of(type(self)) if each.owners and method not in each.owners}
+        kept = {name: value for name, value in self.options().items() if name not in foreign}
+        return self.of({**kept, **values})
+
+    def key(self) -> str | None:
+        """The API key, from the environment or a file that nobody else can read.
+
+        Raises:
+            UsageError: The file is missing, or others may read it.
+        """
+        return key_in(self.provider.api_key_file)

@@ -1,0 +1,54 @@
+"""Places of what belongs to a user and not to a run: the ledger, and the key of an API."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from pcevolve.errors import UsageError
+from pcevolve_shared.reading import read_file
+
+KEY_VARIABLE = "PCEVOLVE_API_KEY"
+LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
+VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
+MOST_KEY_BYTES = 2**16
+
+
+def default_ledger() -> Path:
+    """One ledger per user, because the budget belongs to the data and not to a run."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(os.environ.get(LEDGER_VARIABLE) or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
+
+
+def ledger_volume() -> Path | None:
+    """The folder that keeps ledgers where everything else is thrown away, as in a container; None elsewhere."""
+    folder = os.environ.get(VOLUME_VARIABLE)
+    return Path(folder) if folder else None
+
+
+def key_in(path: Path | None) -> str | None:
+    """An API's key, from a file that nobody else can read, or from the environment if there is no file.
+
+    Raises:
+        UsageError: The file is missing, or others may read it.
+    """
+    return os.environ.get(KEY_VARIABLE) or None if path is None else key_in_file(path)
+
+
+def key_in_file(path: Path | None) -> str | None:
+    """A key from a file that nobody else can read; none without a file, whatever the environment has.
+
+    Raises:
+        UsageError: The file is missing, or others may read it.
+    """
+    if path is None:
+        return None
+    try:
+        mode = path.stat().st_mode
+        text = read_file(path, MOST_KEY_BYTES).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the key file {path} cannot be read: {error}") from error
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        raise UsageError(f"others can read {path}: run chmod 600 on it")
+    return text

@@ -1,0 +1,397 @@
+"""Sections of a run's options: each option is declared here, in ``public.settings``, or by the method that has it."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from pcevolve.config.places import KEY_VARIABLE, LEDGER_VARIABLE, default_ledger
+from pcevolve.encoders.choice import AUTO
+from pcevolve.public import settings as public
+from pcevolve.public.fields import TEMPLATE
+from pcevolve.public.options import EXACT, Setting, spelled
+from pcevolve.transcript.layout import Form
+
+USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
+"""Of Stable Diffusion, where neither the user nor the API says anything."""
+USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
+"""Of a language model, where the user says nothing."""
+NEAR_AT_ONCE, FAR_AT_ONCE = 16, 4
+DAY = 86400.0
+"""Seconds: longer than anybody waits, and short enough for every clock."""
+SHORTEST_TICK = 0.001
+REST = "rest"
+"""The value of ``test`` that measures on the images that ``subsample`` did not draw."""
+COMES_WITH_IT = ("cells", "digits", "terms")
+"""Private data for trying things out; see ``private.sources``."""
+OWN = Setting()
+"""Of an option that stays with the client."""
+
+
+def _tick(seconds: float) -> float:
+    if 0 < seconds < SHORTEST_TICK:
+        raise ValueError(f"must be 0 or at least {SHORTEST_TICK:g} seconds")
+    return seconds
+
+
+def _absolute(text: str) -> str:
+    """A path that is the same from wherever a run is continued; names that are no paths stay as they are."""
+    kind = text.partition(":")[0]
+    return text if kind in (*COMES_WITH_IT, REST) or not text.strip() else str(Path(text).absolute())
+
+
+FileText = Annotated[str, AfterValidator(_absolute)]
+Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
+Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget of the run, > 0."), public.PUBLIC]
+TextColumn = Annotated[
+    str,
+    Field(min_length=1, description="Column of a table that holds the texts; text if not given."),
+    OWN,
+]
+LabelColumn = Annotated[
+    str,
+    Field(min_length=1, description="Column of a table that holds their labels; label if not given."),
+    OWN,
+]
+UnitColumn = Annotated[
+    str,
+    Field(
+        min_length=1,
+        description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
+    ),
+    OWN,
+]
+MaxCost = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False, description="Most that it may cost, in the provider's currency."),
+    Setting(resumable=True),
+]
+Price = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False, description="Cost of one image or text, for an API that does not say."),
+    Setting(resumable=True),
+]
+
+
+class DataSettings(public.Section):
+    """The private data, and what is public of them."""
+
+    private: Annotated[
+        FileText,
+        Field(
+            description="Folder of class folders; for texts also a .csv, .tsv, .jsonl or .parquet file; to try things "
+            "out 'cells' or 'digits' (pictures of blood cells, handwriting) or 'terms' (meanings of nouns)."
+        ),
+        OWN,
+    ]
+    domain: public.Domain
+    test: Annotated[
+        FileText | None,
+        Field(
+            description="Folder of held-out real images to measure accuracy on, or 'rest' for those that a "
+            "subsample did not draw; stays private."
+        ),
+        OWN,
+    ] = None
+    shots: public.Shots = 10
+    subsample: public.Subsample | None = None
+    subsample_seed: Annotated[
+        int,
+        Field(
+            ge=0,
+            lt=2**63,
+            description="Which units are drawn for subsample; secret, a new one from the operating system if not "
+            "given. It stays in config.toml.",
+        ),
+        OWN,
+    ] = Field(default_factory=lambda: secrets.randbelow(2**63))
+    unit_map: Annotated[
+        public.AbsolutePath | None,
+        Field(
+            description="CSV file that groups images into privacy units, e.g. patients: columns file,patient."
+        ),
+        OWN,
+    ] = None
+    unit_column: UnitColumn | None = None
+    unit_size: public.UnitSize | None = None
+    unlabelled: Annotated[
+        bool,
+        Field(description="Take all images of --private as one class, whatever the folders."),
+        OWN,
+    ] = False
+    window: public.Window | None = None
+    text_column: TextColumn | None = None
+    label_column: LabelColumn | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shots_are_those_that_are_drawn(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if values.get("subsample") is None or "shots" in values:
+            return values
+        return {**values, "shots": values["subsample"]}
+
+    @model_validator(mode="after")
+    def _say_one_number(self) -> Self:
+        drawn = spelled("subsample", Config)
+        if self.subsample is not None and int(self.shots) != self.subsample:
+            shots = spelled("shots", Config)
+            raise ValueError(
+                f"{drawn} {self.subsample} and {shots} {self.shots} differ: leave {shots} out, it follows"
+            )
+        if self.test == REST and self.subsample is None:
+            raise ValueError(
+                f"{spelled('test', Config)} {REST} is for what {drawn} leaves: say how many it draws; a folder of that "
+                f"name is ./{REST}"
+            )
+        return self
+
+
+class PrivacySettings(public.Section):
+    """The budget, what it protects, and what could tell by time."""
+
+    epsilon: Epsilon = "10"
+    delta: public.Delta | None = None
+    relation: public.Relation = "replace-one"
+    ledger: Annotated[
+        public.AbsolutePath,
+        Field(description="Privacy ledger; one for all runs, because the budget belongs to the data."),
+        Setting(variable=LEDGER_VARIABLE),
+    ] = Field(default_factory=default_ledger)
+    lifetime_epsilon: Annotated[
+        str | None,
+        EXACT,
+        Field(description="Most that all runs together may spend on these data; --epsilon if not given."),
+        OWN,
+    ] = None
+    lifetime_delta: Annotated[
+        float | None,
+        Field(ge=0, lt=1, description="Delta at which privacy.lifetime_epsilon holds; --delta if not given."),
+        OWN,
+    ] = None
+    forget_insecure: Annotated[
+        bool,
+        Field(
+            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE); card and "
+            "report say so."
+        ),
+        public.PUBLIC,
+    ] = False
+    pad_selection: Annotated[
+        Seconds,
+        AfterValidator(_tick),
+        Field(
+            description="Seconds: private work between two requests lasts a whole multiple of this, so that its length "
+            "does not show; longer than any of it, if the console warns. 0: not hidden."
+        ),
+        Setting(resumable=True),
+    ] = 1.0
+    pace: Annotated[
+        Seconds,
+        Field(description="Least seconds between an answer and a request."),
+        Setting(resumable=True),
+    ] = 0.0
+    insecure_noise_seed: Annotated[
+        int | None,
+        Field(description="INSECURE, for tests: noise from a seed. The run has no privacy."),
+        OWN,
+    ] = None
+
+
+class ProviderSettings(public.Section):
+    """The API, what is asked of its model, and what may be spent there."""
+
+    api: Annotated[str, Field(description="Address of the image API."), public.PUBLIC] = (
+        "http://127.0.0.1:8000"
+    )
+    dialect: Annotated[
+        str,
+        Field(
+            description="How the API speaks: getimg (pcevolve-server), openai, a1111 ...; for texts chat. A wrong name "
+            "is answered with all that there are."
+        ),
+        public.PUBLIC,
+    ] = "getimg"
+    model: public.Model = "bundled"
+    api_key_file: Annotated[
+        public.AbsolutePath | None,
+        Field(description=f"File with the API key (mode 600); or set {KEY_VARIABLE}."),
+        Setting(resumable=True, variable=KEY_VARIABLE),
+    ] = None
+    max_cost: MaxCost | None = None
+    price: Price | None = None
+    max_requests: Annotated[
+        int | None,
+        Field(ge=1, description="Most requests that the run may make, retries included."),
+        Setting(resumable=True),
+    ] = None
+    yes: Annotated[
+        bool,
+        Field(
+            description="Do not ask: not before an online API is used, an epsilon above 20 or a selection that cannot "
+            "be told from luck."
+        ),
+        Setting(resumable=True),
+    ] = False
+    prompt_template: public.PromptTemplate = TEMPLATE
+    prompts: Annotated[
+        FileText | None,
+        Field(
+            description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the first "
+            "images are asked for with them, in equal shares; variations with prompt_template, or vary_by prompt. "
+            "They go out as they stand."
+        ),
+        public.PUBLIC,
+    ] = None
+    negative_prompt: public.NegativePrompt = ""
+    guidance: Annotated[
+        public.Guidance | None,
+        Field(description=f"Guidance scale; what the API recommends, or {USUAL_GUIDANCE:g}, if not given."),
+        public.PUBLIC,
+    ] = None
+    steps: Annotated[
+        public.Steps | None,
+        Field(description=f"Denoising steps; what the API recommends, or {USUAL_STEPS}, if not given."),
+        public.PUBLIC,
+    ] = None
+    size: public.Pixels | None = None
+    adapter: public.Adapter | None = None
+    adapter_scale: Annotated[
+        public.AdapterScale | None,
+        Field(
+            description=f"Weight of the image prompt (provider.adapter); {USUAL_ADAPTER_SCALE:g} if not given."
+        ),
+        public.PUBLIC,
+    ] = None
+    tokens: Annotated[
+        public.Tokens | None,
+        Field(
+            description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
+        ),
+        public.PUBLIC,
+    ] = None
+    temperature: Annotated[
+        public.Temperature | None,
+        Field(
+            description="Temperature of the language model, of an API that writes texts; "
+            f"{USUAL_TEMPERATURE:g} if not given."
+        ),
+        public.PUBLIC,
+    ] = None
+    batch: public.Batch = 32
+    seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
+    at_once: Annotated[
+        public.AtOnce | None,
+        Field(
+            description="Images that requests under way at the same time may ask for together; a single request may "
+            f"ask for more. {NEAR_AT_ONCE} for an API on this machine or at a private address, {FAR_AT_ONCE} for any "
+            "other, if not given."
+        ),
+        public.PUBLIC,
+    ] = None
+    image_hosts: public.ImageHosts = ()
+    timeout: Annotated[
+        Seconds,
+        Field(gt=0, description="Seconds to wait for one answer."),
+        Setting(resumable=True),
+    ] = 600.0
+    patience: Annotated[
+        Seconds,
+        Field(description="Seconds to keep retrying one request."),
+        Setting(resumable=True),
+    ] = 300.0
+    first_contact: Annotated[
+        Seconds,
+        Field(
+            description="Seconds to keep trying to reach the API at first; one that answers that it is loading is "
+            "waited for as long as provider.patience says."
+        ),
+        Setting(resumable=True),
+    ] = 10.0
+
+
+class EncoderSettings(public.Section):
+    """The encoder, and where it works."""
+
+    name: Annotated[
+        str,
+        Field(
+            description="auto (clip or resnet18, if fetch-encoder was asked for it, else bundled), bundled, "
+            "bundled+spectrum (surfaces and textures), resnet18, resnet34, resnet50, resnet101, resnet152, "
+            "clip, inception, vit, vit-b32, vit-l16 or vit-l32; for texts words (bundled) or transformer:HUB_ID."
+        ),
+        Setting(public=True, keyword="encoder"),
+    ] = AUTO
+    weights: Annotated[
+        FileText | None,
+        Field(
+            description="File with the encoder's weights, or directory of an encoder of texts; the plan has its digest."
+        ),
+        Setting(public=True, keyword="encoder_weights"),
+    ] = None
+    device: Annotated[
+        str,
+        Field(description="Where the encoder runs: auto, cpu or cuda."),
+        OWN,
+    ] = "auto"
+    engine: Annotated[
+        Literal["local", "ray"],
+        Field(
+            description="Where private images are embedded and vote: in this process, or on Ray (pcevolve[ray]); the "
+            "same numbers."
+        ),
+        Setting(resumable=True),
+    ] = "local"
+    ray_address: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="HOST:PORT of your own Ray cluster for encoder.engine ray; it sees private images. One on this "
+            "machine, for the run alone, if not given.",
+        ),
+        Setting(resumable=True),
+    ] = None
+
+
+class OutputSettings(public.Section):
+    """Where the run goes, and what is written beside its images."""
+
+    folder: Annotated[
+        Path,
+        Field(description="Folder of the run; nothing in it is ever overwritten."),
+        Setting(keyword="out"),
+    ]
+    formats: Annotated[
+        tuple[Form, ...],
+        Field(
+            description="Also write the dataset as parquet or webdataset, beside the images; once for each."
+        ),
+        Setting(resumable=True),
+    ] = ()
+    licence: public.Licence = public.UNKNOWN_LICENCE
+
+
+class Config(BaseModel):
+    """The options of a run that every method has, by section; ``RunConfig`` has the method's own beside them.
+
+    None in an optional field means: decided when the run starts, from public facts only.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    MOST_USED: ClassVar = (
+        *("private", "domain", "test", "shots", "unit_map"),
+        *("epsilon", "delta"),
+        *("method", "candidates", "iterations"),
+        *("api", "dialect", "model", "api_key_file", "max_cost", "yes"),
+        *("encoder", "out"),
+    )
+    """Options that have a flag; all others are for files, the environment and ``--set``."""
+
+    data: DataSettings
+    privacy: PrivacySettings
+    method: public.MethodSettings
+    provider: ProviderSettings
+    encoder: EncoderSettings
+    output: OutputSettings

@@ -1,0 +1,196 @@
+"""Places that options come from: a TOML file, the environment, ``--set`` and flags; each wins over those before it.
+
+pydantic-settings reads the environment into sections, pydantic checks what comes of it all. Its own command line was
+tried and left: it shows every option in the help or none, completes no words, and would be a second parser beside the
+one that all other commands have.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from pcevolve.errors import UsageError
+from pcevolve.public.options import Option, is_sectioned, like, options_of, typed_as
+from pcevolve_shared.reading import read_file
+
+PREFIX, BETWEEN = "PCEVOLVE_", "__"
+"""Of environment variables: ``PCEVOLVE_PRIVACY__DELTA``."""
+MOST_TOML_BYTES = 2**17
+_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){16}""")
+"""A key of many parts, on which Python's reader of TOML spends their number squared."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options as they were given.
+
+    Attributes:
+        values: By name.
+        spelling: What each is called where it was given, if not by its flag: ``votes``: ``method.votes in run.toml``.
+    """
+
+    values: Mapping[str, Any]
+    spelling: Mapping[str, str]
+
+    @contextmanager
+    def named(self) -> Iterator[Mapping[str, Any]]:
+        """Let messages call these options as they were given."""
+        with typed_as(self.spelling.get):
+            yield self.values
+
+
+def gather(
+    model: type[BaseModel], flags: Mapping[str, Any], said: Iterable[str] = (), file: Path | None = None
+) -> Asked:
+    """Put together what a user says of a run's options.
+
+    Args:
+        model: Declares them.
+        flags: By name, as they were typed.
+        said: ``section.key=value`` each, of ``--set``.
+        file: TOML.
+
+    Raises:
+        UsageError: The file cannot be read, or a key is no option.
+    """
+    values: dict[str, Any] = {}
+    spelling: dict[str, str] = {}
+    if file is not None:
+        found = by_name(read_toml(file), model, str(file))
+        paths = {each.name: each.path for each in options_of(model)}
+        values, spelling = {**found}, {name: f"{paths[name]} in {file}" for name in found}
+    for name, (variable, value) in _environment(model).items():
+        values[name], spelling[name] = value, variable
+    sets: set[str] = set()
+    for each in said:
+        option, value = parse_set(each, model)
+        if option.is_repeated and option.name in sets:
+            raise UsageError(
+                f"--set {option.path} is given twice: put several values into one, with commas between"
+            )
+        sets.add(option.name)
+        if (
+            value
+        ):  # ``key=`` with nothing behind is not given, as from a variable of a compose file that is not set
+            values[option.name], spelling[option.name] = value, option.path
+    for name in flags:
+        spelling.pop(name, None)
+    return Asked({**values, **flags}, spelling)
+
+
+def parse_set(text: str, model: type[BaseModel]) -> tuple[Option, object]:
+    """The option and the value of one ``--set``; the value as text, of several values a list of texts.
+
+    Raises:
+        UsageError: It is not ``section.key=value``, or there is no such option.
+    """
+    path, equals, value = text.partition("=")
+    option = _known(path.strip(), model, "--set: ")
+    if not equals:
+        raise UsageError(f"--set {text}: say which value: --set {option.path}=VALUE")
+    if not option.is_repeated:
+        return option, value.strip()
+    return option, _several(value)
+
+
+def _several(text: str) -> list[object]:
+    """Values with commas between, or a list as TOML writes it, where a value has a comma in it."""
+    try:
+        found = tomllib.loads(f"it = {text}", parse_float=str)["it"]
+    except tomllib.TOMLDecodeError:
+        found = None
+    return found if isinstance(found, list) else [each.strip() for each in text.split(",") if each.strip()]
+
+
+def by_name(written: Mapping[str, Any], model: type[BaseModel], place: str) -> dict[str, Any]:
+    """The options of a file by their names; dashes are as good as underscores.
+
+    Args:
+        written: Sections, each with its options.
+        model: Declares them.
+        place: What messages call the file.
+
+    Raises:
+        UsageError: A section or an option is unknown.
+    """
+    found: dict[str, Any] = {}
+    for section, part in written.items():
+        if not isinstance(part, Mapping):
+            raise UsageError(f"{place}: {_unknown(section, model)}")
+        for key, value in part.items():
+            found[_known(f"{section}.{key}", model, f"{place}: ").name] = value
+    return found
+
+
+def _known(path: str, model: type[BaseModel], before: str) -> Option:
+    known = {each.path: each for each in options_of(model)}
+    if (option := known.get(path.replace("-", "_"))) is None:
+        raise UsageError(f"{before}{_unknown(path, model)}")
+    return option
+
+
+def _unknown(path: str, model: type[BaseModel]) -> str:
+    """Say that there is no such key, and which one may be meant."""
+    paths = {each.path: each.name for each in options_of(model)}
+    name = path.replace("-", "_").rpartition(".")[2]
+    same = [key for key, each in paths.items() if name in (each, key.partition(".")[2])]
+    meant = f"; did you mean {same[0]}?" if same else like(path, paths)
+    return f"there is no option '{path}'{meant or '; docs/options.md lists all, as section.key'}"
+
+
+def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
+    """Variables of sections by the names of their options, each with what it is called.
+
+    Raises:
+        UsageError: A variable is spelled like one of a section, and there is no such option.
+    """
+    spelled = [name for name in os.environ if name.upper().startswith(PREFIX) and BETWEEN in name]
+    if not spelled or not is_sectioned(model):
+        return {}
+    for name in spelled:
+        _known(name[len(PREFIX) :].lower().replace(BETWEEN, ".", 1), model, f"{name} in the environment: ")
+    from pydantic_settings import EnvSettingsSource  # takes a moment to load
+
+    found = EnvSettingsSource(model, env_prefix=PREFIX, env_nested_delimiter=BETWEEN, env_ignore_empty=True)()  # type: ignore[arg-type]  # any model has what it reads
+    options = {each.path: each for each in options_of(model)}
+    return {
+        options[f"{section}.{key}"].name: (f"{PREFIX}{section.upper()}{BETWEEN}{key.upper()}", value)
+        for section, part in found.items()
+        for key, value in part.items()
+    }
+
+
+def completed(model: type[BaseModel], incomplete: str) -> list[str]:
+    """What ``--set`` may go on with: keys, and after a key's ``=`` the words of which its value is one."""
+    path, equals, word = incomplete.partition("=")
+    options = {each.path: each for each in options_of(model)}
+    if not equals:
+        return [f"{each}=" for each in options if each.startswith(path)]
+    choices = options[path].choices if path in options else ()
+    return [f"{path}={each}" for each in choices if each.startswith(word)]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file of options.
+
+    Raises:
+        UsageError: It is missing or not TOML.
+    """
+    try:
+        text = read_file(path, MOST_TOML_BYTES).decode()
+        if _DEEP_KEY.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"configuration {path} cannot be read: it is nested too deeply") from None
+    except (OSError, ValueError) as error:  # TOML's and Unicode's errors are ValueErrors
+        raise UsageError(f"configuration {path} cannot be read: {error}") from error

@@ -1,0 +1,97 @@
+"""Keywords of ``pcevolve.evolve``, an option of a run each; generated from their declarations.
+
+``make docs-options`` writes this file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal, TypeAlias, TypedDict
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+Exact: TypeAlias = float | str | Fraction
+
+
+class RunOptions(TypedDict, total=False):
+    """All options of a run but those that ``evolve`` names itself; docs/options.md says what each is for."""
+
+    test: AnyPath | None
+    shots: int
+    subsample: int | None
+    subsample_seed: int | None
+    unit_map: AnyPath | None
+    unit_column: str | None
+    unit_size: int | None
+    unlabelled: bool
+    window: str | None
+    text_column: str | None
+    label_column: str | None
+    delta: float | None
+    relation: Literal["replace-one", "add-remove"]
+    ledger: AnyPath | None
+    lifetime_epsilon: Exact | None
+    lifetime_delta: float | None
+    forget_insecure: bool
+    pad_selection: float
+    pace: float
+    insecure_noise_seed: int | None
+    method: Literal["auto", "aug-pe", "dp-means", "jvem", "pcevolve", "pe", "pe-em", "random", "secpe", "t2i"]
+    calibration: Literal["tight", "published"]
+    candidates: int
+    iterations: int | None
+    initial: int | None
+    prototypes: int | None
+    min_usable: float
+    lookahead: int
+    more: int
+    pool: Literal["latest", "survivors", "all"] | None
+    keep: Literal["last", "selected"] | None
+    appearance: Literal["as-is", "matched", "auto"] | None
+    vary_by: Literal["image", "prompt"]
+    strengths: Sequence[float]
+    strength_start: float | None
+    strength_end: float | None
+    threshold: float | None
+    threshold_end: float | None
+    votes: int | None
+    selection: Literal["rank", "prob"] | None
+    variations: int | None
+    tau: float | None
+    class_counts: bool
+    secrets: AnyPath | None
+    secret_columns: Sequence[str]
+    detect_secrets: bool
+    secret_prior: float | None
+    secret_bound: float | None
+    secret_size: int | None
+    cells: int | None
+    max_cost: float | None
+    price: float | None
+    max_requests: int | None
+    yes: bool
+    prompt_template: str
+    prompts: AnyPath | None
+    negative_prompt: str | None
+    guidance: float | None
+    steps: int | None
+    size: int | None
+    adapter: str | None
+    adapter_scale: float | None
+    tokens: int | None
+    temperature: float | None
+    batch: int
+    seed: int | None
+    at_once: int | None
+    image_hosts: Sequence[str]
+    timeout: float
+    patience: float
+    first_contact: float
+    encoder: str
+    encoder_weights: AnyPath | None
+    device: str
+    engine: Literal["local", "ray"]
+    ray_address: str | None
+    formats: Sequence[Literal["parquet", "webdataset"]]
+    licence: str

@@ -1,0 +1,22 @@
+"""Options of a run as somebody types them: much used ones by their flags, all others by ``--set``."""
+
+from __future__ import annotations
+
+from pcevolve.config.config import RunConfig
+from pcevolve.public.options import options_of
+
+
+def typed(**options: object) -> list[object]:
+    """The words of a command line; of several values with commas between, none for an option that is None."""
+    known = {each.name: each for each in options_of(RunConfig)}
+    words: list[object] = []
+    for name, value in options.items():
+        option = known[name]
+        text = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+        if value is None:
+            continue
+        if name not in RunConfig.MOST_USED:
+            words += ["--set", f"{option.path}={str(text).lower() if option.is_switch else text}"]
+        else:
+            words += [option.flag] if option.is_switch else [option.flag, text]
+    return words
