@@ -13,12 +13,12 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
-from pcevolve_server.diffusion.safety import SafeGenerator
 from pcevolve_server.errors import EngineLostError, ModelLoadError
 from pcevolve_server.http.app import create_app
 from pcevolve_server.keys import Key
 from pcevolve_server.logs import JsonFormatter, TerminalFormatter
 from pcevolve_server.settings import Settings
+from pcevolve_server.work import Picture
 from pcevolve_shared import images, limits, wire
 from support.served import on_thread
 
@@ -397,17 +397,9 @@ def test_a_failing_model_answers_500_without_its_message_and_goes_on(client):
     assert client.post(wire.TEXT_TO_IMAGE, json=ASK).status_code == 200
 
 
-class RefuseAll:
-    memory = 0
-
-    def flagged(self, images):
-        return [True] * len(images)
-
-
-def test_content_refused_at_every_try_answers_422_and_is_counted(fake, wait):
-    app = create_app(Settings(), on_thread(lambda: SafeGenerator(fake, RefuseAll(), 2)))
-    with TestClient(app, base_url=HERE) as client:
-        wait(lambda: client.get(wire.READY).status_code == 200)
+def test_content_refused_at_every_try_answers_422_and_is_counted(serve, fake):
+    fake.paint = lambda task: Picture(None, refused=3)
+    with serve(fake) as client:
         error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 422, "content_rejected")
         assert "pcevolve_images_rejected_total 3.0" in client.get(wire.METRICS).text
 

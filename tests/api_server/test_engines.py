@@ -7,15 +7,13 @@ from functools import partial
 
 import pytest
 
-from pcevolve_server import models
 from pcevolve_server.engines import processes
 from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.models import Shelf
-from pcevolve_server.settings import EngineKind, ModelSettings, Settings
+from pcevolve_server.settings import EngineKind, Settings
 from pcevolve_server.work import Recipe, Task
 from support.replicas import Obedient, OnTwoGpus, unloadable
-from support.served import on_thread
 
 pytestmark = pytest.mark.system
 
@@ -150,19 +148,3 @@ def test_one_thread_has_no_replicas():
     with pytest.raises(SettingsError, match="--engine processes"):
         Settings(replicas=2)
     assert Settings(replicas=2, engine=EngineKind.PROCESSES).replicas == 2
-
-
-def test_the_bundled_model_draws_the_same_bytes_in_a_process():
-    load = partial(models.load, ModelSettings(device="cpu", offline=True, threads=1))
-    recipe = Recipe(width=64, height=64, steps=2, guidance=5.0)
-    asked = [Task(recipe, "A printed glyph image with digit 3", "", seed) for seed in (1, 2)]
-
-    async def here():
-        engine = await on_thread(load)()
-        try:
-            return await engine.run(asked)
-        finally:
-            await engine.close()
-
-    there = engaged(lambda engine: engine.run(asked), load)
-    assert [each.image.tobytes() for each in there] == [each.image.tobytes() for each in asyncio.run(here())]

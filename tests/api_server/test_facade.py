@@ -6,10 +6,10 @@ import httpx
 import pytest
 from PIL import Image
 
-from pcevolve_server.diffusion.safety import SafeGenerator
 from pcevolve_server.errors import InvalidRequestError
 from pcevolve_server.http import facade
 from pcevolve_server.keys import Key
+from pcevolve_server.work import Picture
 from pcevolve_shared import images, limits, wire
 
 KEY = "correct-horse-battery-staple"
@@ -138,13 +138,8 @@ def test_a_body_too_long_is_refused(client):
 
 
 def test_the_safety_checker_looks_at_the_facade_too(serve, fake):
-    class Strict:
-        memory = 0
-
-        def flagged(self, pictures):
-            return [True] * len(pictures)
-
-    with serve(SafeGenerator(fake, Strict(), 1)) as client:
+    fake.paint = lambda task: Picture(None)
+    with serve(fake) as client:
         refused(client.post(wire.OPENAI_GENERATIONS, json=ASK), 422, "content_rejected")
         refused(edit(client), 422, "content_rejected")
 

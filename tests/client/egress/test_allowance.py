@@ -223,6 +223,15 @@ def test_a_run_that_cannot_end_within_its_limits_is_refused_before_it_starts(
         meter.check(forecast, credit)
 
 
+def test_what_a_run_has_cost_so_far_is_a_part_of_what_it_may_cost(tmp_path):
+    run = SmallRun.open(tmp_path, provider=Billing())
+    run.evolve()
+    meter = meter_of(run, Allowance(cost=EACH * (IMAGES + 2), price=EACH))
+    meter.check(Forecast(requests=1, images=2, cost=2 * EACH), None)
+    with pytest.raises(UsageError, match="more than --max-cost"):
+        meter.check(Forecast(requests=1, images=3, cost=3 * EACH), None)
+
+
 @pytest.mark.parametrize("allowance", [Allowance(), Allowance(requests=10), Allowance(cost=40.0, price=2.0)])
 def test_a_run_within_its_limits_may_start(tmp_path, allowance):
     meter = Meter(allowance, dialect("stability"), Transcript(tmp_path))

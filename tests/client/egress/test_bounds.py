@@ -42,6 +42,14 @@ def test_bulk_that_is_no_image_is_refused(body):
         bounds.mostly_images(body)
 
 
+def test_what_arrives_is_joined_up_to_its_bound_and_nothing_is_taken_beyond():
+    parts = iter([b"ab"] * 100)
+    with pytest.raises(ProviderReplyError, match="is longer than"):
+        bounds.bounded(parts, 5)
+    assert len(list(parts)) == 97
+    assert bounds.bounded([b"ab", b"cde"], 5) == b"abcde"
+
+
 @pytest.mark.parametrize(("side", "allowed"), [(1024, True), (1032, False)])
 def test_an_image_may_be_larger_than_asked_for_but_not_endlessly(side, allowed):
     made = [b"no image", images.encode(images.decode(png(1)).resize((side, side)))]

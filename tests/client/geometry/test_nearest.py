@@ -143,6 +143,7 @@ def test_the_answer_is_that_of_brute_force_for_clusters_of_any_size_tightness_an
     )
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("case", CASES)
 def test_a_vote_depends_on_no_other_record_nor_on_blocks_order_or_threads(case):
     records, candidates = CASES[case]

@@ -253,6 +253,7 @@ def distance_kept(pool: str, iterations: int, seeds: int = 5) -> float:
     return float(np.mean(found))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("iterations", "as_published", "of_all"), [(4, 2.69, 3.02), (9, 2.225, 3.27)])
 def test_in_a_toy_world_survivors_come_nearer_than_the_best_of_all_rounds(iterations, as_published, of_all):
     assert distance_kept("survivors", iterations) == pytest.approx(as_published, abs=0.005)

@@ -115,6 +115,24 @@ def test_a_line_in_another_spelling_is_refused(tmp_path):
         list(read(tmp_path / "transcript"))
 
 
+def test_a_line_that_says_something_else_in_the_right_spelling_is_refused_by_the_next(tmp_path):
+    SmallRun.open(tmp_path).close()
+    log = tmp_path / "transcript" / "log.jsonl"
+    first, *rest = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(first.replace(b"127.0.0.1:9", b"127.0.0.1:8") + b"".join(rest))
+    with pytest.raises(TranscriptError, match="line 2 does not follow the line before it"):
+        list(read(tmp_path / "transcript"))
+
+
+def test_a_line_left_out_at_the_beginning_is_missed(tmp_path):
+    SmallRun.open(tmp_path).close()
+    log = tmp_path / "transcript" / "log.jsonl"
+    line = json.loads(log.read_bytes().splitlines()[0]) | {"seq": 1}
+    log.write_bytes(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n")
+    with pytest.raises(TranscriptError, match="line 1 does not follow the line before it"):
+        list(read(tmp_path / "transcript"))
+
+
 @given(st.binary(max_size=300), st.lists(st.binary(min_size=48, max_size=90), max_size=3))
 def test_any_body_comes_back_byte_for_byte(tmp_path_factory, raw, payloads):
     bodies = Bodies(tmp_path_factory.mktemp("bodies"))
