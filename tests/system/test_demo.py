@@ -37,7 +37,7 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
         ("cnn", False),
         ("bundled", True),
     ]
-    assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
+    assert all(set(row) >= {"initial", "final", "random", "shots"} for row in summary["accuracy"])
     assert len(list(RunFolder(shown).release.rglob("*.png"))) == 2 * SMALLEST
     assert audit(shown).holds
     assert RunReader.strict(shown).require_plan().frame
@@ -62,8 +62,10 @@ def test_a_demonstration_that_only_its_voter_measured_is_not_shown_again(tmp_pat
 
 def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(demo, "seconds_per_image", None)
-    kept = demo._affordable(shown, "http://127.0.0.1:1", USUAL, demo.error_console())
-    assert kept == {"candidates": SMALLEST}
+    kept, _ = demo._affordable(
+        shown, "http://127.0.0.1:1", USUAL, demo.Stage(demo.error_console(), verbose=False)
+    )
+    assert kept["candidates"] == SMALLEST
     assert RunConfig.load(RunFolder(shown).config).method.candidates == SMALLEST
 
 

@@ -139,7 +139,7 @@ def test_quiet_says_nothing_and_otherwise_the_price_is_told(evolved, tmp_path, c
     evolved()
     assert capfd.readouterr() == ("", "")
     evolved(quiet=False, method="random", out=tmp_path / "other")
-    assert "Before anything is spent" in capfd.readouterr().err
+    assert "No private image" in capfd.readouterr().err
 
 
 def test_a_key_opens_the_api_and_is_written_nowhere(evolved, native, tmp_path):

@@ -98,7 +98,7 @@ def test_the_command_says_what_it_asks_for_and_prints_the_summary(evolved, tmp_p
         printed.err.split()
     )
     app(["extend", str(tmp_path / "run"), "--more", "1"], standalone_mode=False)
-    assert "12 in 2 classes, 8 of them added later" in capfd.readouterr().out
+    assert "12 images, 8 of them added later, 2 classes" in capfd.readouterr().out
 
 
 @pytest.fixture

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from pcevolve.cli.options import Json, RunFolder, require_run
+from pcevolve.cli.options import Json, RunFolder, Verbose, require_run
 from pcevolve.cli.tables import print_table
 from pcevolve.errors import ModelError, printable
 
@@ -57,6 +60,7 @@ def audit(
     encoder_weights: Annotated[
         str | None, typer.Option(help="The file that the run was given as --encoder-weights, if it was.")
     ] = None,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Check from the record alone that nothing left without a reason, and that the dataset follows from it.
@@ -74,23 +78,24 @@ def audit(
         audited = Audit.of(folder, lambda plan: encoder_of(plan, encoder_weights), capture)
     if html:
         typer.echo(f"page: {audited.write_pages()}", err=True)
-    _verdict(folder, audited, audited.secure or allow_insecure, as_json)
+    _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose)
 
 
-def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool) -> None:
+def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool) -> None:
     """Print what an audit found, what speaks against the run's privacy first; exit 1 if a claim does not hold."""
     holds = all(each.holds for each in audited.findings) and allowed
     if as_json:
         findings = [asdict(each) for each in audited.findings]
         facts = {"findings": findings, "unverified": audited.unverified, "summary": audited.summary}
         typer.echo(json.dumps({"marks": audited.marks, "holds": holds, **facts}, indent=1))
-    else:
-        for mark in audited.marks:
-            typer.echo(mark)
+    elif verbose:
         rows = [(each.claim, str(each.checked), each.verdict) for each in audited.findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
         rest = [(name, UNVERIFIED.get(name, "")) for name in audited.unverified]
         print_table("Not verified", ("in the run's folder", "what it is"), rest)
+    if not as_json:
+        for mark in audited.marks:
+            typer.echo(mark)
     for each in audited.findings:
         for fault in each.faults[:20]:
             typer.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
@@ -98,10 +103,37 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool) -> None
             typer.echo(f"{each.claim}: UNFINISHED, {printable(each.pending)}", err=True)
         if each.unchecked:
             typer.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
+    if not (as_json or verbose):
+        from pcevolve.session.console import told  # SciPy takes a second to load
+
+        Console(highlight=False).print(told(_lines(folder, audited, holds)))
     if not allowed:
         typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
         raise typer.Exit(_exit_code(audited, allowed))
+
+
+def _lines(folder: Path, audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
+    """Yield what left, under which guarantee, whether it holds, and what was not looked at."""
+    from pcevolve.session.console import left
+
+    if audited.summary is not None:
+        yield from left(audited.summary)
+    broken = [each.claim for each in audited.findings if each.faults]
+    unfinished = [each.claim for each in audited.findings if each.pending]
+    unchecked = [each.claim for each in audited.findings if each.unchecked]
+    checked = f"{len(audited.findings)} claims were made again from the record"
+    if holds:
+        yield "holds", f"yes: {checked} and agree"
+    elif broken:
+        yield "holds", f"NO: {', '.join(broken)}"
+    else:
+        why = (("UNFINISHED", unfinished), ("NOT CHECKED", unchecked))
+        said = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
+        yield "holds", said or "the run is INSECURE"
+    if audited.unverified:
+        yield "unchecked", f"{', '.join(audited.unverified)} (views, and what stays with the owner)"
+    yield "more", f"pcevolve audit {shlex.quote(str(folder))} --verbose, or --html for pages"
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:

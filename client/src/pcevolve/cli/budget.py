@@ -56,8 +56,8 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
 @budget.command("show", cls=CommandWithPanels)
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List all runs in the ledger, by folder, domain and date, and what each has spent at its own delta."""
-    with _opened(ledger) as opened:
-        rows = opened.runs()
+    with opened(ledger) as known:
+        rows = known.runs()
     if as_json:
         typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
@@ -73,8 +73,8 @@ def budget_history(
     as_json: Json = False,
 ) -> None:
     """List every access to private data, in the order of payment, and what its run had spent after it."""
-    with _opened(ledger) as opened:
-        rows = opened.history(run)
+    with opened(ledger) as known:
+        rows = known.history(run)
     if as_json:
         typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
@@ -95,8 +95,8 @@ def budget_export(
     ledger: LedgerFile = None,
 ) -> None:
     """Write all events and receipts as JSON, for an accountant elsewhere; nothing in it is private."""
-    with _opened(ledger) as opened:
-        text = json.dumps(opened.export(), indent=1)
+    with opened(ledger) as known:
+        text = json.dumps(known.export(), indent=1)
     if out is None:
         typer.echo(text)
         return
@@ -109,7 +109,12 @@ def budget_export(
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[Ledger]:
+def opened(path: Path | None) -> Iterator[Ledger]:
+    """A ledger that is there; the default one if None.
+
+    Raises:
+        LedgerError: There is none.
+    """
     from pcevolve.ledger.creation import require_there
 
     require_there(path or default_ledger())

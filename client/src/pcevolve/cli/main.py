@@ -34,6 +34,10 @@ COMMANDS = {
         "pcevolve.cli.run:demo",
         "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",
     ),
+    "doctor": (
+        "pcevolve.cli.state:doctor",
+        "Look at versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if something is.",
+    ),
     "init": (
         "pcevolve.cli.first:init",
         "Write pcevolve.toml, with the options of a run that people touch first, and what they are for.",
@@ -79,6 +83,10 @@ COMMANDS = {
     "prompts": (
         "pcevolve.cli.first:prompts",
         "Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model.",
+    ),
+    "status": (
+        "pcevolve.cli.state:status",
+        "List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on.",
     ),
     "report": (
         "pcevolve.cli.finished:report",

@@ -13,6 +13,9 @@ from pydantic import BaseModel
 from pcevolve.public.options import Option, options_of
 
 Command = TypeVar("Command", bound=Callable[..., None])
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Tell every fact of the run, not only what has to be read.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
 LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the default one if not given.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]

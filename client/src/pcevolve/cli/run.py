@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pcevolve.cli.options import ConfigFile, Json, Said, gathered, takes
+from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gathered, takes
 from pcevolve.config.sections import Config
 
 
@@ -35,6 +35,7 @@ def run(
             help="Show the run in a browser while it goes on: a page on this machine alone, at a secret address.",
         ),
     ] = False,
+    verbose: Verbose = False,
     as_json: Json = False,
     **options: object,
 ) -> None:
@@ -47,13 +48,20 @@ def run(
     request = checked(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.session.finished.whole import carried_out, carried_out_in_sight
+    from pcevolve.session.progress import Audience
 
-    show((carried_out_in_sight if dashboard else carried_out)(request).summary, as_json)
+    outcome = (carried_out_in_sight if dashboard else carried_out)(request, Audience(verbose=verbose))
+    show(outcome.summary, as_json, verbose)
 
 
 @takes(Config)
 def preview(
-    context: typer.Context, *, config: ConfigFile = None, said: Said = None, **options: object
+    context: typer.Context,
+    *,
+    config: ConfigFile = None,
+    said: Said = None,
+    verbose: Verbose = False,
+    **options: object,
 ) -> None:
     """Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.
 
@@ -64,8 +72,9 @@ def preview(
 
     request = checked(RunConfig.of(gathered(context, options, said, config)), resume=True)
     from pcevolve.session.execution import preview as previewed
+    from pcevolve.session.progress import Audience
 
-    typer.echo(previewed(request))
+    typer.echo(previewed(request, Audience(verbose=verbose)))
     typer.echo(f"if that looks like your domain: pcevolve run --resume {request.folder.root}", err=True)
 
 
@@ -74,24 +83,24 @@ def demo(
     text: Annotated[
         bool, typer.Option("--text", help="With texts and the bundled language model, not with images.")
     ] = False,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
     from pcevolve.session.first.demo import demonstrate
 
-    show(demonstrate(out, "text" if text else "image"), as_json)
+    show(demonstrate(out, "text" if text else "image", verbose), as_json, verbose)
 
 
-def show(summary: dict[str, Any], as_json: bool) -> None:
-    """Print a summary."""
+def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
+    """Print a summary: few lines, or every figure."""
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return
+    from pcevolve.session.console import after, told
     from pcevolve.session.progress import summary_table
 
-    Console().print(summary_table(summary))
-    run = Path(summary["dataset"]).parent
-    typer.echo(f"next: look at {summary['report']} and at the dataset in {summary['dataset']}", err=True)
-    typer.echo(
-        f"then: pcevolve audit {run} --html shows what left, and that all of it had a reason", err=True
-    )
+    console = Console(highlight=False)
+    if verbose:
+        console.print(summary_table(summary))
+    console.print(told(after(summary)))

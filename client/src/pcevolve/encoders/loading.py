@@ -75,6 +75,11 @@ def _bundled(path: Path | None) -> Parts:
     return network, to_tensor(BUNDLED_SIDE), EMBEDDING_SIZE
 
 
+def gpu() -> str:
+    """The name of the GPU that ``auto`` takes; empty if there is none."""
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
+
+
 def _device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"

@@ -107,6 +107,23 @@ class Assessment(BaseModel):
             kind,
         )
 
+    def sentence(self, kind: Kind) -> str:
+        """Why the word is what it is, in plain words and with the figure that settles it; without its full stop."""
+        far = f"{self.distance:.2f} clip radii from what was released"
+        if self.word == "useful":
+            return spoken(
+                f"its images lie near your domain ({far}), and its classes differ as yours do", kind
+            )
+        if self.word == "not useful":
+            return spoken(f"its images are of another domain ({far}; near is up to {BOUNDS.near:g})", kind)
+        if self._hidden:
+            return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.told_apart:g})"
+        if self.distance > BOUNDS.near:
+            return spoken(
+                f"its images are not quite of your domain ({far}; near is up to {BOUNDS.near:g})", kind
+            )
+        return f"its classes differ otherwise than yours (cosine {self.agreement:.2f}; alike from {BOUNDS.alike:g})"
+
     @property
     def _apart(self) -> str:
         if self.classes_apart is None or self.confusion is None:

@@ -10,11 +10,13 @@ from pcevolve.publish.card import card, facts, stated_facts
 from pcevolve.publish.dataset import publish
 from pcevolve.publish.exports import export, exported, require_writer, shard_names
 from pcevolve.publish.promises import (
+    ALARMS,
     NO_BOUNDARY,
     NO_GUARANTEE,
     ON_TRUST,
     assumptions,
     folder_promise,
+    found_members,
     in_all,
     marks,
     promise,
@@ -25,6 +27,7 @@ from pcevolve.publish.release import Release, classifier, released_image, releas
 from pcevolve.publish.summary import write_summary
 
 __all__ = [
+    "ALARMS",
     "NO_BOUNDARY",
     "NO_GUARANTEE",
     "ON_TRUST",
@@ -36,6 +39,7 @@ __all__ = [
     "exported",
     "facts",
     "folder_promise",
+    "found_members",
     "in_all",
     "marks",
     "promise",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import isfinite
+from math import ceil, isfinite
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.sensitivity import DRAWN_UNITS
+from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.privacy import Event
@@ -111,6 +112,19 @@ def seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, 
     """
     drawn = 1 if plan.subsample is None else DRAWN_UNITS
     return tuple(event.on_group(drawn) for event in events)
+
+
+ALARMS = 5
+"""In how many of 100 an attacker may take a unit for used that was not."""
+
+
+def found_members(paid: Iterable[Event]) -> int:
+    """In how many of 100 an attacker can be right about a unit that was used, rounded up.
+
+    Args:
+        paid: What was done to the private data, by Gaussian noise and draws.
+    """
+    return ceil(100 * most_true_positives(paid, ALARMS / 100))
 
 
 def folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:

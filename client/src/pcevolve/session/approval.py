@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Self
@@ -45,23 +45,27 @@ class PrivateNotes:
     Attributes:
         known: Which ledger keeps count, and what it knows of these data and of this provider, by title.
         odd: What does not look as the options say, by title.
+        news: What of both the owner has to read in any case.
     """
 
     known: dict[str, str]
     odd: dict[str, str]
+    news: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
         """Look at ledger and data."""
-        odd = {**_odd_shots(components, plan), **_passed_over(components.skipped)}
-        return cls(_known(account, plan, _paid(components, plan)), odd)
+        odd = {**_odd_shots(components, plan), **_passed_over(components.skipped), **_worked_on(components)}
+        paid = paid_events(components, plan)
+        known = _known(account, plan, paid)
+        return cls(known, odd, tuple(_news(account, plan, paid, known, odd)))
 
 
 def disclosure(
     components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None = None
 ) -> dict[str, str]:
     """Tell the owner before a run, by title, its price, its guarantee and what the selection is worth."""
-    paid, method, kind = _paid(components, plan), components.method, plan.modality.kind
+    paid, method, kind = paid_events(components, plan), components.method, plan.modality.kind
     first = first_selection(method.planned(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
@@ -81,7 +85,6 @@ def disclosure(
         f"{sum(call.count for call in plan.calls.values())} {kind}s",
         "asked with": _asked_with(plan, advice),
         **({"images": real_images(plan.library)} if plan.library else {}),
-        **_worked_on(components),
         **notes.odd,
         **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
     }
@@ -116,7 +119,7 @@ def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
     return plan.modality.asked_with(degrees, str(advice) if advice else "") + idle
 
 
-def _paid(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
+def paid_events(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
     """Return the events of the whole plan on the private data."""
     return tuple(
         event for each in components.method.planned(plan).values() for event in each if not event.free
@@ -165,6 +168,22 @@ def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[
         **({"all releases": together} if together else {}),
         **_over_runs(account),
     }
+
+
+def _news(
+    account: Account, plan: PublicPlan, paid: Sequence[Event], known: dict[str, str], odd: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is not as usual: earlier runs on these data or to this provider, a new ledger, and what looks odd."""
+    if paid and account.is_first:
+        yield "ledger", f"{account.ledger} is new: it knows of no earlier run on these data"
+    elif paid and account.spent_before() > 0:
+        yield "before", f"{_before(account)}, by earlier runs on these data"
+    for title, short in (("all releases", "together"), ("secrets, all runs", "secrets")):
+        if title in known:
+            yield short, known[title]
+    if plan.secrecy is not None:
+        yield "secrets", _secrets(plan)["listed secrets"]
+    yield from odd.items()
 
 
 def _over_runs(account: Account) -> dict[str, str]:

@@ -37,6 +37,8 @@ from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.session.approval import approve, costs_ahead, disclosure, require_liking
 from pcevolve.session.components import Components
+from pcevolve.session.console import before, is_paid
+from pcevolve.session.console import told as lines
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import of_kind
 from pcevolve.session.planning import FALLBACK_SIZE, as_recorded, opened_ledger, prepared, resolved_plan
@@ -44,7 +46,6 @@ from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import (
     Audience,
     RunProgress,
-    error_console,
     facts,
     padding,
     padding_kept,
@@ -82,7 +83,8 @@ def show_opening(
     of_kind(kind).show_first(record, plan, console)
     paid = any(not event.free for receipt in record.receipts for event in receipt.events)
     spent = "so far" if paid else "no privacy budget was spent"
-    console.print(f"what the provider makes of these words: {page} ({spent}; {meter.bill()})")
+    bill = f"; {meter.bill()}" if is_paid(meter) else ""
+    console.print(lines([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
     opened = Pool(shown)
     for note in usability.notes(opened):
         console.print(f"WARNING: {note}")
@@ -188,7 +190,7 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
 
 def _executed(run: CheckedRun, audience: Audience, started: float) -> Outcome:
     components = _components(run, audience.console)
-    with run.folder.claimed(run.resume), _session(components, run.folder, audience.console) as session:
+    with run.folder.claimed(run.resume), _session(components, run.folder, audience) as session:
         try:
             show_opening(
                 session.gate, session.meter, session.plan, run.folder, audience.console, session.usability
@@ -207,8 +209,12 @@ def _components(run: CheckedRun, console: Console) -> Components:
         return Components.of(run, told)
 
 
-def preview(run: CheckedRun) -> Path:
+def preview(run: CheckedRun, audience: Audience | None = None) -> Path:
     """Begin a run, show the provider's first images, and leave it there: no privacy budget is spent.
+
+    Args:
+        run: What nothing speaks against.
+        audience: Who is told; the terminal if None.
 
     Returns:
         The page that shows them.
@@ -216,11 +222,12 @@ def preview(run: CheckedRun) -> Path:
     Raises:
         ClientError: Why it ended.
     """
-    console = error_console()
+    audience = audience or Audience()
+    console = audience.console
     try:
         with (
             run.folder.claimed(run.resume),
-            _session(_components(run, console), run.folder, console, only_look=True) as session,
+            _session(_components(run, console), run.folder, audience, only_look=True) as session,
         ):
             show_opening(session.gate, session.meter, session.plan, run.folder, console, session.usability)
     except KeyboardInterrupt:
@@ -230,13 +237,13 @@ def preview(run: CheckedRun) -> Path:
 
 @contextmanager
 def _session(
-    components: Components, folder: RunFolder, console: Console, only_look: bool = False
+    components: Components, folder: RunFolder, audience: Audience, only_look: bool = False
 ) -> Iterator[_Session]:
     """Make sure that the budget allows all of the plan, greet the API, and fix the plan.
 
     What private work can be done before the greeting is; the rest, which waits for the plan, takes whole ticks.
     """
-    settings = components.settings
+    settings, console = components.settings, audience.console
     with (
         components.engine.running(folder.scratch),  # first, so that it ends when the connection is closed
         closing(Transcript(folder.transcript)) as transcript,
@@ -268,12 +275,18 @@ def _session(
         resolved = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
         plan = as_recorded(transcript.plan(), resolved, settings)
         begun = transcript.plan() is not None
-        told = {
-            **disclosure(components, plan, ready.notes, advice),
-            **costs_ahead(plan, meter),
-            "time": padding(pace.tick),
-        }
-        console.print(facts("Before the run goes on" if begun else "Before anything is spent", told))
+        if audience.verbose:
+            told = {
+                **disclosure(components, plan, ready.notes, advice),
+                **costs_ahead(plan, meter),
+                "time": padding(pace.tick),
+            }
+            console.print(facts("Before the run goes on" if begun else "Before anything is spent", told))
+        else:
+            resumed = (
+                [("resumed", "it goes on where it was; what is paid for is not paid again")] if begun else []
+            )
+            console.print(lines([*resumed, *before(components, plan, ready.notes, meter, pace.tick)]))
         approve(components, plan, plan.opening if only_look else plan.calls.values(), gate, meter, begun)
         settings.save(folder.config)
         with gate.private_section():
@@ -313,7 +326,9 @@ def _evolved(session: _Session, audience: Audience) -> Evolved:
             require_usable(Pool(evolved.populations[-1]), is_dataset=True)
         return evolved
     finally:
-        audience.console.print(padding_kept(session.pace.longest, session.pace.tick))
+        kept = padding_kept(session.pace.longest, session.pace.tick)
+        if audience.verbose or kept.startswith("WARNING"):
+            audience.console.print(kept)
 
 
 def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, Any]:

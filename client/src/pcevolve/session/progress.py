@@ -97,10 +97,12 @@ class Audience:
     Attributes:
         console: Where the owner reads what a run will cost, its warnings and its progress.
         tell: Is called with the progress besides.
+        verbose: Whether every fact is told, and not only what has to be read.
     """
 
     console: Console = field(default_factory=error_console)
     tell: Tell = nobody
+    verbose: bool = False
 
 
 class RunProgress:

@@ -6,19 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from math import ceil
 
-from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.modality import spoken
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import seen_from_folder
+from pcevolve.publish import ALARMS, found_members, seen_from_folder
 from pcevolve.transcript import Attempt
-
-"""The name of a unit that is one image."""
-_ALARMS = 5
-"""In how many of 100 an attacker may take a unit for used that was not."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +112,15 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     other = ", or another in its place" if plan.relation == "replace-one" else ""
     words = (
         f"Suppose that somebody knows everything else, has to decide whether {unit} {verb} {used}{other}, and says yes "
-        f"in {_ALARMS} of 100 cases where it is not so. Then they say yes in at most {_right(paid)} of 100 where it is."
+        f"in {ALARMS} of 100 cases where it is not so. Then they say yes in at most "
+        f"{found_members(paid)} of 100 where it is."
     )
     trust = (
         " That holds only if the generator looked at nothing but what it was asked."
         if plan.in_process
         else ""
     )
-    short = f"Right in at most {_right(paid)} of 100; guessing is right in {_ALARMS}."
+    short = f"Right in at most {found_members(paid)} of 100; guessing is right in {ALARMS}."
     return Odds(short, words + trust, _together(plan, paid))
 
 
@@ -133,12 +128,9 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
     """The figure with what the ledger knew of earlier releases to the provider, for a unit that is in all of them."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
-    return f"For it the figure is {_right([*seen_from_folder(plan, plan.earlier.events), *paid])} of 100."
-
-
-def _right(paid: Iterable[Event]) -> int:
-    """In how many of 100 an attacker can be right, rounded up."""
-    return ceil(100 * most_true_positives(paid, _ALARMS / 100))
+    return (
+        f"For it the figure is {found_members([*seen_from_folder(plan, plan.earlier.events), *paid])} of 100."
+    )
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pcevolve.session.dashboard import dashboard
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.preflight import CheckedRun
-from pcevolve.session.progress import Audience, error_console
+from pcevolve.session.progress import Audience
 
 
 def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
@@ -27,15 +27,14 @@ def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     return _measured(outcome)
 
 
-def carried_out_in_sight(run: CheckedRun) -> Outcome:
-    """The same, with a page about it for the owner's browser while it goes on.
+def carried_out_in_sight(run: CheckedRun, audience: Audience) -> Outcome:
+    """The same, with a page about it for the owner's browser while it goes on, which is told in place of ``tell``.
 
     Raises:
         ClientError: As ``carried_out``.
     """
-    console = error_console()
-    with dashboard(run.folder.root, console) as board:
-        return _measured(execute(run, Audience(console, board.told)))
+    with dashboard(run.folder.root, audience.console) as board:
+        return _measured(execute(run, replace(audience, tell=board.told)))
 
 
 def _measured(outcome: Outcome) -> Outcome:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -27,13 +28,16 @@ from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.telling import Told
 from pcevolve.public.modality import Kind
+from pcevolve.session.approval import paid_events
+from pcevolve.session.console import about, told
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.judging import Scores, accuracy_of_dataset, keep_accuracy, tests_of
 from pcevolve.session.first.local_server import local_server
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import CheckedRun, checked
-from pcevolve.session.progress import Audience, Progress, duration, error_console
+from pcevolve.session.progress import Audience, Progress, duration, error_console, told_of
 from pcevolve.transcript import RunReader
 
 SECONDS = 90.0
@@ -68,6 +72,11 @@ class Demonstration:
     probe: Mapping[str, Any] | None = None
     secrets: tuple[str, ...] = ()
     secret_options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes, of private data that are named class by class."""
+        return len(str(self.options["private"]).split(","))
 
 
 OF_IMAGES: Final = Demonstration(
@@ -117,10 +126,14 @@ OF_TEXTS: Final = Demonstration(
 DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
 
 
-def seconds_per_image(probe: CheckedRun) -> float:
+def seconds_per_image(probe: CheckedRun, counted: Told) -> float:
     """Measure how long the provider takes for an image, by a run of which nothing else is wanted.
 
     Its first images, which wait for what a model does once, are those that are shown before: they do not count.
+
+    Args:
+        probe: The run.
+        counted: Is told how far it is.
 
     Returns:
         Infinity where all of it was on record, and this machine's pace is not known.
@@ -128,9 +141,14 @@ def seconds_per_image(probe: CheckedRun) -> float:
     Raises:
         ClientError: Why it ended.
     """
-    told: list[Progress] = []
-    execute(probe, Audience(tell=told.append))
-    return told[-1].seconds_per_image or math.inf
+    found: list[Progress] = []
+
+    def tell(progress: Progress) -> None:
+        found.append(progress)
+        counted(progress.images, progress.total)
+
+    execute(probe, Audience(Console(quiet=True), tell))
+    return found[-1].seconds_per_image or math.inf
 
 
 def expected_seconds(per_image: float, candidates: int) -> float:
@@ -144,7 +162,7 @@ def affordable(per_image: float) -> int:
     return max(enough, default=min(CANDIDATES))
 
 
-def demonstrate(out: Path, kind: Kind = "image") -> dict[str, Any]:
+def demonstrate(out: Path, kind: Kind = "image", verbose: bool = False) -> dict[str, Any]:
     """Run a method and its control against a local server and compare what they are worth.
 
     A demonstration that was cut off is continued.
@@ -152,90 +170,131 @@ def demonstrate(out: Path, kind: Kind = "image") -> dict[str, Any]:
     Args:
         out: Folder of the run.
         kind: What is made.
+        verbose: Whether each run tells all of its facts.
 
     Raises:
         ClientError: Why it ended.
     """
     started = time.monotonic()
-    console = error_console()
+    stage = Stage(error_console(), verbose)
     done = _shown_before(out)
     if done is not None:
-        console.print(
-            f"{out} holds a finished demonstration: here it is again; remove the folder to run it anew"
-        )
+        stage.say("again", f"{out} holds a finished demonstration; remove the folder to run it anew")
         return done
     try:
-        return _demonstrated(out, kind, console, started)
+        return _demonstrated(out, kind, stage, started)
     except StoppedError as stopped:
         raise StoppedError(stopped.lines[0], "to go on: the same command again") from None
 
 
-def _demonstrated(out: Path, kind: Kind, console: Console, started: float) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Stage:
+    """The screen of a demonstration: a line for what is done, and one bar while it is done.
+
+    Attributes:
+        console: Where.
+        verbose: Whether each run tells all of its facts, in place of the bar.
+    """
+
+    console: Console
+    verbose: bool
+
+    def say(self, title: str, text: str) -> None:
+        """Print a line, or a few."""
+        self.console.print(told([(title, text)]))
+
+    @contextmanager
+    def run(self, run: CheckedRun, title: str) -> Iterator[Outcome]:
+        """Carry out a run behind one bar; its warnings are in its summary and its report."""
+        if self.verbose:
+            self.console.print(f"\n{title}")
+            yield execute(run, Audience(self.console, verbose=True))
+            return
+        with told_of(self.console, title) as counted:
+            quiet = Console(quiet=True)
+            yield execute(run, Audience(quiet, lambda each: counted(each.images, each.total)))
+
+
+def _demonstrated(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
     """Start the server, make both runs, and measure them."""
-    console.print(f"An API server starts, a process of its own; it logs to {_log(out)}")
     shown = DEMONSTRATIONS[kind]
+    given = f"{shown.options['shots']} private {kind}s each, epsilon {shown.options['epsilon']}"
+    stage.console.print(f"PCEvolve demo: {shown.classes} classes, {given}")
     with local_server(_log(out), _port(out), shown.model) as address:
-        console.print(f"API server at {address}")
-        options = {**shown.options, **_affordable(out, address, shown, console)}
-        main = execute(_checked(out, out, address, **options, method=shown.method))
-        console.print("\nThe same once more without looking at the private data, for comparison:")
+        options, pace = _affordable(out, address, shown, stage)
+        stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
+        with stage.run(_checked(out, out, address, **options, method=shown.method), "1/3 evolve") as main:
+            pass
+        stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
+        stage.console.print(told(about(main.plan, paid_events(main.components, main.plan))))
         blind = _beside(out, "random")
-        control = execute(_checked(out, blind, address, **options, method="random"))
+        again = _checked(out, blind, address, **options, method="random")
+        with stage.run(again, "2/3 control") as control:
+            pass
+        stage.say("2/3", "made once more, chosen at random")
         others = {"random control": blind}
         if shown.secrets:
-            others["secpe"] = _with_secrets(out, address, options, shown, console)
-    console.print("Measuring them on held-out real data ...")
-    rows, points = _measured(main, control)
+            others["secpe"] = _with_secrets(out, address, options, shown, stage)
+    with told_of(stage.console, "3/3 measure") as counted:
+        rows, points = _measured(main, control, counted)
+    stage.say("3/3", "measured on real data kept aside")
     readers = {name: RunReader.strict(root) for name, root in others.items()}
     page = write_report(RunReader.strict(out), points, main.folder.private_report, readers)
-    told = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
-    return keep_accuracy(replace(main, summary=main.summary | told), rows)
+    found = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
+    return keep_accuracy(replace(main, summary=main.summary | found), rows)
 
 
 def _with_secrets(
-    out: Path, address: str, options: dict[str, Any], shown: Demonstration, console: Console
+    out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
 ) -> Path:
     """The same once more by SecPE, with some words declared secret; the folder of that run."""
-    console.print(
-        f"\nOnce more with secrets declared ({', '.join(shown.secrets)}), which SecPE protects besides:"
-    )
     listed = RunFolder(out).private / "secrets.txt"
     listed.write_text("\n".join(shown.secrets) + "\n")
     own = {**options, **shown.secret_options, "secrets": listed}
-    return execute(_checked(out, _beside(out, "secpe"), address, **own)).folder.root
+    with stage.run(_checked(out, _beside(out, "secpe"), address, **own), "secpe") as made:
+        stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
+    return made.folder.root
 
 
-def _measured(main: Outcome, control: Outcome) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:
-    """Return each judge's scores of the run and of its control's dataset: for the summary, and for the page."""
+def _measured(
+    main: Outcome, control: Outcome, counted: Told
+) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:
+    """Return each judge's scores of the run, its control and the shots: for the summary, and for the page."""
     rows, points = [], []
-    for test in tests_of(main, _public_test(main)):
+    shots = main.components.data
+    tests = [*tests_of(main, _public_test(main))]
+    for place, test in enumerate(tests):
+        counted(place, len(tests))
         scores, chance = Scores.of(main, test, every=True), accuracy_of_dataset(control, test)
-        rows.append(scores.as_json() | {"random": chance.to_json()})
+        own = test.of(shots.items, shots.targets.tolist())
+        rows.append(scores.as_json() | {"random": chance.to_json(), "shots": own.to_json()})
         judge, last = (scores.judge, scores.voted), len(scores.by_iteration) - 1
-        own = enumerate(scores.by_iteration)
-        points += [AccuracyPoint(main.plan.method, *judge, t, each.mean, each.sem) for t, each in own]
+        points += [
+            AccuracyPoint(main.plan.method, *judge, t, each.mean, each.sem)
+            for t, each in enumerate(scores.by_iteration)
+        ]
         points.append(AccuracyPoint("random control", *judge, last, chance.mean, chance.sem))
     return rows, points
 
 
-def _affordable(out: Path, address: str, shown: Demonstration, console: Console) -> dict[str, int]:
-    """Return the candidates per class: as the run began, or as many as this machine makes in the time.
+def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> tuple[dict[str, Any], str]:
+    """Return the options of all runs, and in words how long they take.
 
-    Nothing is said of a demonstration that any machine makes in the time.
+    Candidates per class are as many as the run began with, or as this machine makes in the time, which a few images by
+    prompt alone tell. Nothing is said of a demonstration that any machine makes in the time.
     """
-    if shown.probe is None:
-        return {}
     config = RunFolder(out).config
+    if shown.probe is None:
+        return dict(shown.options), ""
     if config.exists():
-        return {"candidates": RunConfig.load(config).method.candidates}
-    console.print("How fast is this machine? A few images by prompt alone:")
+        return {**shown.options, "candidates": RunConfig.load(config).method.candidates}, ""
     probe = _beside(out, "probe")
-    per_image = seconds_per_image(_checked(probe, probe, address, **{**shown.options, **shown.probe}))
+    with told_of(stage.console, "how fast is this machine?") as counted:
+        asked = _checked(probe, probe, address, **{**shown.options, **shown.probe})
+        per_image = seconds_per_image(asked, counted)
     found = affordable(per_image)
-    pace = f"{1 / per_image:.1f} images per second" if isfinite(per_image) else "these were on record already"
     about = f", {duration(expected_seconds(per_image, found))} in all" if isfinite(per_image) else ""
-    console.print(f"{pace}: {found} candidates per class{about}\n")
-    return {"candidates": found}
+    return {**shown.options, "candidates": found}, about
 
 
 def _checked(root: Path, out: Path, address: str, **options: object) -> CheckedRun:

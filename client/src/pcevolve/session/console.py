@@ -1,0 +1,201 @@
+"""What the owner reads of a run at a terminal: few lines before it and few after it; ``--verbose`` shows every fact."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rich.table import Table
+
+from pcevolve.dp.accountants import epsilon
+from pcevolve.egress.allowance import Meter
+from pcevolve.privacy import Event
+from pcevolve.public.figures import loss
+from pcevolve.public.modality import Kind
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.usefulness import Assessment
+from pcevolve.publish import ALARMS, NO_GUARANTEE, ON_TRUST, folder_promise, found_members, marks
+from pcevolve.session.approval import PrivateNotes, costs_ahead, paid_events
+from pcevolve.session.components import Components
+from pcevolve.session.progress import padding
+from pcevolve.transcript.layout import CLASSIFIER, RELEASE
+
+Line: TypeAlias = tuple[str, str]
+"""A title and what is told under it."""
+TITLE_WIDTH = 9
+NAMED = 4
+"""Classes that are told by name."""
+
+
+def told(lines: Iterable[Line]) -> Table:
+    """Lines as a terminal shows them: titles at the left, and what is long beneath itself."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(min_width=TITLE_WIDTH, no_wrap=True)
+    table.add_column(overflow="fold")
+    for title, text in lines:
+        table.add_row(title, text)
+    return table
+
+
+def before(
+    components: Components, plan: PublicPlan, notes: PrivateNotes, meter: Meter, tick: float
+) -> Iterator[Line]:
+    """Yield what somebody has to know before a run: what leaves, what it costs in privacy and money, what is public."""
+    paid = paid_events(components, plan)
+    unread = "" if paid else "; none is looked at"
+    yield "private", f"{_number(len(plan.labels), 'class')}, {plan.shots} {plan.unit}s each{unread}"
+    yield "server", f"{plan.model} at {plan.api}"
+    yield "method", components.method.summary + (" (chosen by auto)" if components.reason else "")
+    yield from about(plan, paid)
+    if is_paid(meter):
+        yield (
+            "cost",
+            "; ".join(
+                f"{title.removeprefix('cost ')} {cost}" for title, cost in costs_ahead(plan, meter).items()
+            ),
+        )
+    yield from notes.news
+    if not tick:
+        yield "time", padding(tick)
+    for mark in marks(plan):
+        yield "WARNING", mark
+
+
+def is_paid(meter: Meter) -> bool:
+    """True if a run may cost money: its API is elsewhere, or has a price."""
+    return not meter.nearby or meter.allowance.price is not None
+
+
+def about(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
+    """Yield what leaves, what is promised of it, and what is public.
+
+    Args:
+        plan: Of the run.
+        paid: What it does to the private data.
+    """
+    yield "sends", _sent(plan)
+    yield "privacy", _price(plan, paid)
+    if folder := folder_promise(plan, paid):
+        yield "folder", folder
+    yield "public", f"{_names(plan.labels)}; the words {plan.domain!r}; {plan.shots} {plan.unit}s in a class"
+
+
+def _number(count: int, word: str) -> str:
+    plural = f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{count} {word if count == 1 else plural}"
+
+
+def _names(labels: Sequence[str]) -> str:
+    shown = ", ".join(f"{label!r}" for label in labels[:NAMED])
+    return f"the class names {shown}" + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
+
+
+def _sent(plan: PublicPlan) -> str:
+    """Say what leaves."""
+    kind, calls = plan.modality.kind, plan.calls.values()
+    asked = f"{_number(len(calls), 'request')} for {_number(sum(call.count for call in calls), kind)}"
+    if plan.in_process:
+        return f"{asked}, inside this process: there is no boundary, and nothing can be promised about what it sees"
+    goes_back = plan.iterations and not plan.varies_prompts
+    made = "had sent before" if plan.library else "itself had made"
+    back = f", and {kind}s that the server {made}" if goes_back else ""
+    return f"{asked}: prompts{back}. No private {kind}."
+
+
+def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
+    """Say what a run promises, and what that means."""
+    if not plan.secure:
+        return NO_GUARANTEE
+    if not paid:
+        return "nothing is spent"
+    change = "exchanged for another" if plan.relation == "replace-one" else "more or less"
+    promised = (
+        f"epsilon {loss(epsilon(paid, plan.delta))} at delta {plan.delta:g}, for one {plan.unit} {change}"
+    )
+    means = f"who is wrong about {ALARMS} of 100 outsiders finds at most {found_members(paid)} of 100 members"
+    trust = f"; {ON_TRUST}" if plan.in_process else ""
+    return f"{promised}: {means}{trust}"
+
+
+def after(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield what came out, what left, what was spent, whether it is useful, and what to do next."""
+    kind: Kind = summary.get("modality", "image")
+    for mark in summary["marks"]:
+        yield "WARNING", mark
+    added = f", {summary['images_added']} of them added later" if summary.get("images_added") else ""
+    made = f"{_number(summary['images_released'], kind)}{added}, {_number(summary['classes'], 'class')}"
+    yield "dataset", f"{summary['dataset']} ({made})"
+    yield from left(summary)
+    if "listed_secrets" in summary:
+        yield "secrets", Secrecy.model_validate(summary["listed_secrets"]).words
+    yield from accuracies(summary)
+    if found := summary.get("usefulness"):
+        assessed = Assessment.model_validate({name: found[name] for name in Assessment.model_fields})
+        yield "verdict", f"{assessed.word.upper()}: {assessed.sentence(kind)}"
+        yield "", f"{assessed.advice(kind)}"
+    yield from _next(summary)
+
+
+def left(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield how much was sent, and at which price in privacy."""
+    bill = f"; {summary['bill']}" if "at no charge" not in summary.get("bill", "at no charge") else ""
+    back = f"{_size(summary['bytes_received'])} came back"
+    yield "sent", f"{_number(summary['requests'], 'request')}, {_size(summary['bytes_sent'])}; {back}{bill}"
+    yield "privacy", _spent(summary)
+
+
+def accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the accuracy of each set by a judge that did not vote; by one that did, if there is no other."""
+    rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
+    for row in rows[:1]:
+        said = [f"{words} {_percent(row[name])}" for name, words in SETS.items() if name in row]
+        yield "accuracy", ", ".join(said)
+        voted = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
+        yield "", f"(by {row['judge']} on data kept aside; chance is {100 / summary['classes']:.0f} %{voted})"
+
+
+SETS = {
+    "initial": "words alone",
+    "random": "random choice",
+    "final": "this dataset",
+    "shots": "private shots",
+}
+"""What accuracies are of, in the order in which they are told."""
+
+
+def _percent(found: Mapping[str, Any]) -> str:
+    return f"{100 * found['mean']:.0f} %"
+
+
+def _size(count: int) -> str:
+    """A number of bytes for people."""
+    for unit, size in (("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"
+
+
+def _spent(summary: Mapping[str, Any]) -> str:
+    if summary["epsilon_spent"] is None:
+        return str(summary.get("promise", "no guarantee: see the warning"))
+    folder = summary.get("epsilon_folder")
+    return (
+        f"epsilon {loss(summary['epsilon_spent'])} of {summary['epsilon_budget']:g} was spent (delta "
+        f"{summary['delta']:g}, {summary['relation']})"
+        + ("" if folder is None else f"; {loss(folder)} seen from the folder that was drawn from")
+    )
+
+
+def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield commands that can be typed."""
+    run = Path(summary["dataset"]).parent
+    name = shlex.quote(str(run))
+    yield "next", f"open {summary['report']}"
+    yield "", f"pcevolve audit {name}   (what left, and why)"
+    if not summary.get("accuracy"):
+        yield "", f"pcevolve evaluate {name} --test FOLDER   (on data of your own)"
+    if (run / RELEASE / CLASSIFIER).is_file():
+        yield "", f"pcevolve classify {name} FILES   (by the class means that were released)"

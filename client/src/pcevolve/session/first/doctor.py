@@ -1,0 +1,119 @@
+"""``pcevolve doctor``: what a run would find on this machine, and what is missing; nothing private is read or sent."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from pcevolve import __version__
+from pcevolve.config.config import RunConfig
+from pcevolve.config.places import ledger_volume
+from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
+from pcevolve.encoders import require_encoder
+from pcevolve.encoders.choice import resolved
+from pcevolve.errors import ClientError
+from pcevolve.ledger.creation import key_beside, require_volume
+from pcevolve.providers import dialect
+
+SECONDS = 5.0
+"""That an API may take to answer."""
+FEW_BYTES = 2 * 2**30
+"""Free space below which a run of many images may not end."""
+EXTRAS = {"pyarrow": "parquet", "ray": "ray", "transformers": "text", "mauve": "mauve"}
+"""Libraries of optional features, by the extra that brings them."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        what: Its name.
+        found: What was found, and what mends it.
+        fit: Whether a run can do with it.
+    """
+
+    what: str
+    found: str
+    fit: bool = True
+
+
+def examine(settings: RunConfig) -> Iterator[Finding]:
+    """Yield what a run with these options would find.
+
+    The API is greeted, as every run greets it: the same request for everybody.
+    """
+    yield Finding("pcevolve", f"{__version__} on Python {sys.version.split()[0]}, torch {version('torch')}")
+    there = [extra for library, extra in EXTRAS.items() if find_spec(library)]
+    lacking = [f"pcevolve[{extra}]" for library, extra in EXTRAS.items() if not find_spec(library)]
+    yield Finding(
+        "extras",
+        f"{', '.join(there) or 'none'}" + (f"; could be installed: {', '.join(lacking)}" if lacking else ""),
+    )
+    yield _gpu()
+    yield _encoder(settings)
+    yield _ledger(settings.privacy.ledger)
+    yield _disk(settings.output.folder)
+    yield _api(settings)
+
+
+def _gpu() -> Finding:
+    from pcevolve.encoders.loading import gpu  # torch takes seconds to load
+
+    return Finding("GPU", gpu() or "none: encoders run on the CPU, which is enough for some thousand images")
+
+
+def _encoder(settings: RunConfig) -> Finding:
+    spoken = dialect(settings.provider.dialect)
+    try:
+        name, reason = resolved(settings.encoder.name, spoken.makes)
+        require_encoder(name)
+    except ClientError as error:
+        return Finding("encoder", str(error), fit=False)
+    return Finding("encoder", f"{name}: {reason}" if reason else name)
+
+
+def _ledger(path: Path) -> Finding:
+    try:
+        require_volume(path, ledger_volume())
+        key = key_beside(path)
+    except ClientError as error:
+        return Finding("ledger", str(error), fit=False)
+    if path.exists() != key.exists():
+        gone = key if path.exists() else path
+        return Finding("ledger", f"{gone} is gone: restore it beside the other", fit=False)
+    return Finding("ledger", f"{path}{'' if path.exists() else ', which the first run makes'}")
+
+
+def _disk(folder: Path) -> Finding:
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    told = f"{free / 2**30:.1f} GiB free at {there}"
+    return Finding("disk", told if free > FEW_BYTES else f"{told}: make room", fit=free > FEW_BYTES)
+
+
+def _api(settings: RunConfig) -> Finding:
+    """Greet the API once, without retries."""
+    spoken = dialect(settings.provider.dialect)
+    place = settings.provider.api
+    transport = HttpTransport(SECONDS)
+    try:
+        answer = transport.send(Address(place, settings.key(), spoken.scheme).outgoing(spoken.hello()))
+        if answer.status == HTTPStatus.OK:
+            spoken.native_size(settings.provider.model, answer.body)
+            return Finding("API", f"{place} answers as {spoken.name} and has {settings.provider.model}")
+        advice = "look at the key" if answer.status in (401, 403) else "look at --api and --dialect"
+        return Finding("API", f"{place} answers HTTP {answer.status}: {advice}", fit=False)
+    except ConnectionTroubleError as error:
+        start = "start one with pcevolve-server serve, or name yours with --api"
+        return Finding("API", f"{place}: {error.reason}: {start}", fit=False)
+    except ClientError as error:
+        return Finding("API", f"{place}: {error}", fit=False)
+    finally:
+        transport.close()
