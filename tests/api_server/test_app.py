@@ -147,6 +147,39 @@ def test_the_balance_counts_images(client):
 
 
 @pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"Origin": "https://attacker.example"}, 403, "origin_not_allowed"),
+        ({"Origin": "null"}, 403, "origin_not_allowed"),
+        ({"Sec-Fetch-Site": "cross-site"}, 403, "origin_not_allowed"),
+        ({"Host": "attacker.example"}, 421, "host_not_allowed"),
+        ({"Host": "localhost.attacker.example"}, 421, "host_not_allowed"),
+        ({"Host": "gpu.lab", "Origin": "http://other.lab"}, 403, "origin_not_allowed"),
+    ],
+)
+def test_without_keys_no_page_of_another_origin_and_no_other_name_is_served(
+    serve, fake, headers, status, code
+):
+    with serve(fake, allowed_hosts=("gpu.lab",)) as client:
+        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK, headers=headers), status, code)
+    assert fake.batches == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "localhost:8000"},
+        {"Host": "[::1]:9"},
+        {"Host": "GPU.lab.:8000"},
+        {"Host": "gpu.lab", "Origin": "https://gpu.lab", "Sec-Fetch-Site": "same-origin"},
+    ],
+)
+def test_without_keys_this_machine_and_its_allowed_names_are_served(serve, fake, headers):
+    with serve(fake, allowed_hosts=("gpu.lab",)) as client:
+        assert client.post(wire.TEXT_TO_IMAGE, json=ASK, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
     "key", [None, "Bearer wrong", "Bearer ", KEY, f"Basic {KEY}", f"Bearer {KEY}x", "Bearer \xff"]
 )
 def test_without_the_key_nothing_is_answered(serve, fake, key):
@@ -221,6 +254,14 @@ def test_an_answer_to_a_request_that_was_read_keeps_the_connection(client):
 @pytest.mark.parametrize("path", [wire.TEXT_TO_IMAGE, wire.OPENAI_GENERATIONS])
 def test_a_request_without_an_image_is_bounded_by_its_fields(client, path):
     error_in(client.post(path, content=b" " * (limits.MAX_FIELDS_BYTES + 1)), 413, "request_too_large")
+
+
+@pytest.mark.parametrize("change", [{"width": 72}, {"height": 72}])
+def test_a_size_that_the_model_cannot_make_is_refused(serve, fake, change):
+    fake.info = fake.info.model_copy(update={"size_multiple": 32})
+    with serve(fake) as client:
+        message = error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK | change), 422, "invalid_request")
+    assert "must be multiples of 32" in message
 
 
 @pytest.mark.parametrize(

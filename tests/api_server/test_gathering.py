@@ -9,8 +9,8 @@ from PIL import Image
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.models import Offer
 from pcevolve_server.queue.batcher import Batcher
-from pcevolve_server.queue.gathering import Gathering, Room
-from pcevolve_server.settings import Settings
+from pcevolve_server.queue.gathering import Gathering, Room, Rooms
+from pcevolve_server.settings import Batching, ModelSettings, Settings
 from pcevolve_server.work import Picture, Recipe, Task
 from support.served import FakeGenerator
 from support.virtual_time import passing
@@ -160,3 +160,22 @@ def test_pauses_are_bounded_whatever_a_run_takes():
 
 def test_a_server_that_stops_gathers_nothing():
     assert passing(filled(PADDED, [0.0], FULL, stopping=True)) == 0
+
+
+EXACT = Settings(max_batch=4)
+MERGE = Settings(max_batch=4, model=ModelSettings(batching=Batching.MERGE))
+
+
+@pytest.mark.parametrize(
+    ("settings", "companions", "padded", "room"),
+    [
+        (EXACT, 1, False, Room(4, merges=False)),
+        (EXACT, 16, True, Room(16, merges=True, least=16)),
+        (EXACT, 64, False, Room(64, merges=True)),  # each for itself: a lone one costs what it costs
+        (MERGE, 1, False, Room(4, merges=True)),
+    ],
+)
+def test_only_a_model_that_pads_is_worth_waiting_for_company(settings, companions, padded, room):
+    found = Rooms((Offer(FakeGenerator().info, companions, padded),), settings).of(Recipe(8, 8))
+    assert found == room
+    assert found.padded == padded

@@ -277,6 +277,16 @@ def test_a_request_left_out_of_the_record_is_noticed(copy: Path):
     assert "stands where what came of request i002/c001/n000002 is due" in " ".join(faults(copy))
 
 
+def test_a_line_behind_the_closing_line_is_noticed(copy: Path):
+    forge(copy, lambda events: [*events, events[-1]])
+    assert "stands where nothing, for the record is closed is due" in " ".join(faults(copy))
+
+
+def test_a_closing_line_that_counts_another_number_of_requests_is_noticed(copy: Path):
+    forge(copy, lambda events: [*events[:-1], events[-1] | {"sent": 14}])
+    assert "counts 14 requests, and 13 are on record" in " ".join(faults(copy))
+
+
 def test_the_api_key_is_nowhere_in_the_run(finished: Path):
     for path in finished.rglob("*"):
         assert not path.is_file() or b"secret-key" not in path.read_bytes(), path

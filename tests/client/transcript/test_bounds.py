@@ -52,8 +52,32 @@ def test_a_body_is_what_it_says_and_no_byte_more(tmp_path: Path):
     body = b"<abc>"
     ref = BodyRef(sha256=hashlib.sha256(body).hexdigest(), size=5, text=f"<{{{{raw-sha256:{digest}}}}}>")
     assert Bodies(tmp_path / "bodies").get(ref) == body
+    for change in ({"size": 2}, {"size": 6}, {"sha256": digest}, {"text": ref.text.replace("<", "[")}):
+        with pytest.raises(TranscriptError, match="is not what crossed the wire"):
+            Bodies(tmp_path / "bodies").get(ref.model_copy(update=change))
+
+
+@pytest.mark.parametrize("name", ["../log.jsonl", "/dev/zero", "a" * 63, "A" * 64, ""])
+def test_a_name_that_is_no_digest_is_not_looked_for(tmp_path: Path, name: str):
+    with pytest.raises(TranscriptError, match="no transcript file has the name"):
+        Bodies(tmp_path / "bodies").file(name)
+
+
+class Counting(Bodies):
+    """Counts the files that are read."""
+
+    count = 0
+
+    def file(self, digest: str) -> bytes:
+        self.count += 1
+        return super().file(digest)
+
+
+def test_a_body_is_not_put_together_beyond_the_size_that_it_says(tmp_path: Path):
+    digest, bodies = stored(tmp_path / "bodies", b"abc"), Counting(tmp_path / "bodies")
     with pytest.raises(TranscriptError, match="is not what crossed the wire"):
-        Bodies(tmp_path / "bodies").get(ref.model_copy(update={"size": 2}))
+        bodies.get(BodyRef(sha256="0" * 64, size=5, text=f"{{{{raw-sha256:{digest}}}}}" * 1000))
+    assert bodies.count == 2
 
 
 def test_files_that_only_say_that_they_are_large_are_refused_before_they_are_read(tmp_path: Path):
