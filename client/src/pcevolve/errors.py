@@ -123,6 +123,12 @@ class StoppedError(ClientError):
         self.lines = lines
 
 
+class DeclinedError(StoppedError):
+    """A person said no to a question; that is an answer and no fault."""
+
+    exit_code = 0
+
+
 def spelled_out(text: str) -> str:
     """Text in which what cannot be seen (control, zero-width, direction-changing characters) is spelled out."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)

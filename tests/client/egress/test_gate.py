@@ -316,7 +316,7 @@ def test_retry_after_is_seconds_or_a_date_and_anything_else_is_not_believed(aske
             raise answer
         return "ok"
 
-    assert Patience(seconds=1e9, sleep=pauses.append).until_answered(attempt) == "ok"
+    assert Patience(seconds=1e12, sleep=pauses.append).until_answered(attempt) == "ok"
     assert least <= pauses[0] <= most
 
 
@@ -393,3 +393,19 @@ def test_an_unusual_but_honest_answer_does_not_break_the_run(tmp_path, spelling)
     assert all(run.transcript.bodies.file(each.digest) for each in made["cut"])
     run.close()
     assert first_round(SmallRun.open(tmp_path)) == made
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [("86400", "24 hours"), ("5400", "90 minutes"), ("9" * 30, "more than a year")]
+)
+def test_an_api_that_asks_for_more_time_than_there_is_patience_is_not_waited_for(asked, told):
+    paused: list[float] = []
+
+    def attempt() -> str:
+        raise Busy("HTTP 429 (daily quota)", asked)
+
+    with pytest.raises(
+        ProviderUnreachableError, match=rf"asks for {told} of patience.*daily quota.*--resume RUN"
+    ):
+        Patience(seconds=300, sleep=paused.append).until_answered(attempt)
+    assert paused == []

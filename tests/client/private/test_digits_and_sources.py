@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.private.bundled import load_cells, load_digits
-from pcevolve.private.sources import CELLS, CellsSource, DigitsSource, FolderSource, TermsSource, parse_source
+from pcevolve.private.sources import (
+    CELLS,
+    OF_CLASSES,
+    CellsSource,
+    DigitsSource,
+    FolderSource,
+    TermsSource,
+    parse_source,
+    require_folder,
+)
 
 TYPES = {3: "type A", 5: "type B", 8: "type C"}
 
@@ -122,3 +131,9 @@ def test_any_text_is_a_source_or_a_usage_error(text):
     except UsageError:
         return
     assert isinstance(source, FolderSource | DigitsSource | CellsSource | TermsSource)
+
+
+def test_a_table_where_images_should_be_names_the_dialect_for_texts(tmp_path):
+    (tmp_path / "notes.CSV").write_text("text,label")
+    with pytest.raises(DataError, match="is a table of texts: --dialect chat is for APIs that write texts"):
+        require_folder(tmp_path / "notes.CSV", OF_CLASSES)

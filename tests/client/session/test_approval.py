@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.cli import main as cli
 from pcevolve.egress.transport import Address
-from pcevolve.errors import AllowanceError, UsageError
+from pcevolve.errors import AllowanceError, DeclinedError, UsageError
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.transcript import RunReader
 from support import online
@@ -68,7 +68,7 @@ def terminal(monkeypatch) -> Iterator[int]:
 
 def test_a_person_who_says_no_sends_no_prompt(run, server, terminal, tmp_path, capfd):
     os.write(terminal, b"n\n")
-    with pytest.raises(UsageError, match="not started, as you wish"):
+    with pytest.raises(DeclinedError, match="not started, as you wish"):
         run("--set", "provider.price=0.5")
     assert "2 requests to http://127.1" in capfd.readouterr().err
     assert server.asked == []
@@ -102,7 +102,7 @@ def test_a_run_that_is_hardly_worth_its_price_is_asked_about_and_needs_yes_where
     run, server, terminal, monkeypatch, tmp_path, capfd, options, doubt
 ):
     os.write(terminal, b"n\n")
-    with pytest.raises(UsageError, match=r"not started, as you wish.*nothing was spent"):
+    with pytest.raises(DeclinedError, match=r"not started, as you wish.*nothing was spent"):
         run(*options)
     assert doubt in capfd.readouterr().err
     monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: PTH123, SIM115
@@ -123,7 +123,7 @@ def test_a_run_that_spends_nothing_is_not_asked_about(run, server, monkeypatch, 
 
 def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server, terminal, tmp_path, capfd):
     os.write(terminal, b"y\ny\nn\n")  # a selection of one out of one, an online API, and its images
-    with pytest.raises(UsageError, match="no privacy budget was spent") as refused:
+    with pytest.raises(DeclinedError, match="no privacy budget was spent") as refused:
         run("--method", "pe", "--epsilon", "4", "--delta", "1e-5", "--shots", "1")
     assert "Do these look like your domain?" in capfd.readouterr().err
     assert len(server.asked) == 2
@@ -222,7 +222,7 @@ def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay
 def test_a_person_is_asked_about_what_the_look_costs_and_not_the_whole(paid_api, terminal, capfd):
     server, options = paid_api
     os.write(terminal, b"n\n")
-    with pytest.raises(UsageError, match="not started, as you wish"):
+    with pytest.raises(DeclinedError, match="not started, as you wish"):
         look(options, "--set", "provider.price=0.04")
     assert "16 requests to http://127.1" in (said := said_by(capfd))
     assert "for 16 images, 0.64 USD: go on?" in said

@@ -61,11 +61,13 @@ def test_it_says_the_class_of_the_nearest_released_mean(run: Path, tmp_path: Pat
 def test_the_command_names_each_image_and_its_class(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    paths = [tmp_path / "one.png", tmp_path / "two.png"]
+    paths = [tmp_path / "one.png", tmp_path / "more" / "two.png"]
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / ".DS_Store").touch()
     for seed, path in enumerate(paths):
         picture(seed).save(path)
     with pytest.raises(SystemExit) as ended:
-        main(["classify", str(run), *map(str, paths)])
+        main(["classify", str(run), str(paths[0]), str(tmp_path / "more")])
     assert not ended.value.code
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert lines == [[str(path), loaded(run).label(path)] for path in paths]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +70,10 @@ def extend(
 def classify(
     folder: RunFolder,
     images: Annotated[
-        list[Path], typer.Argument(metavar="FILES...", help="Files of images, or of one text each.")
+        list[Path],
+        typer.Argument(
+            metavar="FILES...", help="Files of images, or of one text each; of a folder, all in it."
+        ),
     ],
     weights: Annotated[
         str | None,
@@ -84,8 +88,15 @@ def classify(
     from pcevolve.session.finished.classification import NearestMean
 
     nearest = NearestMean.of(folder, partial(encoder_of, weights=weights))
-    for path in images:
+    for path in _files(images):
         typer.echo(f"{path}\t{nearest.label(path)}")
+
+
+def _files(paths: list[Path]) -> Iterator[Path]:
+    """Yield files, those of folders in order; hidden ones are none."""
+    for path in paths:
+        inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        yield from (each for each in inner if path == each or not each.name.startswith("."))
 
 
 def compare(

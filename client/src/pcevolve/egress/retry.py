@@ -82,6 +82,9 @@ class News:
         return f"the API is not answering ({self.reason}); again in {self.pause:.0f} s"
 
 
+YEAR = 365 * 86400.0
+
+
 def _no_news(news: News) -> None:
     """Report nothing, where nobody asked to hear of retries."""
 
@@ -118,7 +121,9 @@ class Patience:
         """
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
-            stop=lambda state: tenacity.stop_before_delay(self._limit(state))(state),
+            stop=lambda state: (
+                _asked(state) > self._limit(state) or tenacity.stop_before_delay(self._limit(state))(state)
+            ),
             wait=_pause,
             sleep=self.sleep,
             before_sleep=self._tell,
@@ -127,6 +132,12 @@ class Patience:
             return retrying(attempt)
         except tenacity.RetryError as error:
             reason = error.last_attempt.exception()
+            wait = _seconds(reason.retry_after or "") if isinstance(reason, Busy) else 0.0
+            if wait > self.seconds:
+                raise ProviderUnreachableError(
+                    f"the API asks for {spoken(wait)} of patience (Retry-After), more than provider.patience of "
+                    f"{self.seconds:.0f} s: {reason}; continue after that with --resume RUN"
+                ) from reason
             raise ProviderUnreachableError(
                 f"no usable answer from the API after {error.last_attempt.attempt_number} attempts: {reason}; "
                 f"{self.advice}"
@@ -152,9 +163,23 @@ def _pause(state: tenacity.RetryCallState) -> float:
     """Exponential with full jitter, at least what the API asked for, at most a minute; less while it is loading."""
     longest = LOADING_PAUSE if _loads(state) else LONGEST_PAUSE
     backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
+    return min(LONGEST_PAUSE, max(backoff, _asked(state)))
+
+
+def _asked(state: tenacity.RetryCallState) -> float:
+    """Seconds that the last answer asked for; 0 if it asked for none."""
     error = state.outcome.exception() if state.outcome else None
-    asked = _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
-    return min(LONGEST_PAUSE, max(backoff, asked))
+    return _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
+
+
+def spoken(seconds: float) -> str:
+    """A time for people: minutes, hours or days."""
+    if seconds > YEAR:
+        return "more than a year"
+    for word, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {word}"
+    return f"{seconds:.0f} seconds"
 
 
 def _seconds(retry_after: str) -> float:

@@ -27,6 +27,8 @@ TERMS = (
 """Kinds of nouns whose meanings come with the client."""
 CELLS = ("platelet", "red blood cells", "single red blood cell", "white blood cell")
 """Kinds of blood cells of which pictures come with the client."""
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+"""Suffixes of tables of texts."""
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
 _TERM = re.compile(r"\s*([a-z ]*?[a-z])\s*(?:=\s*(.*?)\s*)?")
 
@@ -138,4 +140,8 @@ def require_folder(path: Path, wanted: str, option: str = "") -> None:
     """
     if not path.is_dir():
         there = "is a file" if path.exists() else "no such folder"
+        if path.exists() and path.suffix.lower() in TABLES:
+            raise DataError(
+                f"{option}{path}: is a table of texts: --dialect chat is for APIs that write texts"
+            )
         raise DataError(f"{option}{path}: {there}; give a folder {wanted}")

@@ -16,7 +16,7 @@ from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budg
 from pcevolve.egress.allowance import Forecast, Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.transport import Address
-from pcevolve.errors import UsageError
+from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.ledger.ledger import Account
 from pcevolve.ledger.listed import told
 from pcevolve.privacy import Event
@@ -251,7 +251,8 @@ def approve(
         begun: Whether the plan is on record already, and was wanted when it was put there.
 
     Raises:
-        UsageError: A limit is too low, or nobody wants it; nothing has been sent but questions about the API itself.
+        DeclinedError: Nobody wants it; nothing was spent.
+        UsageError: A limit is too low; nothing has been sent but questions about the API itself.
     """
     forecast = _within_limits(components.address, calls, gate, meter)
     if components.settings.provider.yes:
@@ -270,7 +271,8 @@ def approve_requests(
     """Make sure that requests and cost are within limits, and that a person wants them where they may cost something.
 
     Raises:
-        UsageError: A limit is too low, or nobody wants them; nothing has been sent but questions about the API itself.
+        DeclinedError: Nobody wants them; nothing was spent.
+        UsageError: A limit is too low; nothing has been sent but questions about the API itself.
     """
     forecast = _within_limits(address, plan.calls.values(), gate, meter)
     if not settings.provider.yes:
@@ -297,7 +299,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     """Have a person who can be asked look at the first images before the budget is spent on choosing.
 
     Raises:
-        UsageError: They are not what is wanted; no privacy budget was spent.
+        DeclinedError: They are not what is wanted; no privacy budget was spent.
     """
     if not components.method.compares or components.settings.provider.yes or not sys.stdin.isatty():
         return
@@ -335,9 +337,10 @@ def _ask(question: str, elsewhere: str = "", refused: str = UNTOUCHED) -> None:
     """Ask at a terminal; elsewhere nobody can answer.
 
     Raises:
-        UsageError: The answer is no, or there is nobody to ask.
+        DeclinedError: The answer is no.
+        UsageError: There is nobody to ask.
     """
     if not sys.stdin.isatty():
         raise UsageError(elsewhere)
     if not typer.confirm(question, err=True):
-        raise UsageError(refused)
+        raise DeclinedError(refused)
