@@ -213,14 +213,15 @@ def test_a_reader_tells_clusters_apart(training):
     assert set(reader.read(features, among=("x", "y"))) == {"x", "y"}
 
 
-def test_what_variations_keep_is_read_before_and_after(training):
+def test_what_variations_keep_is_read_before_and_after_and_chance_is_told_apart(training):
     domains = training("domains")
 
     def vary(prompts, pictures, strength):
         return [picture if strength < 0.5 else "other" for picture in pictures]
 
     found = domains.kept(vary, ["", ""], ["a", "other"], lambda pictures: pictures)
-    assert found == {"kept at 0.3": 1, "kept at 0.4": 1, "kept at 0.5": 0.5, "kept at 0.6": 0.5}
+    assert [found[f"kept at {s}"] for s in (0.3, 0.4, 0.5, 0.6)] == [1, 1, 0.5, 0.5]
+    assert [found[f"kept at {s}, kappa"] for s in (0.3, 0.4, 0.5, 0.6)] == [1, 1, 0, 0]
 
 
 def test_an_effective_number_of_kinds(training):
