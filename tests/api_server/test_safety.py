@@ -76,3 +76,11 @@ def test_it_gives_up_at_the_cap_and_counts_every_refusal(retries):
     (picture,) = generator.vary(tasks(1))
     assert picture == Picture(None, cut_tokens=2, refused=retries + 1)
     assert len(painter.seeds) == retries + 1
+
+
+def test_every_retry_of_every_seed_has_a_seed_of_its_own():
+    tasks = [Task(RECIPE, "", "", seed) for seed in range(3)]
+    seeds = [
+        each.seed for task in tasks for each in (task, *(task.retried(number) for number in range(1, 5)))
+    ]
+    assert len(set(seeds)) == 15

@@ -277,6 +277,28 @@ def test_a_request_left_out_of_the_record_is_noticed(copy: Path):
     assert "stands where what came of request i002/c001/n000002 is due" in " ".join(faults(copy))
 
 
+def test_outputs_in_another_order_than_the_answer_brought_them_are_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        last = max(place for place, each in enumerate(events) if len(each.get("outputs", ())) > 1)
+        events[last]["outputs"].reverse()
+        return events
+
+    forge(copy, change)
+    assert "brought other outputs than are on record" in " ".join(faults(copy))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("sent", "with another key"), ("answered", "its recorded length is wrong")]
+)
+def test_a_length_that_is_not_that_of_what_crossed_the_wire_is_noticed(copy: Path, kind: str, said: str):
+    def change(events: list[Event]) -> list[Event]:
+        next(each for each in reversed(events) if each["kind"] == kind)["wire_bytes"] += 1
+        return events
+
+    forge(copy, change)
+    assert said in " ".join(faults(copy))
+
+
 def test_a_line_behind_the_closing_line_is_noticed(copy: Path):
     forge(copy, lambda events: [*events, events[-1]])
     assert "stands where nothing, for the record is closed is due" in " ".join(faults(copy))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -392,6 +393,39 @@ def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     run = mutated(honest, receipted(0, kind, 7))
     assert told_by_rerun(run)
     assert list(image_faults(run)) or honest.plan.varies_prompts
+
+
+def obeying(honest: Honest, blocks: Blocks) -> None:
+    """Every request carries what the receipt of its round names, whatever that is."""
+    named = {each[0].receipt.iteration: each[0].receipt for each in blocks if isinstance(each[0], Released)}
+    bodies = RunReader(RunLayout(honest.root), ()).bodies
+    for place, (sent, *rest) in enumerate(blocks):
+        call = honest.plan.calls.get(sent.slot) if isinstance(sent, Sent) else None
+        if call is not None and call.purpose == "vary" and call.parent is not None:
+            image = bodies.file(named[call.iteration].of(call.label)[call.parent].digest)
+            body = dialect(honest.plan.dialect).encode(honest.plan, call, image).body
+            blocks[place] = (_with_body(sent, bodies.put(body)), *rest)
+
+
+def turned(honest: Honest, blocks: Blocks) -> None:
+    """The last request says the same in another order."""
+    bodies = RunReader(RunLayout(honest.root), ()).bodies
+    place = max(place for place, each in enumerate(blocks) if isinstance(each[0], Sent) and each[0].body.size)
+    sent, *rest = blocks[place]
+    fields = json.loads(bodies.get(sent.body))
+    body = json.dumps(dict(reversed(fields.items())), ensure_ascii=False, separators=(",", ":"))
+    blocks[place] = (_with_body(sent, bodies.put(body.encode())), *rest)
+
+
+def test_the_small_check_refuses_an_image_of_another_class_that_a_receipt_names(honest: Honest):
+    if honest.plan.varies_prompts or honest.plan.modality.kind == "text":
+        pytest.skip("no image goes back")
+    run = mutated(honest, receipted(0, "the classes exchanged", 0), obeying)
+    assert any("an image of another class" in each for each in image_faults(run))
+
+
+def test_the_small_check_refuses_the_same_values_in_another_order(honest: Honest):
+    assert any("in another order" in each for each in image_faults(mutated(honest, turned)))
 
 
 @pytest.mark.parametrize("number", range(5))
