@@ -4,7 +4,7 @@
 
 Classes are called "type A", "type B" and so on, and every class has the same list of prompts, one for each word that
 somebody might try: the private images have to find theirs. `template` asks with the class's name alone; `images varied`
-has the prompts for the first images and varies prototypes by image; `prompts varied` by prompt (decision 40).
+has the prompts for the first images and varies prototypes by image; `prompts varied` by prompt.
 
 It continues where it was cut off, and writes docs/results/prompts.{md,json}.
 """
@@ -140,7 +140,7 @@ Written by `python -m benchmarks.prompt_variation`: accuracies on held-out real 
 seeds, each another draw of the shots, other candidates and other noise), ε = 10, ten shots, N = 40, bundled generator,
 on sets that may be tuned on. Classes are called "type A", "type B" and so on, which says nothing to the provider.
 `template` asks with that name alone. In the others every class has the same list of prompts, eight or ten words that
-somebody might try, the right one among them; `prompts varied` sends no image back (decision 40). Rows of a method ask
+somebody might try, the right one among them; `prompts varied` sends no image back. Rows of a method ask
 for equally many images. `own word`: share of the dataset that was made with the class's own word; luck is a tenth or an
 eighth. The mean is over the three judges that did not vote; the last column's encoder **voted**. The last three rows
 ask no generator, and are those of [the comparison of selectors](selectors.md); `t2i` is the control, for without

@@ -194,8 +194,7 @@ that are selected, the share of the right class. The encoder alone, mean ± half
 what each view adds over the same draws. There is no other judge here: the release itself is what is measured, and no
 image is made.
 
-`--encoder bundled+spectrum` is what came of it, for surfaces and textures; `auto` does not choose it ([decision
-35](../decisions/0035-views-are-one-vector.md)).
+`--encoder bundled+spectrum` is what came of it, for surfaces and textures; `auto` does not choose it (worth.md).
 """
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ embedding class are what the package asks its users to write (`benchmarks/peers/
 - The two implementations of Private Evolution are not told apart by any judge that did not vote, as they should not be.
   Sent one after the other, our requests took six times as long as DPSDA's with 16 under way; since `--at-once` what is
   left of the difference is the record on disk, padding of private work, and the report
-  ([decision 43](../decisions/0043-several-at-once.md)).
+  ([decision 18](../decisions/0018-the-gate-builds.md)).
 - `dp-means` selects once out of as many images as the others make in all, in a twentieth of the requests. By the
   network from scratch it is ahead by 15 points on the second and the third set and not told apart on the first; by
   linear heads it is ahead by a few points or not told apart. Steel is not drawn by the bundled model: MobileNet's head

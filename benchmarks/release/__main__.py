@@ -6,7 +6,7 @@ those that may be tuned on. The rows:
 
 - ``at once, candidates``: one release in the frame of the bundled model's candidates, as before decision 20;
 - ``at once, public`` and ``centre first, public``: in the frame that the encoder brings;
-- ``centre first, joined``: in that frame joined with the candidates', as since decision 28;
+- ``centre first, joined``: in that frame joined with the candidates', as since candidates were joined (decision 20);
 - ``without noise``: the means of the shots in that frame.
 
 And with unlabelled real images of the same set in the generator's place: of ``PICKED`` images that are selected for

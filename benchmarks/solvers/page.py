@@ -10,7 +10,7 @@ from typing import Any
 HEADER = """# Schedulers, guidance intervals, tiles
 
 Written by `benchmarks/solvers`; times are of the processor. The model of schedulers and intervals is the teacher of
-the bundled one ([decision 32](../decisions/0032-four-steps.md)): 64 x 64 pixels, guidance 5.
+the bundled one ([decision 30](../decisions/0030-exact-and-fast.md)): 64 x 64 pixels, guidance 5.
 """
 SCHEDULERS = """
 ## Schedulers

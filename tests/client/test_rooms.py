@@ -1,4 +1,4 @@
-"""Every module has a room, and every room says who may enter it (docs/decisions/0016-rooms.md)."""
+"""Every module has a room, and every room says who may enter it (docs/architecture.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Local servers that speak the dialects of online APIs over real sockets; for tests only.
 
 They are written from the APIs' documentation, not from the client: what a documented API would refuse, they refuse. The
-sources are named in docs/dialects.md.
+sources are named in docs/your-model.md.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import Precision
 
 _NATIVE = "amx_bf16"
-"""Matrix units of a processor: without them bfloat16 is slower than float32 there (docs/server.md)."""
+"""Matrix units of a processor: without them bfloat16 is slower than float32 there (docs/your-model.md)."""
 _DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
 
 

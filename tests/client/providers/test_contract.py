@@ -1,6 +1,6 @@
 """Each dialect against a local server that speaks it: real sockets, recorded shapes of requests and of errors.
 
-The shapes come from the documents that docs/dialects.md names; none of this ran against the services themselves.
+The shapes come from the documents that docs/your-model.md names; none of this ran against the services themselves.
 """
 
 from __future__ import annotations

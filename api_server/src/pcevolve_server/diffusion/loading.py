@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 # Above this, one image's decoding fills a GPU by itself and a whole batch's would not fit.
 _SLICED_DECODING_PIXELS = 256 * 256
-# More of them wait for each other longer than they compute (docs/results/server.md).
+# More of them wait for each other longer than they compute (docs/results/speed.md).
 _THREADS_OF_SMALL = 1
 
 

@@ -1,7 +1,7 @@
 """Builds what leaves, for the gate: the rulebook's verdict, spelled in a dialect and addressed. Sends nothing.
 
 A request is not looked through for what must not be in it, and nobody hands one in. It is built from the public plan,
-from committed receipts and from what the API itself sent (docs/decisions/0001). The audit builds with the same policy
+from committed receipts and from what the API itself sent (docs/decisions/0018). The audit builds with the same policy
 what should have left, and compares.
 """
 

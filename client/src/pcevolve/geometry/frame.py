@@ -18,7 +18,7 @@ from pcevolve.geometry.coarse import coarse, is_coarse, power_below
 from pcevolve.geometry.distances import Embeddings, FloatArray
 
 CANDIDATES_SHARE = 1 / 3
-"""What candidates count for beside public images: enough to see a domain that they show (decision 28)."""
+"""What candidates count for beside public images: enough to see a domain that they show (decision 20)."""
 MOST_AXES = 16
 """Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
 STEP = 2.0**-9

@@ -1,7 +1,7 @@
 """An estimate of a dataset's use when its run has ended: three numbers from what was released, and a word for them.
 
 Post-processing of released numbers and public images, so it costs nothing and anybody may see it. The bounds were set
-on private sets of images whose truth is known, and then looked at once on sets of texts (docs/results/usefulness.md,
+on private sets of images whose truth is known, and then looked at once on sets of texts (docs/results/verdict.md,
 which says how often the words are right on either).
 """
 

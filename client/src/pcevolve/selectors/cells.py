@@ -43,7 +43,7 @@ LEAST = 1e-9
 CLEAR: Final = 2.0
 """Standard deviations of noise that the average cell counts."""
 FEWEST: Final = 12
-"""Cells, of fewer of which a selection hardly differs from luck (docs/results/cells.md), however clearly they count."""
+"""Cells, of fewer of which a selection hardly differs from luck (decision 42), however clearly they count."""
 
 
 @dataclass(frozen=True)

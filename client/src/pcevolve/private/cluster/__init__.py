@@ -2,7 +2,7 @@
 
 The only package that knows Ray, which is loaded when a run asks for it. What goes through the cluster is paths,
 digests, embeddings and votes without noise; noise is drawn in the process that pays. Who can see what there is in
-docs/large-data.md, and why it lives here in docs/decisions/0036-private-work-on-ray.md.
+docs/first-run.md ("Large folders").
 
 ``jobs`` has whole runs on public images carried out, for tables.
 
