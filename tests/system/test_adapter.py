@@ -39,7 +39,7 @@ def client(tmp_path: Path, adapted: ServerProcess, forks: ForkServer) -> Client:
 
 def test_a_run_varies_through_the_adapter_and_passes_the_audit(client: Client, tmp_path: Path):
     private, out = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
-    done = client(*client.run_options(private, out, adapter="tiny-adapter", adapter_scale=0.7))
+    done = client(*client.run_options(private, out, adapter="tiny-adapter", adapter_scale=0.7), "--verbose")
     assert done.returncode == 0, done.stderr
     assert "IP-Adapter tiny-adapter at scale 0.7" in " ".join(done.stderr.split())
     asked = [event for event in events(out) if event["kind"] == "sent"]

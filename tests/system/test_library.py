@@ -59,7 +59,7 @@ def test_a_run_selects_real_images_says_so_and_passes_the_audit(
     options = client.run_options(
         private(tmp_path / "private"), run, model="library:tiles", domain="painted tile"
     )
-    done = client(*options)
+    done = client(*options, "--verbose")
     assert done.returncode == 0, done.stderr
     assert "the provider says that they are real public ones, of a library of 36" in " ".join(
         done.stderr.split()

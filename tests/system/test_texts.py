@@ -170,7 +170,10 @@ def test_the_released_means_classify_texts(client: Client, private: Path, tmp_pa
     assert done.returncode == 0, done.stderr
     assert all(line.split("\t")[1] in ("ill", "well") for line in done.stdout.splitlines())
     (tmp_path / "none.txt").write_bytes(b"\xff")
-    for path, complaint in ((tmp_path / "none.txt", "has no embedding"), (tmp_path, "cannot be read")):
+    for path, complaint in (
+        (tmp_path / "none.txt", "has no embedding"),
+        (tmp_path / "gone.txt", "cannot be read"),
+    ):
         done = client("classify", out, path)
         assert done.returncode == 3
         assert complaint in done.stderr
@@ -185,7 +188,7 @@ def test_whether_a_dataset_of_texts_is_useful_is_told_in_words_for_texts(
     summary = json.loads((out / "summary.json").read_text())
     word = summary["usefulness"]["word"]
     assert f"{word.upper()}: " in " ".join(done.stdout.split())
-    assert "texts released" in done.stdout
+    assert " texts, 2 classes)" in " ".join(done.stdout.split())
     assert "; the texts lie " in (out / "release" / "README.md").read_text()
     assert client("audit", out).returncode == 0
     assert summary["modality"] == "text"
@@ -271,7 +274,7 @@ def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
     assert again.returncode == 0, again.stderr
     said = " ".join(again.stderr.split())
     assert "0.001 where it was 1e-4" in said
-    assert "secrets, all runs guessed with a probability of at most" in said
+    assert "all runs guessed with a probability of at most" in said
     assert "0.0023 where it was 1e-4" in said
     shown = json.loads(client("budget", "show", "--ledger", ledger["ledger"], "--json").stdout)
     assert [round(row["secret_mu"], 4) for row in shown] == [0.6288, 0.6288]

@@ -178,7 +178,7 @@ def _news(
         yield "ledger", f"{account.ledger} is new: it knows of no earlier run on these data"
     elif paid and account.spent_before() > 0:
         yield "before", f"{_before(account)}, by earlier runs on these data"
-    for title, short in (("all releases", "together"), ("secrets, all runs", "secrets")):
+    for title, short in (("all releases", "together"), ("secrets, all runs", "all runs")):
         if title in known:
             yield short, known[title]
     if plan.secrecy is not None:

@@ -17,7 +17,7 @@ from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish import ALARMS, NO_GUARANTEE, ON_TRUST, folder_promise, found_members, marks
+from pcevolve.publish import ALARMS, NO_GUARANTEE, ON_TRUST, folder_promise, found_members, marks, real_images
 from pcevolve.session.approval import PrivateNotes, costs_ahead, paid_events
 from pcevolve.session.components import Components
 from pcevolve.session.progress import padding
@@ -50,6 +50,8 @@ def before(
     yield "server", f"{plan.model} at {plan.api}"
     yield "method", components.method.summary + (" (chosen by auto)" if components.reason else "")
     yield from about(plan, paid)
+    if plan.library is not None:
+        yield "images", real_images(plan.library)
     if is_paid(meter):
         yield (
             "cost",
