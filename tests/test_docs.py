@@ -258,3 +258,27 @@ def test_the_page_about_private_data_says_what_the_benchmarks_do() -> None:
         [each.title, count, each.role, each.known] for count, each in zip(classes, SETS.values(), strict=True)
     ]
     assert shown[1:] == sets
+
+
+SETTING = re.compile(
+    r"(?<![\w./-])((?:data|privacy|method|provider|encoder|output)\.(?!py\b)[a-z]\w*)(?![\w/.(])"
+)
+
+
+@pytest.mark.parametrize("page", [page for page in CURRENT if page.name != "options.md"], ids=name)
+def test_every_setting_that_a_page_names_is_one(page: Path) -> None:
+    settings = set(re.findall(r"^\| `(\w+\.\w+)`", read(ROOT / "docs/options.md"), re.MULTILINE))
+    code = [*spans(page), *(match[0] for match in FENCED.finditer(read(page)) if "```python" not in match[0])]
+    named = {found for text in code for found in SETTING.findall(text)}
+    assert named <= settings
+
+
+def test_the_page_about_containers_has_the_defaults_of_the_compose_file() -> None:
+    rows = re.findall(r"^\| (`PCEVOLVE_[^|]*) \| ([^|]*) \|", read(ROOT / "docs/your-model.md"), re.MULTILINE)
+    shown: dict[str, str] = {}
+    for variables, default in rows:
+        values = [""] if default == "empty" else re.findall(r"`([^`]*)`", default)
+        shown |= zip(re.findall(r"PCEVOLVE_\w+", variables), values * 2, strict=False)
+    compose = dict(re.findall(r"\$\{(PCEVOLVE_\w+):-([^}]*)\}", read(ROOT / "docker-compose.yml")))
+    assert len(shown) > 10
+    assert shown.items() <= compose.items()
