@@ -77,7 +77,7 @@ def test_the_first_screen_says_what_left_what_did_not_and_what_an_attacker_can_t
         "What an attacker can tell",
         "What that rests on",
         "When",
-        "Whether it is so",
+        "How to check it",
     ]
 
 
