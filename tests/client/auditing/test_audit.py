@@ -299,6 +299,21 @@ def test_a_length_that_is_not_that_of_what_crossed_the_wire_is_noticed(copy: Pat
     assert said in " ".join(faults(copy))
 
 
+def test_the_receipt_of_the_dataset_is_one_of_this_run(tmp_path: Path):
+    """No request follows it that another run's would not allow."""
+    run = SmallRun.open(tmp_path, small_plan(pool="all", keep="selected"))
+    run.finish()
+    run.close()
+
+    def change(events: list[Event]) -> list[Event]:
+        last = [each for each in events if each["kind"] == "released"][-1]
+        last["receipt"]["run_id"] = "f" * 32
+        return events
+
+    forge(tmp_path, change)
+    assert "for another run or relation" in " ".join(faults(tmp_path))
+
+
 def test_a_line_behind_the_closing_line_is_noticed(copy: Path):
     forge(copy, lambda events: [*events, events[-1]])
     assert "stands where nothing, for the record is closed is due" in " ".join(faults(copy))
