@@ -299,6 +299,16 @@ def test_a_length_that_is_not_that_of_what_crossed_the_wire_is_noticed(copy: Pat
     assert said in " ".join(faults(copy))
 
 
+def test_a_measurement_that_nobody_paid_for_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        stored = next(each for each in events if each["kind"] == "received")["outputs"][0]
+        next(each for each in events if each["kind"] == "released")["receipt"]["measured"] = stored
+        return events
+
+    forge(copy, change)
+    assert "names a measurement that nobody paid for" in " ".join(faults(copy))
+
+
 def test_the_receipt_of_the_dataset_is_one_of_this_run(tmp_path: Path):
     """No request follows it that another run's would not allow."""
     run = SmallRun.open(tmp_path, small_plan(pool="all", keep="selected"))
