@@ -15,7 +15,7 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
-from pcevolve.evaluation.closeness import closeness, intrinsic_dimension
+from pcevolve.evaluation.closeness import FEWEST, closeness, intrinsic_dimension
 from pcevolve.evaluation.heads import PapersHead, Predict, Training
 from pcevolve.evaluation.judge import Judge
 from pcevolve.evaluation.labelled import Labelled
@@ -180,7 +180,7 @@ def _asked(
         looked = judge.look(shots.images)
         both = np.concatenate([looked, own[0]]), np.concatenate([shots.targets, own[1]])
         yield "mixed", _accuracy(judge, both, real, test, job.heads)
-    if "fid" in job.measures and has_embeddings(judge.name):
+    if "fid" in job.measures and has_embeddings(judge.name) and len(own[0]) >= FEWEST:
         yield from _distances(own[0], real)
     if "dimension" in job.measures and has_embeddings(judge.name):
         yield "dimension", intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64))

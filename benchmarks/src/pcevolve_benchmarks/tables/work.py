@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import ClientError
+from pcevolve.evaluation.closeness import FEWEST
 from pcevolve.session.first.local_server import local_server
 from pcevolve_benchmarks.tables.cells import Cell, Place
-from pcevolve_benchmarks.tables.data import BenchData, kept_in
+from pcevolve_benchmarks.tables.data import BenchData, classes, kept_in
 from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges
 from pcevolve_benchmarks.tables.results import BY_ITERATION, Store
 from pcevolve_benchmarks.tables.sizes import Facts, Scale
@@ -132,13 +133,19 @@ def _is_known(asked: Asked, cell: Cell) -> bool:
     )
     if cell.yardstick == "classifier":
         return (NEAREST_MEAN, "accuracy") in found
+    few = cell.yardstick == "shots" and cell.settings()["subsample"] * _classes(asked, cell) < FEWEST
     wanted = {
         (judge, name)
         for judge in asked.judges
         for measure in asked.table.measures
         for name in _names(measure, judge, cell)
+        if name != "fid" or not few
     }
     return wanted <= found
+
+
+def _classes(asked: Asked, cell: Cell) -> int:
+    return len(classes(next(each.train for each in asked.data if each.name == cell.data)))
 
 
 def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:

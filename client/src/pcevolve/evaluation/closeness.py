@@ -83,6 +83,8 @@ Counts = tuple[NDArray[np.int64], NDArray[np.bool_]]
 
 
 _NEIGHBOURS = 3
+FEWEST = _NEIGHBOURS + 2
+"""Usable images of which a distance can be told."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,8 +133,8 @@ def fidelity(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> Fidel
 
 def _usable(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     kept = rows[np.isfinite(rows).all(axis=1)]
-    if len(kept) < _NEIGHBOURS + 2:
-        raise DataError(f"fidelity needs {_NEIGHBOURS + 2} or more usable images in each set")
+    if len(kept) < FEWEST:
+        raise DataError(f"fidelity needs {FEWEST} or more usable images in each set")
     return kept
 
 
