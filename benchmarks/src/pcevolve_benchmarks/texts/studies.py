@@ -105,8 +105,8 @@ def _written(path: Path, data: PrivateDataset) -> Path:
 
 PUBLISHED: Final[Options] = {"iterations": 9, "variations": 3}
 """Aug-PE's own sizes: ten votes, the last of which selects the dataset, and L = 4."""
-HALF_BLANK: Final[Options] = {"strength_start": 0.5, "strength_end": 0.5}
-"""Aug-PE's own blanks, where SecPE's fall from 0.6 to 0.3 of the words."""
+FALLING: Final = (0.6, 0.5, 0.4, *[0.3] * 6)
+"""SecPE's blanks, where Aug-PE has half of the words throughout."""
 RATIOS: Final = (2, 10, 50)
 FIRST: Final = 160
 """First candidates of each class."""
@@ -184,21 +184,19 @@ STUDIES: Final[Mapping[str, Study]] = {
                         ),
                     )
                 },
-                **{
-                    f"secpe, {said}, K = {FIRST}, 9 rounds of 3, half blank": {
-                        **options,
-                        **PUBLISHED,
-                        **HALF_BLANK,
-                    }
-                    for said, options in (
-                        ("none secret", {"method": "secpe", "cells": FIRST}),
-                        ("r/p = 10", _secpe(10, cells=FIRST)),
-                    )
-                },
                 "aug-pe, none secret": {"method": "aug-pe", **PUBLISHED},
                 **{f"aug-pe, r/p = {ratio}": _aug_pe(ratio, **PUBLISHED) for ratio in RATIOS},
-                "aug-pe, none secret, 3 rounds of 1": {"method": "aug-pe", "variations": 1},
-                **{f"aug-pe, r/p = {ratio}, 3 rounds of 1": _aug_pe(ratio, variations=1) for ratio in RATIOS},
+                **{
+                    f"aug-pe, {said}, {how}": {**options, **sizes}
+                    for how, sizes in (
+                        ("SecPE's blanks", {**PUBLISHED, "strengths": FALLING}),
+                        ("SecPE's blanks, 3 rounds of 1", {"variations": 1, "strengths": FALLING[:3]}),
+                    )
+                    for said, options in (
+                        ("none secret", {"method": "aug-pe"}),
+                        *((f"r/p = {ratio}", _aug_pe(ratio)) for ratio in RATIOS),
+                    )
+                },
             },
             small=("random", "secpe, r/p = 10", "aug-pe, r/p = 10"),
             shots=90,
