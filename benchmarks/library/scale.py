@@ -37,7 +37,7 @@ from pcevolve_server.library import loading
 from pcevolve_server.library.collection import Collection
 from pcevolve_server.library.embedding import Appearance, Neighbours
 from pcevolve_server.library.folder import ImageFile, Listing
-from pcevolve_server.library.shards import DIGEST_BYTES, Facts, Shelf, pieces
+from pcevolve_server.library.shards import DIGEST_BYTES, Facts, FactStore, pieces
 from pcevolve_server.library.words import WordIndex, drawn
 from pcevolve_server.settings import ModelSettings, Settings
 from pcevolve_shared import images, wire
@@ -103,8 +103,8 @@ def index(folder: Path) -> Path:
     return loading.cache_folder(settings(folder), folder / "tiles") / Appearance.name
 
 
-def shelf(folder: Path) -> Shelf:
-    return Shelf(index(folder), Appearance.name, Appearance.size)
+def shelf(folder: Path) -> FactStore:
+    return FactStore(index(folder), Appearance.name, Appearance.size)
 
 
 def write(folder: Path, count: int) -> None:

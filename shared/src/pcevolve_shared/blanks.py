@@ -1,4 +1,4 @@
-"""How a text is sent back to be varied: some of its words are blanks, which a language model is asked to fill in."""
+"""Send a text back to be varied: some of its words are blanks, which a language model is asked to fill in."""
 
 BLANK = "_"
 INSTRUCTION = (
@@ -8,7 +8,7 @@ INSTRUCTION = (
 
 
 def question(prompt: str, blanked: str) -> str:
-    """What a language model is asked.
+    """Return the question to a language model.
 
     Args:
         prompt: What the text should be, as when it was asked for first.

@@ -1,4 +1,4 @@
-"""Whether a request was made by a page of somebody else's, which a browser on this machine has open.
+"""Detect requests made by somebody else's page, which a browser on this machine has open.
 
 Any page may have a browser post a form to 127.0.0.1. It cannot read the answer, but the work is done all the same
 (cross-site request forgery), so a listener that asks for no key has to refuse it.

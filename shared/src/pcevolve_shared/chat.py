@@ -16,7 +16,7 @@ _Count = Annotated[int, Field(ge=0)]
 
 
 class Message(WireModel):
-    """What somebody said."""
+    """A message of a conversation."""
 
     role: Role
     content: Text
@@ -29,7 +29,7 @@ def _said(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 class StreamOptions(WireModel):
-    """What a stream tells besides."""
+    """Additional contents of a stream."""
 
     include_usage: bool | None = None
 
@@ -77,7 +77,7 @@ class ChatRequest(WireModel):
 
 
 class Reply(WireModel):
-    """What the model said; as long as its tokens are."""
+    """The model's reply; as long as its tokens are."""
 
     role: Literal["assistant"] = "assistant"
     content: str
@@ -111,7 +111,7 @@ class ChatResponse(WireModel):
 
 
 class Delta(WireModel):
-    """What a chunk adds to a completion."""
+    """A chunk's addition to a completion."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None

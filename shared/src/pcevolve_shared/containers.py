@@ -1,4 +1,4 @@
-"""What the outside of a PNG, JPEG or WebP file says, read without decoding a pixel.
+"""Read what the outside of a PNG, JPEG or WebP file declares, without decoding a pixel.
 
 Size and animation have to be known *before* a decoder allocates memory, and a decoder's metadata parsers
 are attack surface that this project has no use for. So the containers are walked here, by the letter of
@@ -32,7 +32,7 @@ class ImageError(ValueError):
 
 @dataclass(frozen=True)
 class Header:
-    """What a container declares, and the bytes that its pixels need."""
+    """A container's declared size, and the bytes that its pixels need."""
 
     media_type: MediaType
     width: int

@@ -50,7 +50,7 @@ Cost = Annotated[float, Field(ge=0)]
 
 
 class WireModel(BaseModel):
-    """What every message shares: immutable, strict, closed, finite."""
+    """The base of every message: immutable, strict, closed, finite."""
 
     # ``model`` and ``model_*`` are the API's own words; hide_input_in_errors keeps images out of logs.
     model_config = ConfigDict(
@@ -172,7 +172,7 @@ class LicenceFile(WireModel):
 
 
 class LibraryInfo(WireModel):
-    """What a model says of itself that generates nothing: its answers are real public images of a collection."""
+    """The description of a model that generates nothing: its answers are real public images of a collection."""
 
     images: Annotated[int, Field(ge=1)]
     licences: Annotated[tuple[LicenceCount, ...], Field(max_length=limits.MAX_LICENCES)] = ()
@@ -180,17 +180,17 @@ class LibraryInfo(WireModel):
 
 
 def _absent(value: object) -> bool:
-    """Whether a field that older servers do not have is left out."""
+    """True if a field that older servers do not have is left out."""
     return value is None
 
 
 def _usual(value: object) -> bool:
-    """Whether a field that older servers do not have says what holds of them."""
+    """True if a field that older servers do not have says what holds of them."""
     return value is True
 
 
 class Recommended(WireModel):
-    """What a model is best asked with; a client may ask otherwise."""
+    """Recommended settings of a model; a client may ask otherwise."""
 
     steps: Annotated[int, Field(ge=1, le=limits.MAX_STEPS)]
     guidance: Annotated[float, Field(ge=0, le=limits.MAX_GUIDANCE)]
@@ -208,7 +208,7 @@ class Recommended(WireModel):
 
 
 class ModelInfo(WireModel):
-    """What a model can do, as far as a client has to know before it asks.
+    """A model's abilities, as far as a client has to know before it asks.
 
     ``object``, ``created`` and ``owned_by`` are there for clients of OpenAI's API, which ask for them.
     """
@@ -274,7 +274,7 @@ class BalanceResponse(WireModel):
 
 
 class ErrorBody(WireModel):
-    """What went wrong, for a program (``type``, ``code``) and for a person (``message``)."""
+    """An error, for a program (``type``, ``code``) and for a person (``message``)."""
 
     type: ErrorType
     code: Name

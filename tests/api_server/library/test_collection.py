@@ -11,7 +11,7 @@ from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.collection import Stopped, collected
 from pcevolve_server.library.embedding import Appearance, Neighbours
 from pcevolve_server.library.folder import ImageFile, listing
-from pcevolve_server.library.shards import Facts, Shelf, pieces
+from pcevolve_server.library.shards import Facts, FactStore, pieces
 from support.collections import library, pixels
 
 
@@ -40,7 +40,7 @@ class Counting(Appearance):
 def collect(tmp_path):
     def collect(root, stopping=lambda: False):
         embedder = Counting()
-        shelf = Shelf(tmp_path / "shelf", embedder.name, embedder.size)
+        shelf = FactStore(tmp_path / "shelf", embedder.name, embedder.size)
         return collected(listing(root), embedder, shelf, 2, stopping), embedder.seen
 
     return collect
@@ -85,8 +85,8 @@ def test_pieces_cover_everything_and_one_more_file_changes_one_piece():
 
 def test_a_piece_comes_back_as_it_was_kept(tmp_path):
     piece, kept = files(9), facts(9)
-    Shelf(tmp_path, "e", 4).keep(piece, kept)
-    found = Shelf(tmp_path, "e", 4).load(piece)
+    FactStore(tmp_path, "e", 4).keep(piece, kept)
+    found = FactStore(tmp_path, "e", 4).load(piece)
     assert all(
         np.array_equal(getattr(found, name), getattr(kept, name)) for name in ("sizes", "digests", "codes")
     )
@@ -97,7 +97,7 @@ def test_a_piece_comes_back_as_it_was_kept(tmp_path):
     "damage", [lambda d: d[:-1], lambda d: d[:40], lambda d: b"", lambda d: d[:-3] + b"???"]
 )
 def test_a_piece_that_is_not_whole_is_not_used(tmp_path, damage):
-    shelf, piece = Shelf(tmp_path, "e", 4), files(9)
+    shelf, piece = FactStore(tmp_path, "e", 4), files(9)
     shelf.keep(piece, facts(9))
     (path,) = tmp_path.iterdir()
     path.write_bytes(damage(path.read_bytes()))
@@ -106,10 +106,10 @@ def test_a_piece_that_is_not_whole_is_not_used(tmp_path, damage):
 
 def test_a_piece_is_of_these_files_and_this_embedder_alone(tmp_path):
     piece = files(3)
-    Shelf(tmp_path, "e", 4).keep(piece, facts(3))
+    FactStore(tmp_path, "e", 4).keep(piece, facts(3))
     changed = [ImageFile(each.path, each.size, each.changed + 1) for each in piece]
-    assert Shelf(tmp_path, "e", 4).load(changed) is None
-    assert Shelf(tmp_path, "other", 4).load(piece) is None
+    assert FactStore(tmp_path, "e", 4).load(changed) is None
+    assert FactStore(tmp_path, "other", 4).load(piece) is None
 
 
 def test_an_image_is_embedded_once_and_again_when_it_changes(tmp_path, collect):
@@ -192,7 +192,7 @@ def test_indexing_stops_when_the_server_does_and_goes_on_later(tmp_path, collect
 
 def test_replicas_that_load_at_once_read_each_image_once(tmp_path):
     root, counting = library(tmp_path / "tiles", images=12), [Counting(), Counting()]
-    shelves = [Shelf(tmp_path / "shelf", Counting.name, Counting.size) for _ in counting]
+    shelves = [FactStore(tmp_path / "shelf", Counting.name, Counting.size) for _ in counting]
     found = listing(root)
     with ThreadPoolExecutor(2) as pool:
         loads = [
@@ -207,7 +207,7 @@ def test_replicas_that_load_at_once_read_each_image_once(tmp_path):
 
 def test_a_server_that_is_told_to_stop_does_not_wait_for_another(tmp_path, collect):
     root = library(tmp_path / "tiles", images=4)
-    shelf = Shelf(tmp_path / "shelf", Counting.name, Counting.size)
+    shelf = FactStore(tmp_path / "shelf", Counting.name, Counting.size)
     asked = []
     with shelf.alone(lambda: pytest.fail("nobody else is there")), pytest.raises(Stopped):
         collect(root, lambda: asked.append(1) or len(asked) > 2)
@@ -216,4 +216,4 @@ def test_a_server_that_is_told_to_stop_does_not_wait_for_another(tmp_path, colle
 def test_a_cache_that_cannot_be_written_says_which_option_helps(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelLoadError, match="--library-cache"):
-        Shelf(tmp_path / "file" / "shelf", "e", 4)
+        FactStore(tmp_path / "file" / "shelf", "e", 4)

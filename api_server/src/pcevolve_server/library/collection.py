@@ -18,7 +18,7 @@ from PIL import Image
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.embedding import Embedder
 from pcevolve_server.library.folder import ImageFile, Listing, shown
-from pcevolve_server.library.shards import Facts, Shelf, file_digest, pieces
+from pcevolve_server.library.shards import Facts, FactStore, file_digest, pieces
 from pcevolve_shared import images, limits
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class Collection:
 
 
 def collected(
-    listing: Listing, embedder: Embedder, shelf: Shelf, threads: int, stopping: Callable[[], bool]
+    listing: Listing, embedder: Embedder, shelf: FactStore, threads: int, stopping: Callable[[], bool]
 ) -> Collection:
     """Read and embed what was not read and embedded before.
 
@@ -142,13 +142,13 @@ def collected(
 _Parts = dict[tuple[ImageFile, ...], Facts | None]
 
 
-def _kept(listing: Listing, shelf: Shelf) -> _Parts:
+def _kept(listing: Listing, shelf: FactStore) -> _Parts:
     """Return what an earlier start has left of each piece."""
     return {tuple(piece): shelf.load(piece) for piece in pieces(listing.images)}
 
 
 def _completed(
-    listing: Listing, embedder: Embedder, shelf: Shelf, threads: int, stopping: Callable[[], bool]
+    listing: Listing, embedder: Embedder, shelf: FactStore, threads: int, stopping: Callable[[], bool]
 ) -> _Parts:
     """The same with what was missing, which is kept, too."""
     parts = _kept(listing, shelf)

@@ -16,7 +16,7 @@ from pcevolve_server.library.collection import Collection, collected
 from pcevolve_server.library.embedding import Appearance, Embedder, Neighbours
 from pcevolve_server.library.folder import Listing, listing
 from pcevolve_server.library.generator import LibraryGenerator
-from pcevolve_server.library.shards import Shelf
+from pcevolve_server.library.shards import FactStore
 from pcevolve_server.library.words import Fits, Likeness, WordIndex
 from pcevolve_server.settings import ModelSettings, SafetyPolicy
 from pcevolve_server.work import Generator
@@ -55,8 +55,8 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     return LibraryGenerator(info, collection, Neighbours(collection.facts.codes), fits, beside)
 
 
-def _shelf(cache: Path, embedder: Embedder) -> Shelf:
-    return Shelf(cache / embedder.name, embedder.name, embedder.size)
+def _shelf(cache: Path, embedder: Embedder) -> FactStore:
+    return FactStore(cache / embedder.name, embedder.name, embedder.size)
 
 
 def _fits(

@@ -80,7 +80,7 @@ def pieces(images: Sequence[ImageFile]) -> Iterator[Sequence[ImageFile]]:
             start = end
 
 
-class Shelf:
+class FactStore:
     """The folder in which the pieces of one library are kept."""
 
     def __init__(self, folder: Path, embedder: str, size: int) -> None:

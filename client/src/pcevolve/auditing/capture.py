@@ -136,7 +136,6 @@ def _ends(run: RunReader) -> Iterator[tuple[int, int]]:
 
 
 def _most_at_once(run: RunReader) -> int:
-    """How many calls were under way together, at most; that the plan allows so many is the audit's own check."""
     under_way, most = set[str](), 1
     for entry in run.entries:
         if isinstance(entry.record, Sent):
@@ -210,7 +209,7 @@ def _answered(attempts: Sequence[Recorded]) -> int:
 
 @dataclass
 class _Comparison:
-    """What is wrong so far; ``apart`` are requests without a counterpart, beside what is in their place."""
+    """A comparison so far; ``apart`` are requests without a counterpart, beside what is in their place."""
 
     unrecorded: list[str] = field(default_factory=list)
     unsent: list[str] = field(default_factory=list)

@@ -88,7 +88,7 @@ def _cards(released: RebuiltRelease) -> dict[str, Form | None]:
 
 
 def _faults(released: RebuiltRelease, found: bytes, expected: str) -> Iterator[str]:
-    """What a card states that is not so.
+    """Yield each false statement of a card.
 
     Args:
         released: The release as the record gives it.

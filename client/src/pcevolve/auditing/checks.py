@@ -96,7 +96,7 @@ def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
 
 
 def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
-    """What is claimed about any record, and of how many things."""
+    """Return what is claimed about any record, each claim with the number of things that it is about."""
     planless = run.plan is None and not run.finished
     return [
         Finding(
@@ -148,13 +148,13 @@ def _end(run: RunReader) -> Finding:
 
 
 def _made_of_it(run: RunReader) -> list[str]:
-    """What lies in the folder and is made of a record that is closed; links are not followed."""
+    """List what lies in the folder and is made of a closed record; links are not followed."""
     names = (RELEASE, SUMMARY, REPORT, *EXPORTS.values())
     return [name for name in names if kind_of(run.layout.root / name) is not None]
 
 
 def _rebuilt(released: RebuiltRelease) -> list[Finding]:
-    """What may be shared beside the transcript: its data are made again from it and compared, and its cards judged."""
+    """Make what may be shared beside the transcript again from it; compare the data and judge the cards."""
     faults = _collected(released.faults())
     slack = (
         f" (but for {MOST_ROUNDED} value that rounding may have moved by one level: room for {released.capacity} bits)"
@@ -224,7 +224,7 @@ def _bodies(run: RunReader) -> Iterator[str]:
 
 
 def _leftovers(run: RunReader) -> set[str]:
-    """What a run that was cut off may have stored and not yet put on record; its end removes it."""
+    """Return what a run that was cut off may have stored and not yet put on record; its end removes it."""
     if run.finished or not run.layout.bodies.is_dir():
         return set()
     stored = {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir()} - run.files
@@ -253,7 +253,7 @@ def _stored(run: RunReader) -> Iterator[str]:
 
 
 def _library(run: RunReader, plan: PublicPlan) -> Library | None:
-    """What the provider said of its images when it was greeted."""
+    """Return the provider's description of its public images, as it answered to the greeting."""
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
     greetings = (each for each in answers if each.slot == GREETING_SLOT and each.status == HTTPStatus.OK)
     said = next(greetings, None)

@@ -81,7 +81,7 @@ class UnderWay:
 
     @property
     def due(self) -> str:
-        """What has to come next of it."""
+        """The next step that is due."""
         if self.waiting is not None:
             return f"what came of request {self.waiting}"
         return f"request {self.call.slot}" if self.made is None else f"what {self.call.slot} brought"
@@ -137,7 +137,7 @@ class ComparingGate:
             self.policy.fix(self.plan, lambda receipt: True)
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """What the calls of a round brought, as the record has it.
+        """Yield the candidates that each call of a round brought, as the record has them.
 
         Raises:
             OutOfPlaceError: A line stands where another is due.

@@ -29,7 +29,7 @@ def export_findings(released: RebuiltRelease) -> list[Finding]:
 
 
 def export_claim(form: Form) -> str:
-    """What is claimed of a form that lies beside the release."""
+    """Return the claim about a form that lies beside the release."""
     return f"so is the dataset as {form}"
 
 
@@ -69,7 +69,7 @@ def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[s
 
 
 def _why_unchecked(folder: Path, form: Form) -> str:
-    """Why the bytes of a form cannot be made again here; empty if they can."""
+    """Say why the bytes of a form cannot be made again here; empty if they can."""
     if form != "parquet":
         return ""
     try:

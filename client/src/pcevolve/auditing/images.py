@@ -51,7 +51,7 @@ Leaf = tuple[str, Any]
 
 
 class Known(NamedTuple):
-    """What the API sent under a candidate's id.
+    """An image as the API sent it, under a candidate's id.
 
     Attributes:
         label: Its class.
@@ -71,7 +71,7 @@ class Unexplained(Exception):  # noqa: N818 - it never leaves this module
 
 
 def image_faults(run: RunReader) -> Iterator[str]:
-    """What left without a reason, each with its line.
+    """Yield each request that carries an image without a reason, with its line.
 
     Args:
         run: The record; its bodies are what their digests say, which is checked elsewhere.
@@ -97,7 +97,7 @@ def image_faults(run: RunReader) -> Iterator[str]:
 
 @dataclass
 class _Seen:
-    """What had crossed the wire before a line.
+    """Everything that had crossed the wire before a line.
 
     Attributes:
         arrived: Digests of all that came in answers.
@@ -154,7 +154,7 @@ class _Seen:
             raise Unexplained("says its values in another order than the requests before it")
 
     def _due(self, call: Call) -> Known:
-        """What a call has to vary."""
+        """Return the image that a call has to vary."""
         receipt = self.receipts.get(call.iteration)
         if call.source is None:
             chosen = () if receipt is None or receipt.run_id != self.plan.run_id else receipt.of(call.label)
@@ -177,7 +177,7 @@ class _Seen:
             return None
 
     def _values(self, call: Call, due: Known | None) -> dict[str, tuple[Any, ...]]:
-        """What a body may say of a call, by the names that APIs have for it."""
+        """Return the values that a body may state of a call, by the names that APIs have for them."""
         plan, words = self.plan, (self._prompt(call, due),)
         values: dict[str, tuple[Any, ...]] = {"model": (plan.model,), "sd_model_checkpoint": (plan.model,)}
         values |= dict.fromkeys(("prompt", "content"), words) | {"role": ("user",)}

@@ -79,13 +79,13 @@ class Lines:
         )
 
     def count_sent(self) -> int:
-        """How many requests were taken so far."""
+        """Return the number of requests taken so far."""
         return sum(isinstance(each.record, Sent) for each in self.entries[: self.place])
 
 
 @dataclass
 class KeyLength:
-    """Whether all requests carried one key: its value is not on record, but its length could say something.
+    """The length that all requests' keys share: a key is not on record, but changes of its length could say something.
 
     Attributes:
         length: How much longer than ``STAND_IN`` the last key was; None where none was sent.
@@ -104,7 +104,7 @@ class KeyLength:
             self.failed.add(slot)
 
     def fault(self, length: int | None) -> str | None:
-        """What is wrong with the key of the next request."""
+        """Say what is wrong with the key of the next request, if anything is."""
         before, self.length = self.length, length
         same = length == before or bool(self.failed)
         return None if same else "was sent with another key than the request before it, which had succeeded"

@@ -86,7 +86,7 @@ class RebuiltRelease:
 
     @cached_property
     def release(self) -> Release:
-        """What the record says was published."""
+        """The release as the record states it."""
         return Release.of(self.run, self.dataset)
 
     def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:
@@ -115,7 +115,7 @@ class RebuiltRelease:
             return None
 
     def _unlike(self, path: str, found: bytes, expected: bytes, exact: bool) -> Iterator[str]:
-        """What is wrong with an image that is not the expected one, if more is than rounding."""
+        """Yield what is wrong with an image that differs from the expected one by more than rounding."""
         compared = self._medium.compared(found, expected, exact)
         if compared.fault:
             yield f"release/{path} {compared.fault}"
@@ -131,7 +131,7 @@ class RebuiltRelease:
 
 
 def _differing(found: bytes, expected: bytes) -> str:
-    """Which fields of a manifest differ, if that is what differs."""
+    """Name the fields of a manifest that differ, if some do."""
     try:
         ours, theirs = _flat(parse_json(expected)), _flat(parse_json(found))
     except (ValueError, AttributeError):

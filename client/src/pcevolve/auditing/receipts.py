@@ -12,7 +12,7 @@ from pcevolve.public.release import Receipt
 
 
 def receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
-    """What is wrong with a receipt by itself: that it pays for what is planned, and says no more than a receipt may."""
+    """Yield a receipt's own faults: it pays for what is planned, and says no more than a receipt may."""
     if (receipt.run_id, receipt.relation) != (plan.run_id, plan.relation):
         yield "for another run or relation"
     if receipt.events != selectors.method(plan.method).planned(plan).get(receipt.iteration):

@@ -26,7 +26,7 @@ from pcevolve.usability import Usability
 
 @dataclass
 class Rerun:
-    """What running a record again has shown.
+    """The outcome of running a record again.
 
     Attributes:
         run: The record.

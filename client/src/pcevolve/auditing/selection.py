@@ -59,7 +59,7 @@ def _with_weights(plan: PublicPlan, weights: str | None) -> Encoder:
 
 
 def _of_other_versions(plan: PublicPlan) -> str:
-    """What else may help with a bundled encoder, whose weights may be those of another version of the client."""
+    """Add advice on a bundled encoder, whose weights may be those of another version of the client."""
     ours = shipped_digest(plan.encoder)
     return (
         "" if ours is None else f", or audit with the version of pcevolve that has them (this one has {ours})"
@@ -83,7 +83,7 @@ class Selections:
     room: int = 0
 
     def why_unchecked(self) -> str:
-        """Why nothing can be said about the choices: the encoder that judged is not at hand; empty if it is."""
+        """Say why choices cannot be checked: the encoder that made them is not at hand; empty if it is."""
         try:
             _ = self._chooser
         except ModelError as error:

@@ -30,7 +30,7 @@ from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, REPORT, SUMMARY, 
 
 @dataclass
 class Audit:
-    """What was found about a run.
+    """An audit's findings about a run.
 
     Attributes:
         run: What could be read of its record.
@@ -59,7 +59,7 @@ class Audit:
 
     @property
     def marks(self) -> list[str]:
-        """What the plan says against the run's privacy; where no plan can be read, the findings tell that."""
+        """The plan's warnings about the run's privacy; none if no plan can be read, which is a finding itself."""
         plan = self.run.plan if self.run.whole else None
         return [] if plan is None else marks(plan)
 
@@ -152,7 +152,7 @@ class Audit:
 
 
 def _reconciled(run: RunReader, capture: Path) -> list[Finding]:
-    """What a capture says about a record; of one that is not whole, the audit's own findings say what is wrong."""
+    """Compare a capture with a record; if it is not whole, the audit's own findings say what is wrong."""
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
     return reconcile(run, capture)

@@ -1,4 +1,4 @@
-"""What events cost: pure, zero-concentrated, Renyi and Gaussian differential privacy. Arithmetic only.
+"""Price events under pure, zero-concentrated, Renyi and Gaussian differential privacy. Arithmetic only.
 
 Every accountant composes adaptively chosen events and turns the sum into an ε at a given δ. All results are rounded
 so that they never understate the loss, and depend on the multiset of events alone: a plan that fits a budget still

@@ -71,7 +71,7 @@ def most_success_of(events: Iterable[Event], prior: float) -> float:
 
 
 def secret_share(budget: float, holders: int, multiplier: float, relation: Relation) -> float:
-    """What a record that holds a secret may count in a histogram, in units of a whole vote.
+    """Return what a record that holds a secret may count in a histogram, in units of a whole vote.
 
     Neighbours are datasets in which the same records hold another value of one secret. Then each of at most ``holders``
     records takes its share from one entry and puts it into another, so the histogram moves by at most the square root

@@ -1,4 +1,4 @@
-"""How far one privacy unit can move a query that mechanisms are run on: sensitivities, and the rate of a draw.
+"""Sensitivities of the queries that mechanisms are run on, under both neighbour relations, and the rate of a draw.
 
 Each function is for one kind of query and both neighbour relations. A query over disjoint groups of units (a histogram
 for each class) counts as one vector, because a unit that leaves one group can enter another.

@@ -1,4 +1,4 @@
-"""How often somebody who has to tell two neighbouring datasets apart can be right: the trade-off curve, in arithmetic.
+"""The trade-off curve: the best power of a test that tells two neighbouring datasets apart, in arithmetic.
 
 A test has false positives in a share α of cases and true positives in a share β. Each of these bounds β whatever the
 test is, so the least of them holds; all are rounded up:
@@ -63,7 +63,7 @@ def _gaussian(spent: tuple[Event, ...], alpha: float) -> float:
 
 
 def _pure(spent: tuple[Event, ...], alpha: float) -> float:
-    """What the sum of pure ε allows; 1 where an event has none."""
+    """Return what the sum of pure ε allows; 1 where an event has none."""
     total = pure_epsilon(spent)
     if total is None:
         return 1.0
@@ -73,7 +73,7 @@ def _pure(spent: tuple[Event, ...], alpha: float) -> float:
 
 
 def _equal_draws(spent: tuple[Event, ...], alpha: float) -> float:
-    """What equal draws of pure ε each allow, however each is chosen after those before; 1 for anything else.
+    """Return what equal draws of pure ε allow, however each is chosen after those before; 1 for anything else.
 
     No pure mechanism tells more than a randomised response that lies with probability 1/(1 + e^ε), so no test is better
     than the one that says yes to many true responses, and tosses a coin at the number where α is used up.

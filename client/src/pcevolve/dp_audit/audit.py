@@ -47,7 +47,7 @@ class Simulation:
     def outcomes(
         self, private: PrivateEmbeddings, appearances: FloatArray, numbers: range, tick: Tick
     ) -> Outcomes:
-        """What the runs with these numbers release about private embeddings and the appearances of their images."""
+        """Return what the numbered runs release about private embeddings and the appearances of their images."""
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
@@ -119,7 +119,7 @@ def audit_selector(
 
 
 def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
-    """What the counts are held against: the guarantee that the method's events really give."""
+    """Return the test that counts are held against: the guarantee that the method's events really give."""
     paid = [event for events in accesses for event in events if not event.free]
     kind = GaussianMechanism if all(event.mechanism == "gaussian" for event in paid) else AnyMechanism
     return kind(claim.budget.delta, claim.confidence)

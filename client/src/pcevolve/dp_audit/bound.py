@@ -34,7 +34,7 @@ class Inference(Protocol):
         ...
 
     def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
-        """What each event shows, in a unit that grows with the bound on ε; at least 0."""
+        """Return a strength of each event, at least 0, that grows with the bound on ε which it gives."""
         ...
 
     def epsilon(self, likely: int, rare: int, runs: int) -> float:

@@ -1,4 +1,4 @@
-"""What a privacy audit puts to the test, and its verdict."""
+"""The claim that a privacy audit tests, and its verdict."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the lower bound on ε is within the ε that is claimed."""
+        """True if the lower bound on ε is within the claimed ε."""
         return self.epsilon_lower_bound <= self.claim.budget.epsilon
 
     @property

@@ -96,7 +96,7 @@ class Distinguisher:
     likelier: Literal["first", "second"]
 
     def count(self, outcomes: Outcomes) -> int:
-        """How many of the runs it happened in."""
+        """Count the runs in which it happened."""
         scores = self.score(outcomes)
         return int((scores >= self.threshold if self.likelier == "second" else scores < self.threshold).sum())
 

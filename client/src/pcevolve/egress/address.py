@@ -1,4 +1,4 @@
-"""What an API's address and key may look like; checked before anything is loaded that could reach it."""
+"""Rules for an API's address and key; checked before anything is loaded that could reach it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run uses up at the provider: requests and money, counted from the record, retries included."""
+"""A run's use of the provider: requests and money, counted from the record, retries included."""
 
 from __future__ import annotations
 
@@ -203,22 +203,22 @@ class Meter:
             )
 
     def _images(self, slot: str) -> int:
-        """How many images the request of a slot asks for; none where it only follows a link or asks about the API."""
+        """Return the number of images that the request of a slot asks for; 0 for a link or a question about the API."""
         plan = self._traffic.plan
         call = None if plan is None else plan.calls.get(slot)
         return 0 if call is None else call.count
 
     @property
     def _each(self) -> float | None:
-        """What one image will cost: by the price, or else as much as the dearest so far; None where nobody knows."""
+        """The expected cost of one image: its price, or else that of the dearest so far; None if unknown."""
         return self._dearest if self.allowance.price is None else self.allowance.price
 
     def _expected(self, slot: str) -> float:
-        """What a request will cost, as far as anybody knows."""
+        """Return the expected cost of a request; 0 if unknown."""
         return (self._each or 0.0) * self._images(slot)
 
     def _charged(self, attempt: Attempt) -> float:
-        """What an answer cost: as it says, or else by the price; an error costs nothing."""
+        """Return the cost of an answer: as it says, or else by the price; an error costs nothing."""
         slot, answer = attempt.sent.slot, attempt.answer
         images = self._images(slot)
         if answer is None or not attempt.usable or not images:
@@ -233,7 +233,7 @@ class Meter:
         return reported
 
     def _reported(self, answer: Answered) -> float | None:
-        """What an answer says that it cost; None where it does not say."""
+        """Return the cost that an answer states; None if it states none."""
         text = answer.body.text  # the images are no part of it, which spares reading them
         body = self.transcript.bodies.get(answer.body) if text is None else text.encode()
         try:

@@ -1,4 +1,4 @@
-"""What an answer may weigh: bounds that hold before anything is parsed, stored or decoded."""
+"""Size limits of answers, which hold before anything is parsed, stored or decoded."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class Gate:
 
     @contextmanager
     def private_section(self) -> Iterator[None]:
-        """Where private work belongs: it takes whole ticks of the schedule, and any time once nothing can be sent."""
+        """Enclose private work: it takes whole ticks of the schedule, and any time once nothing can be sent."""
         if self._exchange.closed:
             yield
             return
@@ -282,7 +282,7 @@ class Gate:
         return partial(self._brought, call, outgoing)
 
     def _brought(self, call: Call, announced: Outgoing) -> list[bytes]:
-        """What an announced request brings."""
+        """Send an announced request and return the images that it brings."""
         answer = self._exchange.answered(call.slot, announced, self._patience, announced=True)
         return self._made(call, answer.body)
 
@@ -305,7 +305,7 @@ class Gate:
             raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
 
     def _replayed(self, call: Call) -> list[bytes] | None:
-        """What an answer on record brought; an unusable one does not count and is asked for again.
+        """Return what a recorded answer brought; an unusable one does not count and is asked for again.
 
         Raises:
             TranscriptError: A usable one was on record, for its outputs are, and there is none now: it is not asked
@@ -329,7 +329,7 @@ class Gate:
         return self._policy.admit(self._dialect.decode(call, body, fetched))
 
     def _fetched(self, call: Call, place: int, link: Outgoing) -> bytes:
-        """What lies behind a link; from the record, if it was fetched before.
+        """Fetch the image behind a link, from the record if it was fetched before.
 
         Raises:
             ProviderReplyError: It is not on record, and the call was answered without it: nothing is sent for it now.

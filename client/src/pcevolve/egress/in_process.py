@@ -16,7 +16,7 @@ from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UsageError
 from pcevolve_shared import images, wire
 
-Picture: TypeAlias = Any
+ModelImage: TypeAlias = Any
 """A PIL image; or, of what a generator makes, the bytes of an encoded one."""
 _JSON = (("content-type", "application/json"),)
 
@@ -29,11 +29,13 @@ class Generator(Protocol):
         """Width and height of its images, in pixels."""
         ...
 
-    def create(self, prompt: str, seeds: Sequence[int]) -> Sequence[Picture]:
+    def create(self, prompt: str, seeds: Sequence[int]) -> Sequence[ModelImage]:
         """Text-to-image: one image for each seed, in their order."""
         ...
 
-    def vary(self, image: Picture, prompt: str, strength: float, seeds: Sequence[int]) -> Sequence[Picture]:
+    def vary(
+        self, image: ModelImage, prompt: str, strength: float, seeds: Sequence[int]
+    ) -> Sequence[ModelImage]:
         """Image-to-image: one variation for each seed, in their order.
 
         Args:
@@ -81,7 +83,7 @@ class InProcess:
     def close(self) -> None:
         """There is no connection to be closed."""
 
-    def _made(self, asked: dict[str, Any], seeds: Sequence[int]) -> Sequence[Picture]:
+    def _made(self, asked: dict[str, Any], seeds: Sequence[int]) -> Sequence[ModelImage]:
         if "image" not in asked:
             return self.generator.create(asked["prompt"], seeds)
         varied = images.decode(images.from_base64(asked["image"]))
@@ -92,7 +94,7 @@ class InProcess:
         return {"id": self.model, "base_resolution": {"width": width, "height": height}}
 
 
-def _encoded(made: Picture) -> bytes:
+def _encoded(made: ModelImage) -> bytes:
     """The bytes of what a generator made."""
     return made if isinstance(made, bytes) else images.encode(made.convert("RGB"), "png")
 

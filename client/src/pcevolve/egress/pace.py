@@ -1,4 +1,4 @@
-"""When requests leave: what a provider with a clock can learn from the pauses between them.
+"""Times at which requests leave, chosen so that a provider with a clock learns nothing from the pauses.
 
 Public work takes as long as it takes, because the provider could do it again. Private work takes a whole number of
 ticks from its own beginning, so that neither its length nor its end can be read off a pause (docs/decisions/0014).

@@ -194,7 +194,7 @@ class Policy:
 
 
 def _kind_of(call: Call) -> type:
-    """What a call's source has to be: nothing, what the plan names, or what a receipt chose."""
+    """Return the type that a call's source must have: none, one that the plan names, or one that a receipt chose."""
     if call.purpose == "create":
         return type(None)
     return Prototype if call.source is None else PublicEcho

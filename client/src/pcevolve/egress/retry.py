@@ -37,7 +37,7 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
 
 
 def require_final(status: int, found: Fault, retry_after: str | None) -> str:
-    """What a failure says that asking again would not help, in words.
+    """Describe a failure that asking again would not help, in words.
 
     Args:
         status: HTTP status.
@@ -183,7 +183,7 @@ def spoken(seconds: float) -> str:
 
 
 def _seconds(retry_after: str) -> float:
-    """What a Retry-After header asks for: seconds, or until a date (RFC 9110, 10.2.3); 0 if it says neither."""
+    """Return a Retry-After header's wait in seconds, also when it gives a date (RFC 9110, 10.2.3); 0 if neither."""
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after)
     try:

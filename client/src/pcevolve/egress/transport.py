@@ -89,7 +89,7 @@ class Outgoing:
 
     @property
     def target(self) -> str:
-        """What the request line names: path and query, character by character."""
+        """The request line's path and query, character by character."""
         parts = urlsplit(self.url)
         return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
@@ -123,7 +123,7 @@ class Incoming:
 
 
 class Transport(Protocol):
-    """Where the gate hands over; the only seam to the network."""
+    """The seam to the network, and the only one: the gate hands requests over here."""
 
     def send(self, request: Outgoing) -> Incoming:
         """Send exactly this and wait for the answer.
@@ -193,7 +193,7 @@ class Address:
 
 
 def fixed_headers(url: str, accept: str) -> list[Header]:
-    """What every request says: no library's name, no host's, no user's."""
+    """Return the headers that every request has; they name no library, no host and no user."""
     return [
         ("Host", urlsplit(url).netloc),
         ("User-Agent", "pcevolve"),

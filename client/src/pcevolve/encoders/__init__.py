@@ -88,7 +88,7 @@ class Encoder(Protocol):
 
     @property
     def frame(self) -> PublicFrame | None:
-        """What its embeddings of public images look like; None for an encoder that brings no such statistics."""
+        """Public statistics of its embeddings of public images; None for an encoder that brings none."""
 
     def embed(self, images: Sequence[Item | None], /) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had.

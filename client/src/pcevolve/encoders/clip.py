@@ -63,7 +63,7 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
 
 
 def published(model_id: str, tag: str) -> dict[str, Any]:
-    """What open_clip knows of published weights.
+    """Return open_clip's entry for published weights.
 
     Raises:
         ModelError: There are none of that name.

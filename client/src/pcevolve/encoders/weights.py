@@ -26,7 +26,7 @@ _FORMAT_ERRORS = (
 
 
 def absent(encoder: str, weights: str) -> ModelError:
-    """What to say where published weights are not at hand; a run downloads nothing."""
+    """Return the error for published weights that are not at hand; a run downloads nothing."""
     return ModelError(
         f"encoder {encoder}: weights {weights} are not on this machine: run `pcevolve fetch-encoder {encoder}` "
         "first (it reads no private data), or pass --set encoder.weights=PATH "

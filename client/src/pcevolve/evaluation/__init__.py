@@ -1,4 +1,4 @@
-"""How good a synthetic dataset is, measured on held-out real data.
+"""Measure how good a synthetic dataset is, on held-out real data.
 
 **Results are private.** They are functions of real images without noise, so no guarantee covers
 them: they go to a run's ``private/`` folder (mode 0700) and to the owner's screen, never into a

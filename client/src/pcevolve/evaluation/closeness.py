@@ -1,4 +1,4 @@
-"""How close a synthetic set lies to real data in an encoder's space; every number here is private.
+"""Measure how close a synthetic set lies to real data in an encoder's space; every number here is private.
 
 Distances and kernels are taken some rows at a time: no matrix of all pairs is ever there.
 
@@ -36,7 +36,7 @@ def distances(rows: FloatArray, others: FloatArray) -> Iterator[tuple[slice, Flo
 
 
 def blocks(rows: int, others: int) -> Iterator[slice]:
-    """Which rows are looked at together."""
+    """Yield slices of rows that are compared at once."""
     step = max(1, PAIRS // others)
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 

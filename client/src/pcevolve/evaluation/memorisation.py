@@ -1,4 +1,4 @@
-"""Whether synthetic images lie closer to the private ones than to others of their kind; private.
+"""Test whether synthetic images lie closer to the private ones than to others of their kind; private.
 
 A provider never sees a private image, so none can be copied, unless it had them all along: from a training set, or
 from a former run. That is what this looks for.
@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Memorisation:
-    """How synthetic images stand to private and to test images; private.
+    """Distances of synthetic images to private and to test images; private.
 
     Attributes:
         closer: Share of the synthetic images whose nearest private image is nearer than their nearest test image, of

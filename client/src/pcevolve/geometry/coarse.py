@@ -20,7 +20,7 @@ def coarse(values: FloatArray, step: Step) -> FloatArray:
 
 
 def is_coarse(values: FloatArray, step: Step) -> bool:
-    """Whether all values are multiples of ``step`` in their one spelling, that is, without negative zeros."""
+    """True if all values are multiples of ``step`` in their one spelling, that is, without negative zeros."""
     return coarse(values, step).tobytes() == np.ascontiguousarray(values).tobytes()
 
 

@@ -25,7 +25,7 @@ BLOCK_ROWS = 2**13
 
 
 def are_single(values: Embeddings) -> bool:
-    """Whether float32 holds these numbers, which may be NaN."""
+    """True if float32 holds these numbers exactly; NaN counts as held."""
     if values.dtype == np.float32:
         return True
     with np.errstate(over="ignore", invalid="ignore"):

@@ -103,7 +103,7 @@ class Frame:
         return math.ceil(numbers * math.log2(3)) if self._resembles(centre, axes) else None
 
     def _resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """Whether a centre and axes are this frame's, or off by a step where another machine rounded otherwise."""
+        """True if a centre and axes are this frame's, or off by a step because another machine rounded otherwise."""
         steps = (STEP * power_below(self.radius), STEP)
         pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
         return all(
@@ -116,7 +116,7 @@ class Frame:
         return projected(embeddings, self.centre, self.axes)
 
     def trust(self, deviation: float) -> FloatArray:
-        """How much of a noisy coordinate to keep, float64 ``(k,)``: little where candidates differ less than noise."""
+        """Return the share of a noisy coordinate to keep, ``(k,)``: little where candidates differ less than noise."""
         return np.asarray(self.variances / (self.variances + deviation**2))
 
     def doubt(self, deviation: float) -> FloatArray:

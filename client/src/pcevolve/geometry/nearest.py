@@ -147,7 +147,7 @@ class _Screen:
         return cls(centre, rounded, (norms.square() / 2).float(), float(norms.max()), float(lost.max()))
 
     def keeps(self, points: torch.Tensor, count: int = 1) -> torch.Tensor:
-        """Which candidates may be among the ``count`` nearest.
+        """Mark the candidates that may be among the ``count`` nearest.
 
         Args:
             points: float32 ``(n, d)``.
@@ -251,7 +251,7 @@ def _alike(kept: NDArray[np.bool_]) -> Iterator[IntArray]:
 
 
 def has_fast_bfloat16() -> bool:
-    """Whether oneDNN multiplies bfloat16 in hardware, accumulating in float32."""
+    """True if oneDNN multiplies bfloat16 in hardware, accumulating in float32."""
     # Older versions of torch cannot tell; elsewhere bfloat16 is emulated: slower, and not always summed in float32.
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]

@@ -165,7 +165,7 @@ class Account:
         return self.entries.receipt(query)
 
     def measured(self, iteration: int) -> bytes:
-        """What the private side kept of this run's paid measurement of a round; private, empty if there was none."""
+        """Return the private side's copy of a round's paid measurement; private, empty if there was none."""
         return self.entries.measured(Query(self.run.run_id, iteration))
 
     def committed(self, receipt: Receipt) -> bool:
@@ -191,7 +191,7 @@ class Account:
             return max(epsilon(each.others, delta) for each in concerned.burdens(()))
 
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
-        """What other runs on the same data did to one secret of this run's owner; None where an INSECURE one did.
+        """Return other runs' events as one secret of this run's owner bears them; None after an INSECURE run.
 
         Raises:
             LedgerError: A run has entries but was never enrolled.
@@ -202,7 +202,7 @@ class Account:
             return borne(self._others, self.run.terms.secrets)
 
     def earlier(self) -> Earlier:
-        """What the same provider has seen of other runs with noise, on whatever data: ``OtherRuns.earlier``."""
+        """Return the noisy runs that the same provider has seen, on whatever data: ``OtherRuns.earlier``."""
         with self.entries.store.reading():
             return self._others.earlier()
 

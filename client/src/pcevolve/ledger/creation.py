@@ -1,4 +1,4 @@
-"""How a ledger and its key come into being together, and how they are found again.
+"""Create a ledger and its key together, and find them again.
 
 There is no moment at which a crash leaves a state that is mistaken for another:
 
@@ -61,7 +61,7 @@ def require_there(path: Path) -> None:
 
 
 def key_beside(path: Path) -> Path:
-    """Where the key of a ledger lies; nothing is opened.
+    """Return the path of a ledger's key; nothing is opened.
 
     Raises:
         LedgerError: The path cannot be a ledger's.

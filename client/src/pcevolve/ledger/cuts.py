@@ -1,4 +1,4 @@
-"""How runs cut images into privacy units, as sorted arrays of numbers that are quick to compare.
+"""Partitions of images into privacy units, as sorted arrays of numbers that are quick to compare.
 
 Only fingerprints made with the ledger's key are seen here; who a number stands for is not.
 """
@@ -93,7 +93,7 @@ def merged_numbers(ascending: Numbers, others: Numbers) -> Numbers:
 
 
 def among(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
-    """Which of these numbers are in the other set, which is ascending."""
+    """Mark the numbers that are also in the other set, which is ascending."""
     if not len(ascending):
         return np.zeros(len(these), dtype=bool)
     nearest = np.minimum(np.searchsorted(ascending, these), len(ascending) - 1)
@@ -102,7 +102,7 @@ def among(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
 
 
 def among_any(these: Numbers, others: Iterable[Numbers]) -> NDArray[np.bool_]:
-    """Which of these numbers are in at least one of the other sets, each of which is ascending."""
+    """Mark the numbers that are in at least one of the other sets, each of which is ascending."""
     there = np.zeros(len(these), dtype=bool)
     for each in others:
         there |= among(these, each)

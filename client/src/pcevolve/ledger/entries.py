@@ -37,7 +37,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Terms:
-    """How a run uses the data, besides its budget; public, and fixed when it begins.
+    """A run's terms of use of the data, besides its budget; public, and fixed when it begins.
 
     Attributes:
         provider: Address of the API that sees what it releases.
@@ -56,7 +56,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a run came from, for its owner to tell runs by; nothing is decided by it, and no export has it.
+    """A run's origin, for its owner to tell runs by; nothing is decided by it, and no export has it.
 
     Attributes:
         folder: The run's folder when it began; empty if nobody said.
@@ -152,7 +152,7 @@ class Entries:
             return None if number is None else _receipt(self.store.row(number))
 
     def measured(self, query: Query) -> bytes:
-        """What the private side keeps of a paid query; nothing if it was not paid."""
+        """Return the private side's copy of a paid query; nothing if it was not paid."""
         with self.store.reading():
             number = self._number(query)
             return b"" if number is None else self.store.row(number).private

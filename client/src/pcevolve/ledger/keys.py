@@ -49,11 +49,11 @@ class Key:
         write_durably(path, self.secret, 0o600)
 
     def fingerprint(self, digest: bytes) -> bytes:
-        """What the ledger knows of an image: 32 bytes, the same for the same image."""
+        """Return the ledger's fingerprint of an image: 32 bytes, the same for the same image."""
         return self._mac(b"fingerprint", (digest,))
 
     def name_fingerprint(self, kind: str, name: str) -> bytes:
-        """What the ledger knows of a unit's name: 32 bytes, the same for the same name of the same kind.
+        """Return the ledger's fingerprint of a unit's name: 32 bytes, the same for the same name of the same kind.
 
         Blanks around the words, the case of the kind, and the ways in which Unicode spells one letter do not count.
         """

@@ -136,7 +136,7 @@ class Ledger:
         return account
 
     def fingerprint(self, digest: bytes) -> str:
-        """What the ledger knows of a digest: hexadecimal digits that mean nothing without its key."""
+        """Return the ledger's fingerprint of a digest: hexadecimal digits that mean nothing without its key."""
         return self._store.key.fingerprint(digest).hex()
 
     def runs(self) -> list[RunRow]:

@@ -1,4 +1,4 @@
-"""What other runs did to a secret that one run promises something about.
+"""Losses of a listed secret, to which one run promises something, through other runs.
 
 Neighbours are datasets in which at most M texts hold another value of one secret. A run whose owner declared the same
 secrets was η-GDP for that, each time it looked. To any other run these are M units that change together: each of them
@@ -41,7 +41,7 @@ def is_same(theirs: Listed | None, mine: Listed) -> bool:
 
 
 def on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
-    """What an event of a run is to one secret."""
+    """Return an event of a run as one secret bears it."""
     theirs = run.terms.secrets
     if theirs is not None and is_same(theirs, mine):
         return told(theirs, event.count)
@@ -50,7 +50,7 @@ def on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
 
 
 def told(listed: Listed, count: int = 1) -> Event:
-    """What a release under a promise is to one secret; nothing where nothing may be learned."""
+    """Return a release under a promise as one secret bears it; nothing where nothing may be learned."""
     if listed.budget == 0:
         return FREE
     return Event("gaussian", str(1 / Fraction(listed.budget)), count)

@@ -1,4 +1,4 @@
-"""What other runs did to the data that one run uses, and to other data through the same provider."""
+"""Events of other runs on the data that one run uses, and on other data through the same provider."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMED = 4
 
 @dataclass(frozen=True)
 class Burden:
-    """What one subject bears.
+    """The events that one subject bears.
 
     Attributes:
         others: Events of other runs, each on as many units as change with the subject.
@@ -60,7 +60,7 @@ class OtherRuns:
         return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
 
     def earlier(self) -> Earlier:
-        """What the same provider has seen of other runs with noise, on whatever data.
+        """Noisy runs that the same provider has seen, on whatever data.
 
         Returns:
             How many such runs there were, and the events that one unit of this run may bear of all of them together;
@@ -141,7 +141,7 @@ class Concerned:
         return named(each for each in self.others if not each.terms.secure)
 
     def burdens(self, events: tuple[Event, ...]) -> list[Burden]:
-        """What the subjects bear, less those that another subject is no better than.
+        """Return the events that subjects bear, without subjects that are no worse off than another.
 
         Args:
             events: What the run itself does, or is about to do, to its units.
@@ -172,7 +172,7 @@ class Concerned:
         return exposures(self.reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id})
 
     def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
-        """What other runs did to a subject."""
+        """Return the events of other runs on a subject."""
         return tuple(
             event.on_group(size)
             for run_id, size in sorted(exposure.sizes.items())
@@ -181,7 +181,7 @@ class Concerned:
         )
 
     def _own(self, exposure: Exposure, events: Iterable[Event]) -> tuple[Event, ...]:
-        """What this run does to a subject; every subject that it concerns is touched by it or promised to by it."""
+        """Return the events of this run on a subject; each is touched by it or covered by its promise."""
         size = exposure.sizes.get(self.run.run_id)
         return tuple(event.on_group(size) for event in events) if size else ()
 
@@ -198,7 +198,7 @@ def named(runs: Iterable[Enrolment]) -> str:
 
 
 def _group(mine: Enrolment, other: Enrolment) -> int | None:
-    """How many units of another run can change with one unit of this run, by public facts; None if nobody can say."""
+    """Return how many units of another run one unit of this run can change, by public facts; None if unknown."""
     if mine.relation != other.relation:
         return None
     if mine.unit.casefold() == other.unit.casefold():

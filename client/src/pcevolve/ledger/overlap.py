@@ -1,4 +1,4 @@
-"""What a privacy unit bears of all runs, when runs cut the same images into different units.
+"""Events that a privacy unit bears over all runs, when runs cut the same images into different units.
 
 **Subjects** are those to whom runs promise something. A named unit's subject is the union of all units of that name in
 all runs of the ledger: a patient is the same patient next month. An unnamed unit's subject is its image.
@@ -129,7 +129,7 @@ class Reach:
         return bool(among(self.singles, cut.images).any() or among(self.owned, cut.images).any())
 
     def kind(self, subject: int) -> str:
-        """What a subject is, by its index among all subjects: ``"image"``, or what its units are called."""
+        """Name the kind of a subject, by its index among all: ``"image"``, or the word for its units."""
         return IMAGE if subject < len(self.singles) else self.kinds[subject - len(self.singles)]
 
 
@@ -166,7 +166,7 @@ def exposures(
 
 
 def largest_group(most: int, named: bool, relation: Relation) -> int:
-    """How many units of a run that cuts otherwise can change with a subject of at most ``most`` images.
+    """Bound the units of another partition that can change with a subject of at most ``most`` images.
 
     Args:
         most: Images that the subject or its neighbour may have.

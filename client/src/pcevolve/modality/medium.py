@@ -1,4 +1,4 @@
-"""What the rooms ask of a kind of data, images or texts, without knowing which it is."""
+"""The seam between the rooms and a kind of data, images or texts; they need not know which it is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FROM_PARQUET = 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")'
 
 
 class UnreadableError(Exception):
-    """What a provider sent, or a file holds, is nothing of the kind; the text may say why."""
+    """Something a provider sent, or a file holds, is nothing of the kind; the text may say why."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class CandidateCheck:
-    """What is found about something that a provider sent, by looking at it alone.
+    """The findings about something that a provider sent, by looking at it alone.
 
     Attributes:
         fault: Why it cannot be used, to be read after "are"; empty where it can.
@@ -58,7 +58,7 @@ class CandidateCheck:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a page or a terminal shows of something that a provider sent; nothing, where it is nothing of the kind.
+    """Something that a provider sent, as pages and terminals show it; empty where it is nothing of the kind.
 
     Attributes:
         jpeg: A small picture, encoded anew.
@@ -70,7 +70,7 @@ class Shown:
 
 
 class Column(Protocol):
-    """How one kind of data stands in a table.
+    """A table's column for one kind of data.
 
     Attributes:
         feature: What Hugging Face is told of it.
@@ -109,7 +109,7 @@ class Medium(Protocol):
     column: Column
 
     def oversized(self, data: bytes, plan: PublicPlan) -> str:
-        """What is wrong with the size of what a provider sent, after "the API sent"; empty for nothing.
+        """Say what is wrong with the size of what a provider sent, after "the API sent"; empty for nothing.
 
         What is nothing of the kind is not judged here. Nothing is decoded.
 
@@ -128,7 +128,7 @@ class Medium(Protocol):
         ...
 
     def alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which of several candidates are the same as another, but for what a provider writes on a placeholder.
+        """Mark candidates that equal another but for what a provider writes on a placeholder.
 
         Args:
             kept: Their signatures, ``(candidates, length)``.
@@ -140,7 +140,7 @@ class Medium(Protocol):
         ...
 
     def shown(self, data: bytes, wanted: Look | None = None) -> Shown:
-        """What a provider sent, for people to look at.
+        """Show something that a provider sent to people.
 
         Args:
             data: As it came.
@@ -151,7 +151,7 @@ class Medium(Protocol):
     def opened(
         self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None
     ) -> Item | None:
-        """What a file of anybody's holds, as an encoder is shown it; None for an empty text.
+        """Read anybody's file as an encoder is shown it; None for an empty text.
 
         Args:
             path: The file.
@@ -164,7 +164,7 @@ class Medium(Protocol):
         ...
 
     def decoded(self, data: bytes, wanted: Look | None = None) -> Item | None:
-        """What a provider sent, as an encoder is shown it; None for what cannot be used: see ``check``.
+        """Decode something that a provider sent, as an encoder is shown it; None if it is unusable: see ``check``.
 
         Args:
             data: As it came.
@@ -173,7 +173,7 @@ class Medium(Protocol):
         ...
 
     def released(self, data: bytes, wanted: Look | None = None) -> bytes:
-        """What a provider sent, as it is released.
+        """Return something that a provider sent in the form in which it is released.
 
         Raises:
             UnreadableError: It cannot be used: see ``check``.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pcevolve.pages.rendering import (
     Inline,
-    Picture,
+    PagePicture,
     base_style,
     compiled,
     data_uri,
@@ -19,4 +19,14 @@ from pcevolve.pages.rendering import (
     size,
 )
 
-__all__ = ["Inline", "Picture", "base_style", "compiled", "data_uri", "inline", "own_file", "picture", "size"]
+__all__ = [
+    "Inline",
+    "PagePicture",
+    "base_style",
+    "compiled",
+    "data_uri",
+    "inline",
+    "own_file",
+    "picture",
+    "size",
+]

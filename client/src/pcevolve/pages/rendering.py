@@ -27,7 +27,7 @@ LONGEST = 600
 
 
 @dataclass(frozen=True)
-class Picture:
+class PagePicture:
     """The part of a provider's answer that is shown; empty where it is nothing of the kind that was asked for.
 
     Attributes:
@@ -50,7 +50,7 @@ def data_uri(jpeg: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
 
 
-def picture(kind: Kind, data: bytes, wanted: Look | None = None) -> Picture:
+def picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
     """A small picture of received bytes, or the text that they are.
 
     Args:
@@ -59,7 +59,7 @@ def picture(kind: Kind, data: bytes, wanted: Look | None = None) -> Picture:
         wanted: The appearance that an image is given before; None for none.
     """
     found = medium(kind).shown(data, wanted)
-    return Picture(kind, image=data_uri(found.jpeg) if found.jpeg else "", text=shortened(found.text))
+    return PagePicture(kind, image=data_uri(found.jpeg) if found.jpeg else "", text=shortened(found.text))
 
 
 def shortened(text: str) -> str:
@@ -67,7 +67,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
-def shown(found: Picture, said: str, side: int) -> Markup:
+def shown(found: PagePicture, said: str, side: int) -> Markup:
     """A picture's HTML.
 
     Args:

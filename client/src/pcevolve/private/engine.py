@@ -1,4 +1,4 @@
-"""Where the heavy work on private images is done: their embeddings, and the search for each one's nearest candidates.
+"""The heavy work on private images: their embeddings, and the search for each one's nearest candidates.
 
 An engine changes where and how fast, never what: what it returns is the same bit for bit. It draws no noise.
 """

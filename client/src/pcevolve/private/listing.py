@@ -1,4 +1,4 @@
-"""What lies in a private folder, by name alone: which file is an image of which class, and what is passed over.
+"""List a private folder by name alone: which file is an image of which class, and what is passed over.
 
 No image is opened here. Of a file whose name does not say that it is an image, the first bytes are looked at: an
 image without a suffix is one, text beside the images (notes, a table of annotations) is passed over with a note, and
@@ -79,7 +79,7 @@ class Folders:
     _seen: set[tuple[int, int]] = field(default_factory=set)
 
     def visible(self, folder: Path) -> list[Path]:
-        """What lies in a folder, by name, without hidden files and those of systems (``Thumbs.db``)."""
+        """Return a folder's contents by name, without hidden files and those of systems (``Thumbs.db``)."""
         try:
             status = folder.stat()
             entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
@@ -188,7 +188,7 @@ def _holds_image(entries: Sequence[Path]) -> bool:
 
 
 def _loose_faults(loose: Sequence[Path]) -> list[str]:
-    """What is wrong with images beside the class folders; of many, the first few are named."""
+    """Describe images beside the class folders; of many, the first few are named."""
     named = [
         f"{entry.name} lies outside the class folders: move it into one, or remove it" for entry in loose
     ]
@@ -218,13 +218,13 @@ def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
 
 
 def _split_name(folder: Path) -> str:
-    """What a folder's name says of a split, without what is written around it: ``train`` of ``Train_Images-2017``."""
+    """Return the split that a folder's name holds: ``train`` of ``Train_Images-2017``."""
     letters = re.sub(r"[\W\d_]+", " ", folder.name.casefold()).strip()
     return re.sub(r"[ ]?(set|data|images?|imgs?|split)$", "", letters)
 
 
 def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
-    """What to do with class folders that hold folders of images, as those of patients."""
+    """Advise on class folders that hold folders of images, as those of patients."""
     inner = [entry.name for entries in deep.values() for entry in entries if _is_folder(entry)]
     if len(set(inner)) < len(deep) and len(inner) > len(set(inner)):
         return (
@@ -285,14 +285,14 @@ def _is_folder(path: Path) -> bool:
 
 
 def _kind(file: Path) -> Kind:
-    """What a file is; a folder is nothing that can be read."""
+    """Return the kind of a file; a folder is nothing that can be read."""
     if _is_folder(file):
         return Kind.OTHER
     return kind_of(file.name, b"" if file.suffix.lower() in SUFFIXES else head_of(file))
 
 
 def _advice(file: Path) -> str:
-    """What to do with a file that is neither image nor notes."""
+    """Advise on a file that is neither image nor notes."""
     return (
         "is a folder: move its images up, or remove it"
         if _is_folder(file)
@@ -310,7 +310,7 @@ def head_of(file: Path) -> bytes:
 
 
 def _emptiness(root: Path, labels: tuple[str, ...], target: int) -> str:
-    """What is wrong with a class that has no images."""
+    """Describe a class that has no images."""
     if len(labels) == 1:
         return f"{root} holds no images"
     return f"class {labels[target]!r} is empty: add images to {root / labels[target]} or remove it"

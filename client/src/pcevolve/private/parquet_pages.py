@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file say that they unpack to: a footer may say less, and readers reserve what pages say.
+"""Check the unpacked sizes that a Parquet file's pages state: its footer may state less, and readers trust the pages.
 
 Headers of pages are structures of Thrift's compact protocol, of which two numbers are kept and all else is passed over
 (https://parquet.apache.org/docs/file-format/data-pages, https://thrift.apache.org/docs/thrift-compact-protocol).
@@ -113,6 +113,6 @@ class _Header:
 
 
 def column_start(chunk: Any) -> int:  # noqa: ANN401 - pyarrow has no types
-    """Where the first page of a column's chunk lies, as pyarrow looks for it."""
+    """Return the offset of a column chunk's first page, as pyarrow looks for it."""
     data, words = chunk.data_page_offset, chunk.dictionary_page_offset
     return int(min(data, words) if chunk.has_dictionary_page and words else data)

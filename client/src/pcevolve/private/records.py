@@ -58,13 +58,13 @@ class Records:
         )
 
     def units_to_draw(self) -> dict[str, int]:
-        """How many privacy units of each class a draw could take, by label; private."""
+        """Return the number of privacy units of each class that a draw could take, by label; private."""
         counts = drawable(self.unit_keys, self.targets)
         return {label: counts[target] for target, label in enumerate(sorted(set(self.labels)))}
 
     @property
     def unit_keys(self) -> tuple[str, ...]:
-        """What the unit of each is called in a draw.
+        """The name of each item's unit in a draw.
 
         Where each text is one, that is the text: rows of a table have no name that stays when a row above them goes.
         """
@@ -186,7 +186,7 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
 
 
 def _fault(text: Text | None, label: str | None, unit: str | None, columns: Columns) -> str:
-    """Why a row cannot be used; empty if it can."""
+    """Say why a row cannot be used; empty if it can."""
     if not text:
         return f"has no text (column {columns.text!r}), or one of over {MOST_BYTES:,} bytes"
     if not label:

@@ -44,7 +44,7 @@ _ANY: Final = re.compile("|".join(f"(?:{each})" for each in _FORMS))
 
 
 def found_in(text: Text) -> set[str]:
-    """What was found, in small letters."""
+    """Return the secrets found in a text, in small letters."""
     return {found.group().rstrip(".,;:!?)") for found in _ANY.finditer(text.casefold())}
 
 
@@ -85,7 +85,7 @@ class Held:
 
 @dataclass(frozen=True, repr=False)
 class Sources:
-    """What the owner declares secret.
+    """The owner's declaration of secrets.
 
     Attributes:
         listed: Secrets by their letters.
@@ -151,7 +151,7 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
 
 
 def capped(sources: Sources, data: PrivateDataset, most: int, share: Callable[[float], float]) -> FloatArray:
-    """What each text may count, in units of a whole vote: all of it, or the least share of a secret that it holds.
+    """Return each text's weight, in units of a whole vote: all of it, or the least share of a secret that it holds.
 
     A text's share depends on the budgets of its own secrets alone. Where one of them has another value, the list names
     that one with the same budget, so the share is the same.

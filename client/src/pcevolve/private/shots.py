@@ -1,4 +1,4 @@
-"""How many privacy units the classes hold, whether that is about what was said, and what the owner can do about it."""
+"""Count the classes' privacy units, compare with what was said, and say what the owner can do about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_APART = 1.5
 
 @dataclass(frozen=True, repr=False)
 class Shots:
-    """What classes hold, and what was said that they hold.
+    """The shots of each class, and what was said of them.
 
     Attributes:
         held: Privacy units of each class, by label; private.
@@ -52,7 +52,7 @@ class Shots:
 
     @property
     def told(self) -> str:
-        """How many units the classes hold, for the owner's screen."""
+        """The number of units in each class, for the owner's screen."""
         if self.fewest == self.most:
             return f"{self.most}"
         return f"{self.fewest} ({self._first(self.fewest)}) to {self.most} ({self._first(self.most)})"
@@ -81,12 +81,12 @@ class Shots:
 
 
 def unit_names(listing: Listing, units: UnitMap | None) -> list[str]:
-    """What the unit of each image is called."""
+    """Return the name of each image's unit."""
     return [name if units is None else units.of[name] for name in listing.names]
 
 
 def units_held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
-    """How many privacy units each class of a listing has, by label; private."""
+    """Return the number of privacy units of each class of a listing, by label; private."""
     names = unit_names(listing, units)
     found: dict[str, set[str]] = {label: set() for label in listing.labels}
     for name, target in zip(names, listing.targets, strict=True):
@@ -95,6 +95,6 @@ def units_held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
 
 
 def units_to_draw(listing: Listing, units: UnitMap | None) -> dict[str, int]:
-    """How many privacy units of each class a draw could take, by label; private."""
+    """Return the number of privacy units of each class that a draw could take, by label; private."""
     counts = drawable(unit_names(listing, units), listing.targets)
     return {label: counts.get(target, 0) for target, label in enumerate(listing.labels)}

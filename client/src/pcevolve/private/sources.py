@@ -1,4 +1,4 @@
-"""Where private data come from, as written on the command line; reads nothing."""
+"""Parse the source of private data, as written on the command line; reads nothing."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def parse_source(text: str) -> FolderSource | DigitsSource | CellsSource | Terms
 
 
 def _named(text: str, items: Sequence[str], spelled: re.Pattern[str], example: str) -> dict[str, str]:
-    """What each item names, and the label that it gives, empty if none.
+    """Return each item's name and the label that it gives, empty if none.
 
     Raises:
         UsageError: The items cannot be read, or their labels are no labels.

@@ -60,7 +60,7 @@ def subsampled(listing: Listing, units: Sequence[str], count: int, seed: int) ->
 def drawn_places(
     units: Sequence[str], targets: Sequence[int], count: int, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Which of some images or texts are drawn, and which belong to units that are not; see ``subsampled``.
+    """Return the places of the items that are drawn, and of those whose units are not; see ``subsampled``.
 
     Args:
         units: What the unit of each is called.
@@ -104,23 +104,23 @@ def classes_of(units: Sequence[str], targets: Sequence[int]) -> Mapping[str, int
 
 
 def drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int, int]:
-    """How many units of each class there are to draw from, none twice; private."""
+    """Return the number of units of each class to draw from, none twice; private."""
     counts = Counter(classes_of(units, targets).values())
     return {target: counts[target] for target in sorted(set(targets))}
 
 
 def chosen(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...]:
-    """What is known of some images or texts; nothing where nothing is known of any."""
+    """Pick facts about items by place; nothing where nothing is known of any."""
     return tuple(values[place] for place in places) if values else ()
 
 
 def _preference(unit: str, target: int) -> bytes:
-    """How early a class comes among those of a unit: 32 bytes of a public hash, so each is first equally often."""
+    """Return a class's rank within a unit: 32 bytes of a public hash, so that each class is first equally often."""
     return hashlib.sha256(f"{target}/".encode() + _spelled(unit)).digest()
 
 
 def _turn(unit: str, seed: int) -> bytes:
-    """When a unit's turn is, by the seed and its name alone: 32 bytes, uniform for whoever does not know the seed."""
+    """Return a unit's rank, by seed and name alone: 32 bytes, uniform for anyone who does not know the seed."""
     return hmac.digest(seed.to_bytes(SEED_BYTES, "big"), _spelled(unit), "sha256")
 
 

@@ -37,7 +37,7 @@ OF_TEXTS = "of class folders of .txt files, or a .csv, .tsv, .jsonl or .parquet 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a table has what; names of columns are public.
+    """The columns of a table that are read, by role; names of columns are public.
 
     Attributes:
         text: Of the texts.
@@ -92,7 +92,7 @@ CELLS = "has more cells than the first line: put texts with commas in quotes"
 
 
 def _reason(error: Exception) -> str:
-    """Why a table cannot be read, without a word of what stands in it."""
+    """Say why a table cannot be read, without a word of its contents."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, UnicodeDecodeError):
@@ -110,7 +110,7 @@ def _said(value: object) -> str | None:
 
 
 def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str | None, Any]]]:
-    """What reads a table, by its name.
+    """Return the reader of a table, by its file's name.
 
     Raises:
         DataError: Nothing does.
@@ -232,7 +232,7 @@ def _unbearable(path: Path) -> DataError:
 
 
 def _single_values(types: Any) -> tuple[Callable[[Any], bool], ...]:  # noqa: ANN401 - pyarrow has no types
-    """What tells the types of columns that hold numbers, dates, nothing, or words of a list."""
+    """Return predicates for the types of columns that hold numbers, dates, nothing, or words of a list."""
     return (
         *(types.is_integer, types.is_floating, types.is_boolean, types.is_temporal, types.is_null),
         types.is_dictionary,
@@ -240,7 +240,7 @@ def _single_values(types: Any) -> tuple[Callable[[Any], bool], ...]:  # noqa: AN
 
 
 def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
-    """How long the texts of a column are, without any of them being unpacked; of numbers, nothing."""
+    """Return the bytes of a column's texts without unpacking any of them; 0 for numbers."""
     from pyarrow import compute, types
 
     if not types.is_dictionary(column.type) or types.is_integer(column.type.value_type):

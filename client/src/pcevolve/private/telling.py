@@ -1,4 +1,4 @@
-"""How whoever waits for work on private images learns how far it has come; imports nothing that takes long to load."""
+"""Report the progress of work on private images; imports nothing that takes long to load."""
 
 from __future__ import annotations
 

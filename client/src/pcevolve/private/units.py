@@ -25,7 +25,7 @@ _NAMED = 5  # files or lines named in one error
 
 @dataclass(frozen=True, repr=False)
 class UnitMap:
-    """Which privacy unit each image of a folder belongs to.
+    """A map from each image of a folder to its privacy unit.
 
     Attributes:
         kind: What a unit is (``patient``); public. Everything else here is private.

@@ -29,7 +29,7 @@ class _Choice(BaseModel):
 
     @property
     def text(self) -> str:
-        """What was written; nothing where a filter cut it off or left it out."""
+        """The text that was written; empty where a filter cut it off or left it out."""
         if self.message is None or self.finish_reason == "content_filter":
             return ""
         return self.message.content or ""

@@ -1,4 +1,4 @@
-"""What a dialect is: how one remote API spells the calls of a plan. Pure; opens no sockets."""
+"""Dialects: each spells the calls of a plan for one remote API. Pure; opens no sockets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class Advice:
-    """What a provider says that its model is best asked with; a wrong word costs quality and nothing more.
+    """A provider's advice on how its model is best asked; a wrong word costs quality and nothing more.
 
     Attributes:
         steps: Of denoising.
@@ -163,7 +163,7 @@ class Dialect(Protocol):
         return
 
     def advice(self, model: str, body: bytes) -> Advice | None:
-        """What the answer to ``hello`` says that a model is best asked with; None where it says nothing.
+        """Read advice on a model from the answer to ``hello``; None if it gives none.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -171,7 +171,7 @@ class Dialect(Protocol):
         return None
 
     def library(self, model: str, body: bytes) -> Library | None:
-        """What the answer to ``hello`` says of a model whose images are real public ones; None where it says nothing.
+        """Read the description of a model's real public images from the answer to ``hello``; None if there is none.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -183,7 +183,7 @@ class Dialect(Protocol):
         return None
 
     def balance(self, body: bytes) -> float | None:
-        """What is left, from the answer to ``balance_request``; None when the API does not bill.
+        """Read the remaining balance from the answer to ``balance_request``; None when the API does not bill.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -191,7 +191,7 @@ class Dialect(Protocol):
         return None
 
     def cost(self, body: bytes) -> float | None:
-        """What a successful answer says it cost, in the account's currency; None when it does not say."""
+        """Read the cost that a successful answer states, in the account's currency; None if it states none."""
         return None
 
     def fault(self, status: int, body: bytes) -> Fault:
@@ -219,7 +219,7 @@ def parsed(model: type[Model], body: bytes) -> Model:
 
 
 def asks_for(dialect: Dialect, in_process: bool) -> frozenset[str]:
-    """What can be asked for: of a generator inside this process, which is handed prompts and seeds, hardly anything."""
+    """Return the options that can be asked for: hardly any of a generator in this process."""
     return dialect.capabilities & IN_PROCESS_ASKS if in_process else dialect.capabilities
 
 
@@ -242,7 +242,7 @@ def require(dialect: Dialect, needed: AbstractSet[str], in_process: bool = False
 
 
 def misstated(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
-    """What a plan says that requests ask for, and they do not, or the other way round: a sentence each."""
+    """Yield a sentence for each option that the plan says requests ask for and they do not, or the other way round."""
     if plan.modality.kind != "image":
         return
     stated = {
@@ -288,7 +288,7 @@ def received_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
 
 
 def no_model(model: str, names: Iterable[str]) -> UsageError:
-    """What to say where an API does not have the model that was asked for."""
+    """Return the error for a model that the API does not have."""
     offers = ", ".join(sorted(names)[:10]) or "none at all"
     return UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
 

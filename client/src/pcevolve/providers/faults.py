@@ -1,4 +1,4 @@
-"""What an API says when it says no: the shapes of many APIs, read as one. Nothing it says is trusted."""
+"""Read the errors of many APIs, whatever their shape, as one type. Nothing they say is trusted."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from pcevolve_shared import images, limits, wire
 
 
 class _Answer(BaseModel):
-    """What is read of an answer; the hosted API has fields beside these."""
+    """The fields of an answer that are read; the hosted API has others beside these."""
 
     model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
 
@@ -212,7 +212,7 @@ class GetimgDialect(Dialect):
             raise UsageError("the API's model reads no negative prompts: leave provider.negative_prompt out")
 
     def advice(self, model: str, body: bytes) -> Advice | None:
-        """What the list of models says that this one is best asked with.
+        """Read advice on this model from the list of models.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
@@ -225,7 +225,7 @@ class GetimgDialect(Dialect):
         return Advice(told.steps, told.guidance, low, high)
 
     def library(self, model: str, body: bytes) -> Library | None:
-        """What the list of models says of a library of public images; its text is cut and made readable.
+        """Read a library of public images from the list of models; its text is cut and made readable.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.

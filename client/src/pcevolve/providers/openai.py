@@ -56,7 +56,7 @@ class OpenAIDialect(Dialect):
         return WireRequest("POST", wire.OPENAI_EDITS, body, kind)
 
     def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
-        """What Stable Diffusion servers understand beyond OpenAI's own fields."""
+        """Return the fields that Stable Diffusion servers understand beyond OpenAI's own."""
         fields: dict[str, Any] = {
             "response_format": "b64_json",
             "negative_prompt": plan.images.negative_prompt,

@@ -34,7 +34,7 @@ def require_consistent(plan: PlanFields) -> None:
 
 
 def _of_variations(plan: PlanFields) -> Iterator[str]:
-    """What is varied, and how."""
+    """Yield faults of variations."""
     if len(plan.strengths) != (0 if plan.varies_prompts else plan.iterations):
         yield "strengths: one per iteration is needed, and none where prompts alone are sent"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
@@ -42,7 +42,7 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_counts(plan: PlanFields) -> Iterator[str]:
-    """What is released of classes beside their prototypes."""
+    """Yield faults of what is released besides the prototypes."""
     if plan.class_counts and len(plan.labels) == 1:
         yield "class-counts: one class has no proportions, so its number is not asked for"
 
@@ -60,7 +60,7 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_looks(plan: PlanFields) -> Iterator[str]:
-    """How images look in the end."""
+    """Yield faults of the looks of released images."""
     if plan.modality.refuses_looks and plan.appearance != "as-is":
         yield plan.modality.refuses_looks
     if plan.appearance == "auto" and plan.keep != "selected":
@@ -71,7 +71,7 @@ def _of_looks(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_sizes(plan: PlanFields) -> Iterator[str]:
-    """How many there are of everything."""
+    """Yield faults of sizes and numbers."""
     if plan.subsample not in (None, plan.shots):
         yield "subsample: so many units of each class are drawn, and --shots says another number"
     if plan.candidates % plan.prototypes:

@@ -108,7 +108,7 @@ class Assessment(BaseModel):
         )
 
     def sentence(self, kind: Kind) -> str:
-        """Why the word is what it is, in plain words and with the figure that settles it; without its full stop."""
+        """Explain the word in plain words, with the figure that settles it; without its full stop."""
         far = f"{self.distance:.2f} clip radii from what was released"
         if self.word == "useful":
             return spoken(

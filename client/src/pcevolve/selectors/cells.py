@@ -91,7 +91,7 @@ class Cells:
         return 0 if is_coarse(measured["cells"], step) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """Whether these are what ``pick`` gives."""
+        """True if these are the picks of ``pick``."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
 

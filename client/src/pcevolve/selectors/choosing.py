@@ -72,7 +72,7 @@ class Chooser:
         return common_appearance([self._appearance(digest) for digest in shown])
 
     def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
-        """What the selector is shown: one scene for each rendition."""
+        """Return the selector's input: one scene for each rendition."""
         if self.plan.pool != "all":
             self._forget_others(pool)
         return tuple(self._scene(iteration, pool, rendition) for rendition in renditions)
@@ -103,7 +103,7 @@ class Chooser:
         return tuple(choice(label, pool.candidates, indices) for label, indices in named), values
 
     def follows(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, receipt: Receipt) -> bool:
-        """Whether a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
+        """True if a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
         picked = [_indices(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
         if any(len(indices) != scenes[0].wanted for indices in picked):
             return False
@@ -210,6 +210,6 @@ def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntAr
 
 
 def choice(label: str, candidates: Population, indices: Iterable[int]) -> Choice:
-    """What was chosen from a class, by indices among its candidates: from here on, ids and digests name it."""
+    """Name the choices from a class, given by indices among its candidates, by id and digest from here on."""
     named = (candidates[label][index] for index in indices)
     return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

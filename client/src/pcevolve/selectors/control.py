@@ -17,7 +17,7 @@ from pcevolve.selectors.rounds import Scope, free_draws
 
 
 def best_tenth(candidates: int) -> int:
-    """How many candidates the best tenth are: at least one."""
+    """Return the number of candidates in the best tenth: at least one."""
     return math.ceil(candidates / 10)
 
 

@@ -21,7 +21,7 @@ MACHINE_SHARE = 1e-4
 
 
 def has_form(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
-    """Whether a measurement has exactly these arrays, by type and shape, and no value is missing."""
+    """True if a measurement has exactly these arrays, by type and shape, and no value is missing."""
     return measured.keys() == form.keys() and all(
         measured[name].dtype == np.dtype(kind)
         and measured[name].shape == shape
@@ -31,14 +31,14 @@ def has_form(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ..
 
 
 def are_entrants(drawn: NDArray[np.int64], scene: Scene) -> bool:
-    """Whether draws of each class, the first axis, are candidates that could be drawn."""
+    """True if draws of each class, the first axis, are candidates that could be drawn."""
     return all(
         bool(np.isin(each, scene.entrants(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
     )
 
 
 def repeats(picked: IntArray, distinct: int) -> bool:
-    """Whether the first ``distinct`` picks differ from each other and the rest repeat them in the same order."""
+    """True if the first ``distinct`` picks differ from each other and the rest repeat them in the same order."""
     first = picked[:distinct]
     return len(set(first.tolist())) == len(first) and bool((picked == np.resize(first, len(picked))).all())
 
@@ -57,7 +57,7 @@ def surrounded(scene: Scene, target: int, winner: int) -> IntArray:
 
 
 def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> bool:
-    """Whether picks could be those of ``surrounded``: a drawn candidate and the nearest others of its class."""
+    """True if picks could be those of ``surrounded``: a drawn candidate and the nearest others of its class."""
     others = scene.entrants(target)
     others = others[others != winner]
     distinct = min(scene.wanted, len(others) + 1)
@@ -111,7 +111,7 @@ class Drawn:
         return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """Whether these are the drawn candidates and their nearest neighbours, rounding aside."""
+        """True if these are the drawn candidates and their nearest neighbours, rounding aside."""
         return all(
             is_surrounded(scene, target, int(winner), picked[target])
             for target, winner in enumerate(measured["chosen"])

@@ -115,7 +115,7 @@ def means_of(measured: Measurement) -> FloatArray:
 
 
 def aims_of(measured: Measurement) -> FloatArray:
-    """Where choices aim, float64 ``(classes, k)``: the released means, their deviations from a centre stretched.
+    """Return the points that choices aim at, float64 ``(classes, k)``: released means, stretched away from a centre.
 
     Clipping deviations to half the radius draws class means to the centre by about as much, and candidates that lie
     there are of no class. On the development sets the share of right ones among unlabelled real candidates rose by 1.6
@@ -150,7 +150,7 @@ def ranked(squared: FloatArray, own: int) -> IntArray:
 
 
 def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which candidates may be, and which surely are, among the first ``most`` of ``ranked``, whoever rounds."""
+    """Mark candidates that may be, and that surely are, among the first ``most`` of ``ranked``, whoever rounds."""
     others = np.delete(squared, own, axis=1)
     nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
     score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
@@ -160,7 +160,7 @@ def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], N
 
 
 def is_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntArray) -> bool:
-    """Whether picks could be those of ``spread``, rounding aside.
+    """True if picks could be those of ``spread``, rounding aside.
 
     Args:
         points: float64 ``(n, k)``.

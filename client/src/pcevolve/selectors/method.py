@@ -1,4 +1,4 @@
-"""What a method is: public facts that the plan, the judge and the printed guarantee are made from."""
+"""Methods: public facts that the plan, the selector and the printed guarantee are made from."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def always(iterations: int) -> Rule:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far one privacy unit moves what a selector's draws hide.
+    """The sensitivity of what a selector's draws hide to one privacy unit.
 
     Attributes:
         of: By neighbour relation: the L2 norm of the change, under Gaussian noise; for draws, how far apart the
@@ -156,7 +156,7 @@ class Method:
 
     @property
     def compares(self) -> bool:
-        """Whether private images are embedded and compared with the provider's."""
+        """True if private images are embedded and compared with the provider's."""
         return self.selector is not None
 
     def make_selector(self) -> Selector:
@@ -178,7 +178,7 @@ class Method:
         return VARIES if iterations and vary_by == "image" else CREATES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
-        """What each round does to the private data.
+        """Return each round's events on the private data.
 
         Raises:
             UsageError: The method has no published calibration, or needs a δ.
@@ -285,7 +285,7 @@ class Method:
             raise UsageError(f"method '{self.name}' {fault}")
 
     def _faults_of_releases(self, plan: PublicPlan) -> Iterator[str]:
-        """What the method does not release."""
+        """Yield releases that a plan asks for and the method does not make."""
         if plan.selects and self.keep != "selected" and self.selector is not None:
             yield "cannot choose its dataset from all rounds: leave method.keep out"
         if plan.centre_first and not self.centre_first:
@@ -294,7 +294,7 @@ class Method:
             yield "counts no votes, so it releases no class counts with them"
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
-        """What does not go with how the method chooses."""
+        """Yield options that do not go with how the method chooses."""
         if plan.selection != "rank" and "selection" not in self.own:
             yield "takes no method.selection: leave it out"
         if plan.variations != 1 and "variations" not in self.own:
@@ -305,7 +305,7 @@ class Method:
             yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
 
     def statement(self, plan: PublicPlan) -> str:
-        """What a run promises, in words: the method's guarantee and what the plan adds to it.
+        """State a run's promise in words: the method's guarantee and what the plan adds to it.
 
         Raises:
             UsageError: As ``planned``.

@@ -1,4 +1,4 @@
-"""What a run would cost and what it would be worth, before anything is spent; public numbers only."""
+"""Plan a run's cost and worth before anything is spent; public numbers only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHANCE_FACTOR = 1.5
 
 @dataclass(frozen=True)
 class SecretPlan:
-    """What a run would promise of declared secrets, and what that leaves texts that hold one.
+    """The promise of a run to declared secrets, and the share that it leaves texts that hold one.
 
     Attributes:
         prior: p: with what probability somebody guesses one before the run.
@@ -101,7 +101,7 @@ def plan(
     calibration: str = "tight",
     appearance: str | None = None,
 ) -> BudgetPlan:
-    """What a method would do with a budget.
+    """Plan a method's use of a budget.
 
     Args:
         budget: Total of the run.
@@ -119,7 +119,7 @@ def plan(
 def plan_for_noise(
     noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, appearance: str | None = None
 ) -> BudgetPlan:
-    """What a method would cost at a given noise multiplier of its selection; an appearance costs its share besides.
+    """Plan a method at a given noise multiplier of its selection; an appearance costs its share besides.
 
     Args:
         noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.

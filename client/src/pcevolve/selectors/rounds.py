@@ -1,4 +1,4 @@
-"""What each round of a method does to the private data: a budget divided into events.
+"""Divide a budget into events: each round's accesses of a method to the private data.
 
 A calibration gives the events of rounds 1..T; a round is one access for all classes together. All of them fit the
 budget, which ``dp.accountants.within`` confirms piece by piece; the published calibrations are told as what they
@@ -104,7 +104,7 @@ def appearance_deviation(first: Event, scope: Scope) -> float:
 
 
 def is_blurred(first: Event, scope: Scope) -> bool:
-    """Whether so much noise lies on an appearance that it is not worth its price."""
+    """True if there is so much noise on an appearance that it is not worth its price."""
     return appearance_deviation(first, scope) > BLURRED_APPEARANCE
 
 

@@ -1,4 +1,4 @@
-"""What a selector is shown, and the two steps it is made of: one access to the private data, then a public choice.
+"""A selector's input and its two steps: one access to the private data, then a public choice.
 
 Contributions of privacy units are bounded here, once for all selectors. Their sizes are multiples of 2**-30, so sums
 of them are exact in float64 and no order of summation, and no other image, can change what an image adds.
@@ -54,16 +54,16 @@ class PrivateEmbeddings:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """What each image may add so that a unit's images add 1 in all, float64 ``(images,)``."""
+        """Each image's share, so that a unit's images add 1 in all, float64 ``(images,)``."""
         return unit_shares(self.units)
 
     @property
     def capped(self) -> FloatArray:
-        """What is left of each image's vote, float64 ``(images,)``."""
+        """The remaining part of each image's vote, float64 ``(images,)``."""
         return np.ones(len(self)) if self.caps is None else rounded_down(self.caps)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
-        """What each of an image's votes counts so that a unit's vector of votes has an L2 norm of at most 1.
+        """Return the weight of each image's votes that bounds the L2 norm of a unit's vector of votes by 1.
 
         Args:
             votes: int64 ``(images, q)``: the entries, of a vector over all classes, that each image votes for.
@@ -209,7 +209,7 @@ class Selector(Protocol):
         ...
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """Whether these are what ``pick`` gives, where another machine may have rounded otherwise."""
+        """True if these are the picks of ``pick``, where another machine may have rounded otherwise."""
         ...
 
 
@@ -248,7 +248,7 @@ def expect(event: Event, mechanism: str, accesses: int = 1) -> None:
 
 
 def unit_shares(units: IntArray) -> FloatArray:
-    """What each image may add so that a unit's images add 1 in all, and never more.
+    """Return each image's share, so that a unit's images add 1 in all, and never more.
 
     A unit of m images contributes the mean of theirs, whatever their classes.
 

@@ -1,4 +1,4 @@
-"""How a dataset stands to what was released about the private classes: post-processing, from public numbers alone."""
+"""Compare a dataset with what was released about the private classes: post-processing, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def assessment(
 
 
 def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float | None:
-    """How far two released class means lie from each other, in standard deviations of the noise on each of them.
+    """Return the distance of two released class means, in standard deviations of the noise on each of them.
 
     The root of the mean squared distance over all pairs of the ``C`` classes. Noise alone makes that square ``2 k`` in
     the mean over ``k`` coordinates, so it is taken off: without any difference the rest is 0 in the mean, and with
@@ -135,7 +135,7 @@ def room(recorded: Assessment | None, found: Assessment | None) -> int | None:
 
 
 def _a_step_apart(theirs: float | None, ours: float | None) -> bool:
-    """Whether two rounded numbers are the same, or next to each other where another machine rounded otherwise."""
+    """True if two rounded numbers are the same, or next to each other where another machine rounded otherwise."""
     if theirs is None or ours is None:
         return theirs is ours
     steps = (theirs - ours) * 10**DIGITS

@@ -92,7 +92,7 @@ class Votes:
         return 0 if all(is_coarse(measured[name], step) for name, step in steps.items()) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """Whether these are what ``pick`` gives: votes and public randomness decide, and no rounding."""
+        """True if these are the picks of ``pick``: votes and public randomness decide, and no rounding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
@@ -101,7 +101,7 @@ class Votes:
         return counted(votes, private.norm_shares(votes), scene)
 
     def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
-        """What each event pays for, by name, in their order.
+        """Name each event's query, in their order.
 
         Raises:
             ValueError: There are none, or more than two.
@@ -155,7 +155,7 @@ class ExponentialVotes:
         return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
-        """Whether these are what ``pick`` gives: the draws decide, and no rounding."""
+        """True if these are the picks of ``pick``: the draws decide, and no rounding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
@@ -226,7 +226,7 @@ def kept_votes(votes: float, sigma: float) -> float:
 
 
 def _spread(scope: Scope) -> tuple[int, float]:
-    """How many of the best tenth get votes, and how many each."""
+    """Return how many of the best tenth get votes, and how many each."""
     voted = min(best_tenth(scope.candidates), scope.shots)
     return voted, scope.shots / voted
 

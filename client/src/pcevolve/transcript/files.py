@@ -1,4 +1,4 @@
-"""What lies in a folder that may be shared: plain files that are listed, in folders that hold one, and nothing else.
+"""Allow in a folder that may be shared plain files that are listed, in folders that hold one, and nothing else.
 
 Nothing is followed: a link is a fault, wherever it leads.
 """
@@ -22,7 +22,7 @@ KIND_NAMES = {
 
 
 def irregular_files(root: Path, name: str) -> Iterator[str]:
-    """What is neither a file nor a folder; to be asked before anything is read, for a pipe would block."""
+    """Yield everything that is neither a file nor a folder; to be asked before reading, for a pipe would block."""
     for path, kind in _entries_below(root / name):
         if kind not in (stat.S_IFDIR, stat.S_IFREG):
             yield f"{_named(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"

@@ -42,7 +42,7 @@ def require_format(log: Path, root: Path) -> None:
 
 
 def _event(line: bytes) -> dict[str, Any]:
-    """What a line tells of; empty for what is no line."""
+    """Parse a line's event; empty for what is no line."""
     try:
         event = parse_json(line)["event"]
     except (ValueError, LookupError, TypeError):

@@ -109,12 +109,12 @@ class RunLayout:
 
     @property
     def scratch(self) -> Path:
-        """What a cluster of the run's own writes; gone when it has ended."""
+        """Files that a cluster of the run's own writes; gone when it has ended."""
         return self.private / SCRATCH
 
     @property
     def result(self) -> Path:
-        """What the owner was told in the end, accuracy on private data included; never shared."""
+        """The summary for the owner, accuracy on private data included; never shared."""
         return self.private / RESULT
 
     @property
@@ -124,7 +124,7 @@ class RunLayout:
 
     @property
     def judgement(self) -> Path:
-        """What ``pcevolve evaluate`` measured on the owner's data; never shared."""
+        """Measurements of ``pcevolve evaluate`` on the owner's data; never shared."""
         return self.private / JUDGEMENT
 
     @property
@@ -144,7 +144,7 @@ class RunLayout:
 
     @property
     def preview(self) -> Path:
-        """What the provider sent first, to look at before anything is spent: a view of the transcript."""
+        """The provider's first images, to look at before anything is spent: a view of the transcript."""
         return self.root / PREVIEW
 
     @property

@@ -18,7 +18,7 @@ class _Part(BaseModel):
 
 
 class Guarantee(_Part):
-    """What is promised.
+    """A run's guarantee.
 
     Attributes:
         epsilon_budget: What the run was allowed to spend.
@@ -45,7 +45,7 @@ class Guarantee(_Part):
 
 
 class TranscriptEnd(_Part):
-    """Where the transcript ends: its number of lines and the digest of the last one."""
+    """The end of the transcript: its number of lines and the digest of the last one."""
 
     head: Digest
     lines: int

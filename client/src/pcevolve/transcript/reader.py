@@ -97,7 +97,7 @@ class RunReader:
 
     @property
     def why_not_whole(self) -> str | None:
-        """Why nobody may rely on this record; None if it is all there."""
+        """The reason why nobody may rely on this record; None if it is all there."""
         if self.trouble is None and not (self.entries and isinstance(self.entries[0].record, Opened)):
             return not_a_run(self.layout.root, "its transcript does not begin with an opening line")
         return self.trouble
@@ -131,7 +131,7 @@ class RunReader:
 
     @property
     def assessment(self) -> Assessment | None:
-        """What was found about the use of a finished run's dataset, before it was extended; None where nothing was."""
+        """The assessment of a finished run's dataset, before it was extended; None if there was none."""
         closed = self.closed
         return None if closed is None else closed.record.assessment
 
@@ -170,7 +170,7 @@ class RunReader:
 
     @cached_property
     def _closings(self) -> tuple[int, ...]:
-        """How many lines there are up to each closing line, that line included."""
+        """The number of lines up to each closing line, that line included."""
         numbered = enumerate(self.entries, 1)
         return tuple(count for count, each in numbered if isinstance(each.record, Finished))
 

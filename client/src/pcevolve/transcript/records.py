@@ -93,7 +93,7 @@ class Sent(_Record):
 
 
 class Answered(_Record):
-    """What came back for the last ``sent``."""
+    """The answer to the last ``sent``."""
 
     kind: Literal["answered"] = "answered"
     slot: str

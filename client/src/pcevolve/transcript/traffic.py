@@ -94,7 +94,7 @@ class Attempt:
 
     @property
     def failure(self) -> str | None:
-        """Why nothing usable came back; None where an answer did, or the record does not say."""
+        """The reason why nothing usable came back; None where an answer did, or the record does not say."""
         return self.outcome.reason if isinstance(self.outcome, Failed) else None
 
     @property

@@ -28,7 +28,7 @@ class LocalWriter:
 
     @torch.inference_mode()
     def asked(self, question: str, seed: int) -> str:
-        """What the model writes behind a question: ``LONGEST`` tokens at most, drawn at temperature 1.
+        """Return the model's continuation of a question: ``LONGEST`` tokens at most, drawn at temperature 1.
 
         Raises:
             ModelError: The question leaves no room for an answer.

@@ -37,7 +37,7 @@ MOVED_SHARE = (
 
 
 def position_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
-    """How far down and across the subject's middle lies: 0 and 1 are ``REACH`` of a side off the image's middle.
+    """Return how far down and across the subject's middle lies; 0 and 1 are ``REACH`` of a side off the image's middle.
 
     Args:
         luminance: float64 ``(height, width)``.
@@ -71,7 +71,7 @@ def moved(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, flo
 
 
 def _number(profile: FloatArray) -> float:
-    """Where the middle of a profile's extent lies."""
+    """Return the middle of a profile's extent."""
     reached = np.concatenate([[0.0], np.cumsum(profile)]) / profile.sum()
     extent = np.interp((OUTSIDE, 1 - OUTSIDE), reached, np.arange(len(reached)))
     centre = float(extent.mean()) / len(profile)
@@ -170,7 +170,7 @@ class Appearance:
         return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
 
     def _gain(self, contrast: float) -> float:
-        """What ink minus ground is multiplied by; 1 where there is no ink, or it lies on the other side."""
+        """Return the factor for ink minus ground; 1 where there is no ink, or it lies on the other side."""
         wanted = _level(self.ink) - _level(self.ground)
         if abs(contrast) <= LEAST_CONTRAST or wanted * contrast <= 0:
             return 1.0

@@ -56,7 +56,7 @@ def values_in(image: bytes) -> int:
 
 
 def level_gaps(one: bytes, other: bytes) -> NDArray[np.int64] | None:
-    """How many levels two encoded images lie apart, for each pixel and channel; None if their sizes differ.
+    """Return the levels between two encoded images, for each pixel and channel; None if their sizes differ.
 
     Raises:
         ImageError: One of them is no image within the limits.

@@ -147,7 +147,7 @@ def _with_preamble(data: bytes) -> bytes:
 
 
 def _dataset_start(data: bytes) -> int:
-    """Where the elements of group 2 end, which are never deflated (DICOM PS3.10, section 7.1)."""
+    """Return the offset at which group 2 ends, whose elements are never deflated (DICOM PS3.10, section 7.1)."""
     place = 132
     while data[place : place + 2] == b"\2\0":
         long = data[place + 4 : place + 6] in {b"OB", b"OW", b"UN", b"SQ", b"UT", b"UC", b"UR"}
@@ -231,7 +231,7 @@ def _samples(header: pydicom.Dataset) -> tuple[Numbers, str]:
 
 
 def _of_decoder(header: pydicom.Dataset, plugin: str) -> tuple[Numbers, str]:
-    """What pydicom decodes, before it converts any colours: whether to, is decided here, once."""
+    """Decode by pydicom, before it converts any colours: whether to convert is decided here, once."""
     decoder = get_decoder(header.file_meta.TransferSyntaxUID)
     values, found = decoder.as_array(header, index=0, raw=True, decoding_plugin=plugin)
     return values, str(found["photometric_interpretation"])
@@ -387,7 +387,7 @@ def _own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares | Non
 def _looked_up(
     values: Numbers, item: pydicom.Dataset, header: pydicom.Dataset
 ) -> tuple[NDArray[np.float64], int]:
-    """What a table makes of values, and the bits of its entries (C.11.1.1 and C.11.2.1.1)."""
+    """Look values up in a table; return them with the bits of its entries (C.11.1.1 and C.11.2.1.1)."""
     entries, first, bits = (int(each) for each in item.LUTDescriptor)
     entries = entries or 2**16
     if first > 2**15 - 1 and (header.PixelRepresentation or values.min() < 0):
@@ -401,7 +401,7 @@ def _looked_up(
 
 
 def _range(header: pydicom.Dataset) -> tuple[float, float]:
-    """What the least and the greatest number that the bits can hold stand for (C.11.1)."""
+    """Return what the least and the greatest number of the stored bits stand for (C.11.1)."""
     if header.get("ModalityLUTSequence"):
         return 0.0, float(2 ** int(header.ModalityLUTSequence[0].LUTDescriptor[2]) - 1)
     half = 2 ** (int(header.BitsStored) - 1)
@@ -411,7 +411,7 @@ def _range(header: pydicom.Dataset) -> tuple[float, float]:
 
 
 def _padding(values: Numbers, header: pydicom.Dataset) -> NDArray[np.bool_] | None:
-    """Where values are padding and no picture (C.7.5.1.1.2); None where the file knows none."""
+    """Mark values that are padding and no picture (C.7.5.1.1.2); None if the file knows none."""
     one = _first(header, "PixelPaddingValue")
     if one is None:
         return None

@@ -1,4 +1,4 @@
-"""What a file in a folder of images is, by its name and first bytes: an image, notes beside images, or neither."""
+"""Tell what a file in a folder of images is, by its name and first bytes: image, notes beside images, or neither."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MARKS = {
 
 
 class Kind(Enum):
-    """What a file is to a folder of images."""
+    """A file's role in a folder of images."""
 
     IMAGE = "an image, to be read or to be refused by whoever reads it"
     NOTES = "text beside the images, to be passed over"
@@ -74,7 +74,7 @@ def format_of(head: bytes) -> str:
 
 
 def misnamed(head: bytes) -> str:
-    """What a file is that has the name of an image and begins as none; to be read after its name.
+    """Describe a file that has an image's name but does not begin as one; to be read after its name.
 
     Args:
         head: Its first ``HEAD_BYTES``.
@@ -98,7 +98,7 @@ def misnamed(head: bytes) -> str:
 
 
 def advice(name: str, head: bytes) -> str:
-    """What to do with a file that is neither image nor notes; to be read after its name."""
+    """Advise on a file that is neither image nor notes; to be read after its name."""
     if is_heic(head):
         return HEIC
     known = _BY_SUFFIX.get(PurePath(name).suffix.lower())
@@ -111,7 +111,7 @@ def is_dicom(head: bytes) -> bool:
 
 
 def bare_dicom(head: bytes) -> str:
-    """How DICOM data begin whose preamble, or more, was left out; empty for anything else.
+    """Describe the beginning of DICOM data without a preamble, or with more left out; empty for anything else.
 
     Returns:
         ``mark`` or ``group 2``; or ``explicit`` or ``implicit``, as the first element of group 8 is written.

@@ -54,7 +54,7 @@ _WRAPPED = (
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Seen:
-    """What was seen of one picture; private.
+    """The levels seen of one picture; private.
 
     Attributes:
         how: By what it is shown, or ``REFUSED``.
@@ -146,7 +146,7 @@ class Grey:
         return Seen(how, self.bits, low, high, ends(levels), low < high)
 
     def _fault(self, levels: NDArray[np.uint8], window: Window | None) -> str:
-        """What is wrong with how it would be shown; empty for nothing."""
+        """Say what is wrong with the way it would be shown; empty for nothing."""
         if not np.isfinite(self.values).any():
             return "holds no number that can be shown; remove it"
         if window is not None:
@@ -164,7 +164,7 @@ class Grey:
         return f"has next to no contrast in the whole range of its {self.bits} bits: {WAY_OUT}"
 
     def _window_fault(self, window: Window) -> str:
-        """What is wrong with a window for files of this kind, whatever their values are."""
+        """Say what is wrong with a window for files of this kind, whatever their values are."""
         if self.whole is None:
             return ""
         (low, high), (least, most) = sorted(window), self.whole
@@ -185,7 +185,7 @@ class Grey:
 
 
 def between(values: Numbers, window: Window) -> Shares:
-    """Where values lie between two ends, given in either order: from 0 to 1; no number at all is 0."""
+    """Place values between two ends, given in either order, from 0 to 1; NaN becomes 0."""
     low, high = window
     shares = (np.asarray(values, dtype=np.float64) - low) / (high - low)
     return np.clip(np.nan_to_num(shares, nan=0.0), 0, 1)
@@ -198,7 +198,7 @@ def ends(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def require_seen(image: DecodedImage, bits: int) -> Seen:
-    """What is seen of a picture whose levels are those of its file.
+    """Return the levels of a picture as its file has them.
 
     Args:
         image: RGB.
@@ -219,7 +219,7 @@ def require_seen(image: DecodedImage, bits: int) -> Seen:
 
 
 def folder_fault(seen: Sequence[Seen]) -> str:
-    """What is wrong with all pictures of a folder together; empty for nothing.
+    """Say what is wrong with all pictures of a folder together; empty for nothing.
 
     One flat picture among others may be what the owner has, such as an empty slide. Flat ones alone, at one level, are
     a fault of how they are shown, and so are most of those that a window shows.
@@ -272,7 +272,7 @@ def _varies(levels: NDArray[np.uint8]) -> bool:
 
 
 def _blackness(levels: NDArray[np.uint8]) -> str:
-    """What is wrong with levels that are black to the eye, and hold something; empty for nothing."""
+    """Say what is wrong with levels that look black and hold something; empty for nothing."""
     pixels = levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1)
     if len(np.unique(levels)) <= FEW:  # of a mask, white is what belongs to no class
         pixels = pixels[(pixels < 255).any(axis=1)]

@@ -1,4 +1,4 @@
-"""Which images look the same but for compression, scale or brightness, by a sketch of 16 x 16 grey values each.
+"""Find images that are the same but for compression, scale or brightness, by sketches of 16 x 16 grey values.
 
 Sketches are a quarter of a kilobyte, so whole folders are compared without being kept in memory.
 """
@@ -29,7 +29,7 @@ Sketch = NDArray[np.uint8]
 
 
 def sketch(image: DecodedImage) -> Sketch:
-    """What is left of an image at 16 x 16 grey values."""
+    """Reduce an image to 16 x 16 grey values."""
     small = image.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
     return np.asarray(small, dtype=np.uint8).ravel()
 

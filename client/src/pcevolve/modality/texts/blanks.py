@@ -1,4 +1,4 @@
-"""Which words of a text are sent back as blanks: a public function of the text, a degree and a seed, and exact."""
+"""Choose the words of a text that are sent back as blanks: a public, exact function of text, degree and seed."""
 
 from __future__ import annotations
 

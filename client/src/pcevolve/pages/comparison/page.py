@@ -10,7 +10,7 @@ from types import MappingProxyType
 from markupsafe import Markup
 
 from pcevolve.durable import write_durably
-from pcevolve.pages import Picture, base_style, compiled, inline, own_file
+from pcevolve.pages import PagePicture, base_style, compiled, inline, own_file
 
 BAR = 280.0
 """Width of an accuracy of 1 in a chart."""
@@ -64,8 +64,8 @@ class Column:
     name: str
     facts: dict[str, str]
     figures: dict[str, Figure]
-    initial: dict[str, tuple[Picture, ...]]
-    dataset: dict[str, tuple[Picture, ...]]
+    initial: dict[str, tuple[PagePicture, ...]]
+    dataset: dict[str, tuple[PagePicture, ...]]
 
 
 def write_comparison(

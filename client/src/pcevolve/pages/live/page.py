@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.pages import Picture, base_style, compiled, inline, own_file, picture, size
+from pcevolve.pages import PagePicture, base_style, compiled, inline, own_file, picture, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
@@ -43,7 +43,7 @@ class Sheet:
     """One class: its newest images or texts."""
 
     label: str
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PagePicture, ...]
 
 
 @dataclass(frozen=True)

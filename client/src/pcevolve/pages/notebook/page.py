@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pcevolve.pages import Picture, compiled, picture
+from pcevolve.pages import PagePicture, compiled, picture
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.figures import loss
 from pcevolve.publish import folder_promise
@@ -27,7 +27,7 @@ class Row:
 
     label: str
     count: int
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PagePicture, ...]
 
 
 def notebook_view(run: FinishedRun) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pcevolve.durable import write_durably
-from pcevolve.pages import Picture, base_style, compiled, inline, own_file, picture
+from pcevolve.pages import PagePicture, base_style, compiled, inline, own_file, picture
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import shown
 from pcevolve.publish import marks
@@ -26,7 +26,7 @@ class Sheet:
 
     label: str
     prompt: str
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PagePicture, ...]
 
 
 def write_preview(run: RunReader) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pcevolve.modality.images.appearance import Appearance, appearance_in
-from pcevolve.pages import Picture, picture
+from pcevolve.pages import PagePicture, picture
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import Extension
@@ -58,7 +58,7 @@ class Tile:
     """
 
     id: str
-    picture: Picture
+    picture: PagePicture
     receipt: Receipt | None = None
 
 

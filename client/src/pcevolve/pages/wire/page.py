@@ -89,7 +89,7 @@ MOST_PICTURE_BYTES = 6_000_000  # about 3000 pictures
 
 
 @dataclass(frozen=True)
-class Picture:
+class WirePicture:
     """The way in which an image is shown.
 
     Attributes:
@@ -114,9 +114,9 @@ class Gallery:
         self._file, self._kind = file, kind
         self._bytes_left = most_bytes
         self._rules: list[str] = []
-        self._pictures: dict[str, Picture] = {}
+        self._pictures: dict[str, WirePicture] = {}
 
-    def __getitem__(self, digest: str) -> Picture:
+    def __getitem__(self, digest: str) -> WirePicture:
         """The picture of an image that was hung."""
         return self._pictures[digest]
 
@@ -133,27 +133,29 @@ class Gallery:
         if digest not in self._pictures:
             self._pictures[digest] = self._made(digest)
 
-    def _made(self, digest: str) -> Picture:
+    def _made(self, digest: str) -> WirePicture:
         if self._bytes_left <= 0:
-            return Picture("not embedded")
+            return WirePicture("not embedded")
         try:
             data = self._file(digest)
         except TranscriptError:
-            return Picture("missing or changed")
+            return WirePicture("missing or changed")
         found = medium(self._kind).shown(data)
         if found.jpeg:
             return self._framed(found.jpeg, len(data))
         text = shortened(found.text)
         self._bytes_left -= len(text.encode())
-        return Picture("shown" if text else spoken("not an image", self._kind), bytes=len(data), text=text)
+        return WirePicture(
+            "shown" if text else spoken("not an image", self._kind), bytes=len(data), text=text
+        )
 
-    def _framed(self, jpeg: bytes, length: int) -> Picture:
+    def _framed(self, jpeg: bytes, length: int) -> WirePicture:
         """A picture under a name of its own; ``length`` is the original's."""
         name = f"p{len(self._rules)}"
         rule = f".{name}{{background-image:url({data_uri(jpeg)})}}"
         self._bytes_left -= len(rule)
         self._rules.append(rule)
-        return Picture("shown", name, length)
+        return WirePicture("shown", name, length)
 
 
 MOST_FAULTS = 50  # of one finding

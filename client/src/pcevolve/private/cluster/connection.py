@@ -70,7 +70,7 @@ def _joined(address: str) -> Iterator[None]:
 
 @cache
 def token() -> str:
-    """What opens clusters of our own; Ray reads it once in the life of a process."""
+    """Return the token that opens our own clusters; Ray reads it once in the life of a process."""
     return secrets.token_hex(32)
 
 

@@ -21,7 +21,7 @@ def each_done(
     address: str | None,
     scratch: Path,
 ) -> Iterator[tuple[Job, Found | ClientError]]:
-    """What came of each job, in the order in which they end; one whose process dies is not begun again.
+    """Yield each job's outcome, in the order in which they end; one whose process dies is not begun again.
 
     Args:
         work: A function of an installed module.
@@ -49,7 +49,7 @@ def each_done(
 
 
 def attempted(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
-    """What came of a job, on a worker; an error is handed back as it is, for Ray would put a trace into its text."""
+    """Run a job on a worker; an error is handed back as it is, for Ray would put a trace into its text."""
     try:
         return work(job)
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does for a run: read private images, embed them, say which had changed; no noise.
+"""A cluster worker's part of a run: read private images, embed them, say which had changed; no noise.
 
 Nothing is raised about an image and nothing is logged, because a cluster keeps what its workers raise and log.
 """
