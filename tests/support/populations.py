@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pcevolve.evolution import Pool, Population, joined
+from pcevolve.evolution import Pool, Population, in_proportion, joined
 from pcevolve.public.calls import Call
-from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 

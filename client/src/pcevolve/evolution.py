@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from pcevolve.public.calls import Call
-from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
+
+Image = TypeVar("Image")
 
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""
@@ -224,3 +226,26 @@ def joined(labels: Iterable[str], populations: Iterable[Population]) -> Populati
     """Several populations as one, class by class, the oldest first."""
     several = list(populations)
     return {label: tuple(each for one in several for each in one[label]) for label in labels}
+
+
+def in_proportion(
+    plan: PublicPlan, receipts: Iterable[Receipt], dataset: Mapping[str, tuple[Image, ...]]
+) -> dict[str, tuple[Image, ...]]:
+    """Cut classes to the released proportions: the largest stays whole, and none goes empty.
+
+    Post-processing of the first receipt's numbers. The dataset stays as it is without them, where none is above 0, or
+    where they are no counts of these classes. The first images of a class stay, whatever is added later.
+
+    Args:
+        plan: Says whether class counts are released.
+        receipts: Of the run; the first round's holds a number for each class, in the plan's order.
+        dataset: Images by class.
+    """
+    counts = next((each.values for each in receipts if plan.class_counts and each.iteration == 1), ())
+    largest = max(counts, default=0.0)
+    if largest <= 0 or len(counts) != len(plan.labels) or not all(map(math.isfinite, counts)):
+        return {label: tuple(images) for label, images in dataset.items()}
+    shares = {label: max(count, 0.0) / largest for label, count in zip(plan.labels, counts, strict=True)}
+    return {
+        label: images[: max(1, math.ceil(shares[label] * len(images)))] for label, images in dataset.items()
+    }

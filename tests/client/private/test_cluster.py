@@ -21,12 +21,12 @@ import pytest
 from pcevolve.encoders import load_encoder, named_weights
 from pcevolve.errors import DataError, EngineError, UsageError
 from pcevolve.modality.images.appearance import Appearance
+from pcevolve.private import no_progress
 from pcevolve.private.cluster import RayEngine, connection
 from pcevolve.private.cluster import engine as parts
 from pcevolve.private.dataset import loaded
 from pcevolve.private.engine import LocalEngine
 from pcevolve.private.listing import listed_classes
-from pcevolve.private.telling import nobody
 from support.folders import class_folders
 from support.processes import free_port
 from support.served import wait_until
@@ -114,7 +114,7 @@ def test_a_cluster_of_its_own_ends_with_all_its_processes_and_files_and_says_not
     before, variables = ours(), dict(os.environ)
     with ray_engine().running(tmp_path / "private" / "cluster"):
         assert ours() - before
-        ray_engine().embedded(data.items, encoder, None, nobody)
+        ray_engine().embedded(data.items, encoder, None, no_progress)
     deadline = time.monotonic() + 10
     while ours() - before and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -154,10 +154,10 @@ def test_the_owners_own_cluster_is_joined_and_is_still_there_afterwards(tmp_path
     address = f"127.0.0.1:{free_port()}"
     with owners_cluster(address, dict(os.environ)) as head:
         with ray_engine(address).running(tmp_path / "cluster"):
-            found = ray_engine(address).embedded(data.items, encoder, None, nobody)
+            found = ray_engine(address).embedded(data.items, encoder, None, no_progress)
         assert head.is_running()
         assert not (tmp_path / "cluster").exists()
-    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, None, nobody))
+    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, None, no_progress))
     assert os.environ["RAY_AUTH_TOKEN"] == connection.token()
 
 
@@ -178,7 +178,7 @@ def test_embeddings_are_those_of_one_process_bit_for_bit_and_progress_is_told(
 ):
     said = []
     found = cluster[0].embedded(data.items, encoder, rendition, lambda *each: said.append(each))
-    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, rendition, nobody))
+    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, rendition, no_progress))
     assert said[-1] == (60, 60)
     assert len(said) > 1
 
@@ -198,9 +198,9 @@ def test_votes_are_those_of_one_process_bit_for_bit(cluster, monkeypatch):
 def test_killing_workers_in_the_middle_changes_nothing(cluster, data, encoder, monkeypatch):
     monkeypatch.setattr(parts, "TASK_IMAGES", 15)
     with killing_workers(0.05) as killed:
-        found = cluster[0].embedded(data.items, encoder, LOOK, nobody)
+        found = cluster[0].embedded(data.items, encoder, LOOK, no_progress)
     assert killed
-    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, LOOK, nobody))
+    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, LOOK, no_progress))
 
 
 def test_killing_workers_that_count_votes_changes_none(cluster, monkeypatch):
@@ -218,12 +218,12 @@ def test_a_file_that_changed_is_refused_by_name(cluster, encoder, tmp_path):
     data = loaded(listed_classes(class_folders(tmp_path / "data", 6)), keep=0)
     data.items.files[2].unlink()
     with pytest.raises(DataError, match=r"type A/secret-6-2\.png changed or went away"):
-        cluster[0].embedded(data.items, encoder, None, nobody)
+        cluster[0].embedded(data.items, encoder, None, no_progress)
 
 
 def test_other_weights_on_a_machine_are_refused_and_ray_says_nothing_in_the_error(cluster, data, encoder):
     with pytest.raises(EngineError, match="the cluster failed while it embedded private images") as failed:
-        ray_engine(digest="0" * 64).embedded(data.items, encoder, None, nobody)
+        ray_engine(digest="0" * 64).embedded(data.items, encoder, None, no_progress)
     assert "secret" not in str(failed.value)
     assert failed.value.__cause__ is None
     assert failed.value.__suppress_context__

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pcevolve.evolution import in_proportion
 from pcevolve.privacy import Event
-from pcevolve.public.class_sizes import in_proportion
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho, Receipt
 from support.runs import small_plan

@@ -15,8 +15,7 @@ import httpx
 import pytest
 from rich.console import Console
 
-from pcevolve.pages.live import Standing, rendered_live
-from pcevolve.pages.live.page import under_way
+from pcevolve.pages.live import Standing, rendered_live, under_way
 from pcevolve.session import dashboard as live
 from pcevolve.session.dashboard import Dashboard, dashboard
 from pcevolve.session.progress import Progress

@@ -85,8 +85,6 @@ def shown(found: PagePicture, said: str, side: int) -> Markup:
     return Markup(tag).format(said, fault, fault)  # noqa: S704 - likewise
 
 
-BASE_STYLE = "base.css"
-PAGE = "page.html.j2"
 _NO_WORDS = re.compile(r"({%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>)", re.DOTALL)
 
 
@@ -110,29 +108,29 @@ def inline(*parts: str) -> Inline:
     return Inline(Markup(text), f"'sha256-{digest}'")  # noqa: S704 - our own files
 
 
-def own_file(package: str, name: str) -> str:
-    """Read a file that lies beside the code."""
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+def own_file(name: str) -> str:
+    """Read a file of this package, such as ``live.css`` or ``report/page.css``."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def base_style() -> str:
     """Colours, type, tables and banners of all pages, light and dark."""
-    return own_file(__package__, BASE_STYLE)
+    return own_file("base.css")
 
 
 @cache
-def compiled(package: str, kind: Kind = "image", **filters: Callable[..., Any]) -> Template:
-    """The template of a package's page, with the filters that it uses; every string that it puts out is escaped.
+def compiled(page: str, kind: Kind = "image", **filters: Callable[..., Any]) -> Template:
+    """Return the template of a page, with the filters that it uses; every string that it puts out is escaped.
 
     It is compiled on the first call, which takes a fifth of a second.
 
     Args:
-        package: Whose page it is.
+        page: Its name in this package, such as ``live`` or ``report/page``.
         kind: What the page is about; what templates say of images is said of texts where it is about these.
         filters: By name; beside ``shown`` and ``worded``, which is for words of ours.
     """
     environment = Environment(
-        loader=FunctionLoader(lambda name: _worded(own_file(package, name), kind)),
+        loader=FunctionLoader(lambda name: _worded(own_file(name), kind)),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -140,7 +138,7 @@ def compiled(package: str, kind: Kind = "image", **filters: Callable[..., Any]) 
         finalize=_visible,
     )
     environment.filters.update(filters, shown=shown, worded=lambda said: spoken(said, kind))
-    return environment.get_template(PAGE)
+    return environment.get_template(f"{page}.html.j2")
 
 
 def _worded(template: str, kind: Kind) -> str:

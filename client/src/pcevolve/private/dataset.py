@@ -19,10 +19,10 @@ from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, examine, pixel_count
 from pcevolve.modality.images.levels import Seen, Window, folder_fault
 from pcevolve.modality.medium import Item
+from pcevolve.private import BATCH_IMAGES, ProgressCallback, no_progress
 from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, refuse, short
 from pcevolve.private.stored import StoredImages
 from pcevolve.private.subsample import chosen
-from pcevolve.private.telling import BATCH_IMAGES, Told, nobody
 
 IntArray = NDArray[np.int64]
 
@@ -164,7 +164,7 @@ def loaded(
     *,
     unique: bool = True,
     keep: int = KEPT_PIXELS,
-    told: Told = nobody,
+    told: ProgressCallback = no_progress,
     window: Window | None = None,
 ) -> PrivateDataset:
     """Read the images of a listing.
@@ -191,7 +191,7 @@ def loaded(
 
 
 def _read_all(
-    files: tuple[Path, ...], keep: int, told: Told, window: Window | None
+    files: tuple[Path, ...], keep: int, told: ProgressCallback, window: Window | None
 ) -> tuple[Sequence[DecodedImage], tuple[bytes, ...]]:
     kept: list[DecodedImage] = []
     digests: list[bytes] = []

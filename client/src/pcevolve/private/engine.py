@@ -17,7 +17,7 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.geometry.distances import Embeddings, IntArray, are_single, nearest_of_some
 from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.private.telling import BATCH_IMAGES, Told
+from pcevolve.private import BATCH_IMAGES, ProgressCallback
 from pcevolve.selectors.choosing import Rendition
 
 
@@ -36,7 +36,7 @@ class Engine(Protocol):
         ...
 
     def embedded(
-        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
+        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
     ) -> Embeddings:
         """Embed private images in a rendition, ``(images, d)``; a row is NaN where none can be had.
 
@@ -63,7 +63,7 @@ class LocalEngine:
         return nullcontext()
 
     def embedded(
-        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
+        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
     ) -> Embeddings:
         """See ``Engine.embedded``."""
         # zeros, since rows that are still to come are cast too, and memory that nobody wrote may hold what warns then

@@ -22,9 +22,9 @@ from pcevolve.geometry.distances import Embeddings
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.modality.images.appearance import appearances
 from pcevolve.privacy import Event, Events
+from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
-from pcevolve.private.telling import Told, nobody
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
@@ -54,7 +54,7 @@ class PrivateViews:
         """Nothing about the data."""
         return "PrivateViews"
 
-    def prepare(self, with_appearances: bool, told: Told = nobody) -> None:
+    def prepare(self, with_appearances: bool, told: ProgressCallback = no_progress) -> None:
         """Embed the images as they are, and measure each one's appearance if that is going to be released.
 
         Args:
@@ -68,7 +68,7 @@ class PrivateViews:
         if with_appearances:
             _ = self.appearances
 
-    def embeddings(self, rendition: Rendition, told: Told = nobody) -> PrivateEmbeddings:
+    def embeddings(self, rendition: Rendition, told: ProgressCallback = no_progress) -> PrivateEmbeddings:
         """Embeddings of the images in a rendition, with classes and units.
 
         Raises:
@@ -89,7 +89,7 @@ class PrivateViews:
         """Appearance of each private image, float64 ``(images, 6)``; private."""
         return appearances(self.data.items)
 
-    def _usable(self, rendition: Rendition, told: Told) -> Embeddings:
+    def _usable(self, rendition: Rendition, told: ProgressCallback) -> Embeddings:
         embedded = self.engine.embedded(self.data.items, self.encoder, rendition, told)
         if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():
             raise DataError(

@@ -18,10 +18,10 @@ from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.choice import resolved
 from pcevolve.evolution import Judge
 from pcevolve.ledger.ledger import Account, Limits
+from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
-from pcevolve.private.telling import Told, nobody
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.plan import PublicPlan
@@ -76,7 +76,7 @@ class Components:
     _capped: list[FloatArray] = field(default_factory=list)
 
     @classmethod
-    def of(cls, run: CheckedRun, told: Told = nobody) -> Components:
+    def of(cls, run: CheckedRun, told: ProgressCallback = no_progress) -> Components:
         """Load the private data, and choose what their public sizes call for.
 
         Args:
@@ -157,7 +157,7 @@ class Components:
         """The private images as selectors see them."""
         return PrivateViews(self.data, self.encoder, self.engine)
 
-    def prepare(self, plan: PublicPlan, told: Told = nobody) -> None:
+    def prepare(self, plan: PublicPlan, told: ProgressCallback = no_progress) -> None:
         """Do all that a plan will need of encoder and private images and that does not wait for the API's answers.
 
         Args:

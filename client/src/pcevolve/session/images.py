@@ -24,13 +24,20 @@ from pcevolve.modality.images.sheet import strip
 from pcevolve.modality.medium import Item
 from pcevolve.pages.preview import opening_images
 from pcevolve.privacy import Budget
+from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load_folder, loaded
 from pcevolve.private.listing import Listing, listed, short
-from pcevolve.private.shots import unit_names, units_held, units_to_draw
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.subsample import subsampled
-from pcevolve.private.telling import Told, nobody
-from pcevolve.private.units import UnitMap, read_units, require_unit_size, with_units
+from pcevolve.private.units import (
+    UnitMap,
+    read_units,
+    require_unit_size,
+    unit_names,
+    units_held,
+    units_to_draw,
+    with_units,
+)
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.fields import TEMPLATE, UNLABELLED_TEMPLATE
 from pcevolve.public.plan import PublicPlan
@@ -94,7 +101,7 @@ def _guidance(settings: RunConfig, advice: Advice | None) -> float:
     return advice.guidance if advice else USUAL_GUIDANCE
 
 
-def read_run(settings: RunConfig, told: Told = nobody) -> RunData:
+def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
     """Read the images that a run is asked to use.
 
     Args:

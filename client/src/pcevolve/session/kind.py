@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pcevolve.evaluation.judge import Judge
     from pcevolve.evaluation.labelled import Labelled
     from pcevolve.privacy import Budget
+    from pcevolve.private import ProgressCallback
     from pcevolve.private.dataset import PrivateDataset
-    from pcevolve.private.telling import Told
     from pcevolve.providers.dialect import Advice, ModelSize
     from pcevolve.public.plan import PublicPlan
     from pcevolve.selectors.method import AppearanceMode, Method, Schedule
@@ -80,7 +80,7 @@ class KindOfRun(Protocol):
 
     # Reading the owner's own data.
 
-    def read_run(self, settings: RunConfig, told: Told) -> RunData:
+    def read_run(self, settings: RunConfig, told: ProgressCallback) -> RunData:
         """Read what a run is asked to use.
 
         Args:

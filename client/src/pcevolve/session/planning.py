@@ -21,7 +21,7 @@ from pcevolve.errors import LedgerError, UsageError
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
-from pcevolve.private.telling import Told, nobody
+from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize, asks_for
 from pcevolve.public.fields import TEMPLATE, Earlier
 from pcevolve.public.library import Library
@@ -278,7 +278,9 @@ def opened_ledger(settings: RunConfig, begun: bool) -> Ledger:
     return Ledger(settings.privacy.ledger)
 
 
-def prepared(components: Components, ledger: Ledger, transcript: Transcript, told: Told = nobody) -> Prepared:
+def prepared(
+    components: Components, ledger: Ledger, transcript: Transcript, told: ProgressCallback = no_progress
+) -> Prepared:
     """Make sure that all of the plan can be paid for, and embed the private images.
 
     The size of the API's images, which only the API knows, has no part in any of this.

@@ -9,7 +9,7 @@ from pathlib import Path
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.shots import Shots
+from pcevolve.private.units import Shots
 from pcevolve.selectors import AUTO
 from pcevolve.selectors import method as found
 from pcevolve.session.progress import error_console

@@ -29,7 +29,7 @@ from rich.table import Table
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event
-from pcevolve.private.telling import Told
+from pcevolve.private import ProgressCallback
 from pcevolve.public.calls import Call
 from pcevolve.public.figures import loss
 from pcevolve.public.modality import Kind
@@ -306,7 +306,7 @@ def _accuracy(row: dict[str, Any]) -> str:
 
 
 @contextmanager
-def told_of(console: Console, title: str) -> Iterator[Told]:
+def told_of(console: Console, title: str) -> Iterator[ProgressCallback]:
     """Tell about one piece of long work; what ends before anybody would ask leaves no trace.
 
     Args:

@@ -21,11 +21,11 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.texts.reading import read
 from pcevolve.pages.preview import opening_images
 from pcevolve.privacy import Budget
+from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.tables import Columns
-from pcevolve.private.telling import Told, nobody
 from pcevolve.private.units import require_unit_size
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.fields import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
@@ -71,7 +71,7 @@ def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -
     return "as-is"
 
 
-def read_run(settings: RunConfig, told: Told = nobody) -> RunData:
+def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
     """Read the texts that a run is asked to use.
 
     Raises:

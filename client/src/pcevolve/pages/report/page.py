@@ -91,7 +91,7 @@ def render(
         wire_page: Where the page about all that left lies, seen from this one.
         others: As for ``write_report``.
     """
-    style = inline(base_style(), own_file(__package__, "page.css"))
+    style = inline(base_style(), own_file("report/page.css"))
     return template(run.plan.modality.kind).render(
         {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compared(run, others)}
     )
@@ -99,7 +99,7 @@ def render(
 
 def template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compiled(__package__, kind, bytes=size, percent=percent, loss=loss)
+    return compiled("report/page", kind, bytes=size, percent=percent, loss=loss)
 
 
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:

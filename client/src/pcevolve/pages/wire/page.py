@@ -197,14 +197,14 @@ def rendered_viewer(
 
 def template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compiled(__package__, kind, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
+    return compiled("wire/page", kind, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:
     return {
-        "style": inline(base_style(), own_file(__package__, "page.css")),
+        "style": inline(base_style(), own_file("wire/page.css")),
         "pictures": inline(gallery.style),
-        "script": inline(own_file(__package__, "page.js")),
+        "script": inline(own_file("wire/page.js")),
     }
 
 

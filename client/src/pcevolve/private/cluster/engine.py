@@ -16,10 +16,10 @@ from pcevolve.encoders import Encoder
 from pcevolve.errors import EngineError, UsageError
 from pcevolve.geometry.distances import Embeddings, IntArray, nearest_candidates
 from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.private import ProgressCallback
 from pcevolve.private.cluster.connection import connected
 from pcevolve.private.cluster.work import Embedding, embedded
 from pcevolve.private.stored import StoredImages, changed
-from pcevolve.private.telling import Told
 from pcevolve.selectors.choosing import Rendition
 
 TASK_IMAGES = 512
@@ -50,7 +50,7 @@ class RayEngine:
         return connected(self.address, scratch)
 
     def embedded(
-        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: Told
+        self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
     ) -> Embeddings:
         """See ``Engine.embedded``; every image is read where it is embedded."""
         if not isinstance(images, StoredImages):

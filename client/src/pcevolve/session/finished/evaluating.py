@@ -22,7 +22,7 @@ from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, control_of
 from pcevolve.evaluation.memorisation import memorisation
 from pcevolve.evaluation.private_file import write_private_bytes
 from pcevolve.modality.images.sheet import confusion_png
-from pcevolve.private.telling import Told, nobody
+from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import method
@@ -57,7 +57,7 @@ class Question:
     device: str = "auto"
 
 
-def evaluated(root: Path, question: Question, told: Told = nobody) -> dict[str, object]:
+def evaluated(root: Path, question: Question, told: ProgressCallback = no_progress) -> dict[str, object]:
     """Measure a finished run, keep the figures in ``private/``, and return them.
 
     Args:
@@ -130,7 +130,7 @@ class Evaluation:
     private: Labelled | None = None
     control: Path | None = None
     mix: bool = False
-    told: Told = nobody
+    told: ProgressCallback = no_progress
     kind: Kind = "image"
 
     def measured(self) -> dict[str, object]:

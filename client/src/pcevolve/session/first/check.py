@@ -17,9 +17,17 @@ from pcevolve.modality.images.levels import REFUSED, Seen
 from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspected
 from pcevolve.private.listing import Listing, head_of, listed, short
 from pcevolve.private.records import Records, read_records
-from pcevolve.private.shots import Shots, unit_names, units_held, units_to_draw
 from pcevolve.private.tables import Columns
-from pcevolve.private.units import UnitMap, read_units, units_by_folder, write_units
+from pcevolve.private.units import (
+    Shots,
+    UnitMap,
+    read_units,
+    unit_names,
+    units_by_folder,
+    units_held,
+    units_to_draw,
+    write_units,
+)
 from pcevolve.public import settings as public
 from pcevolve.public.options import Setting
 

@@ -27,8 +27,8 @@ from pcevolve.config.config import RunConfig
 from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.pages.report import AccuracyPoint, write_report
+from pcevolve.private import ProgressCallback
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.telling import Told
 from pcevolve.public.modality import Kind
 from pcevolve.session.approval import paid_events
 from pcevolve.session.console import about, told
@@ -126,7 +126,7 @@ OF_TEXTS: Final = Demonstration(
 DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
 
 
-def seconds_per_image(probe: CheckedRun, counted: Told) -> float:
+def seconds_per_image(probe: CheckedRun, counted: ProgressCallback) -> float:
     """Measure how long the provider takes for an image, by a run of which nothing else is wanted.
 
     Its first images, which wait for what a model does once, are those that are shown before: they do not count.
@@ -257,7 +257,7 @@ def _with_secrets(
 
 
 def _measured(
-    main: Outcome, control: Outcome, counted: Told
+    main: Outcome, control: Outcome, counted: ProgressCallback
 ) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:
     """Return each judge's scores of the run, its control and the shots: for the summary, and for the page."""
     rows, points = [], []

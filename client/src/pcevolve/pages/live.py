@@ -1,4 +1,7 @@
-"""Puts the page together: how far the run is, what is spent, the newest images, and what crossed the wire."""
+"""The page about a run that is under way, made again from its record whenever that has grown.
+
+It says how far the run is and what is spent, and shows the newest images and what crossed the wire.
+"""
 
 from __future__ import annotations
 
@@ -64,14 +67,14 @@ def rendered_live(run: RunReader, standing: Standing) -> bytes:
         standing: What is known besides.
     """
     content = {
-        "style": inline(base_style(), own_file(__package__, "page.css")),
-        "script": inline(own_file(__package__, "page.js")),
+        "style": inline(base_style(), own_file("live.css")),
+        "script": inline(own_file("live.js")),
         "standing": standing,
         "report": str(run.layout.report) if standing.over else "",
         **(_waiting(run) if run.plan is None else _under_way(run, run.plan)),
     }
     kind = "image" if run.plan is None else run.plan.modality.kind
-    return compiled(__package__, kind, bytes=size).render(content).encode()
+    return compiled("live", kind, bytes=size).render(content).encode()
 
 
 def _waiting(run: RunReader) -> dict[str, object]:

@@ -45,4 +45,4 @@ def test_what_is_no_image_is_said_to_be_none(tmp_path: Path):
 
 
 def test_a_template_is_compiled_once():
-    assert compiled("pcevolve.pages.preview") is compiled("pcevolve.pages.preview")
+    assert compiled("preview") is compiled("preview")

@@ -1,4 +1,7 @@
-"""Puts the page together out of what it is handed; every string is escaped."""
+"""Several runs beside each other: what each cost, what judges found, and pictures of each, class by class.
+
+What judges found is private; the page is handed it and says so. Every string is escaped.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ def write_comparison(
     """
     judges = list(dict.fromkeys(judge for each in columns for judge in each.figures))
     content = {
-        "style": inline(base_style(), own_file(__package__, "page.css")),
+        "style": inline(base_style(), own_file("comparison.css")),
         "columns": columns,
         "facts": list(dict.fromkeys(title for each in columns for title in each.facts)),
         "judges": judges,
@@ -88,5 +91,5 @@ def write_comparison(
         "labels": list(dict.fromkeys(label for each in columns for label in each.dataset)),
         "bar": BAR,
     }
-    write_durably(out, compiled(__package__).render(content).encode(), 0o600 if judges else 0o644)
+    write_durably(out, compiled("comparison").render(content).encode(), 0o600 if judges else 0o644)
     return out

@@ -1,4 +1,4 @@
-"""Marks, promise, and a contact sheet of the released dataset."""
+"""A finished run as a notebook shows it: marks, promise and a contact sheet, from public records alone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def notebook_view(run: FinishedRun) -> str:
         "left_out": max(0, len(run.plan.labels) - ROWS),
         "folder": str(run.record.layout.root),
     }
-    return compiled(__package__, run.plan.modality.kind).render(content)
+    return compiled("notebook", run.plan.modality.kind).render(content)
 
 
 def _rows(run: FinishedRun) -> Iterator[Row]:

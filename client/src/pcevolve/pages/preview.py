@@ -1,4 +1,7 @@
-"""Puts the page together: per class its prompt and the first images, and what to do if they are of another domain."""
+"""The page with what a provider sent first, for a person to look at before anything is spent.
+
+For each class: its prompt, its first images, and what to do if they are of another domain.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,13 @@ def write_preview(run: RunReader) -> Path:
         for label in plan.labels
     ]
     content = {
-        "style": inline(base_style(), own_file(__package__, "page.css")),
+        "style": inline(base_style(), own_file("preview.css")),
         "plan": plan,
         "marks": marks(plan),
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }
-    write_durably(run.layout.preview, compiled(__package__, plan.modality.kind).render(content).encode())
+    write_durably(run.layout.preview, compiled("preview", plan.modality.kind).render(content).encode())
     return run.layout.preview
 
 
