@@ -214,7 +214,7 @@ def test_the_ledger_tells_runs_by_folder_domain_and_date_within_80_columns(
 
 def test_a_second_release_says_what_all_to_the_provider_add_up_to(run, folder, capsys):
     run("first", folder("f", cut="l", good="m"))
-    assert "is new: it knows of no earlier run" in " ".join(capsys.readouterr().err.split())
+    assert "ledger new: it knows of no earlier run" in " ".join(capsys.readouterr().err.split())
     said = "This ledger knows 1 earlier release to this provider; one image that is in all of them and in this one "
     said += "bears epsilon <= 6 at delta 0 in all."
     for out, cut in (("same", "l"), ("other", "n")):

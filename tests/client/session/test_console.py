@@ -58,10 +58,11 @@ def test_a_run_tells_its_story_in_a_screen(words):
         "requests for",
         "prompts, and images that the server itself had made. No private image.",
         "privacy epsilon 10 at delta 0, for one image exchanged for another: who is wrong about 5 of 100 outsiders",
-        "public the class names 'cut', 'good'; the words 'scratch'; 3 images in a class",
-        "is new: it knows of no earlier run on these data",
+        "public names 'cut', 'good'; words 'scratch'; 3 images in a class",
+        "ledger new: it knows of no earlier run on these data",
         "dataset r/release (4 images, 2 classes)",
         "epsilon 10 of 10 was spent",
+        "verdict not known: pcevolve releases nothing that could tell how useful the dataset is",
         "next open r/report.html",
         "pcevolve audit r",
     ):
@@ -86,7 +87,7 @@ def test_a_second_run_on_the_same_data_says_what_was_spent_before(words):
     story = " ".join(" ".join(told(again, "--set", "privacy.lifetime_epsilon=30")).split())
     assert "before epsilon 10, counted for whoever is worst off, by earlier runs on these data" in story
     assert "together This ledger knows 1 earlier release to this provider" in story
-    assert "is new" not in story
+    assert "ledger new" not in story
 
 
 def test_status_lists_runs_and_how_an_unfinished_one_goes_on(words, server):
@@ -132,7 +133,7 @@ def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted
             "delta": 0.0,
             "report": "r/p",
         },
-        **{"relation": "replace-one", "accuracy": [row, voter]},
+        **{"relation": "replace-one", "method": "random", "accuracy": [row, voter]},
     }
     lines = [" ".join(line) for line in after(summary)]
     assert "accuracy words alone 30 %, this dataset 83 %" in lines

@@ -175,7 +175,7 @@ def _news(
 ) -> Iterator[tuple[str, str]]:
     """Yield what is not as usual: earlier runs on these data or to this provider, a new ledger, and what looks odd."""
     if paid and account.is_first:
-        yield "ledger", f"{account.ledger} is new: it knows of no earlier run on these data"
+        yield "ledger", "new: it knows of no earlier run on these data"
     elif paid and account.spent_before() > 0:
         yield "before", f"{_before(account)}, by earlier runs on these data"
     for title, short in (("all releases", "together"), ("secrets, all runs", "all runs")):

@@ -82,7 +82,7 @@ def about(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
     yield "privacy", _price(plan, paid)
     if folder := folder_promise(plan, paid):
         yield "folder", folder
-    yield "public", f"{_names(plan.labels)}; the words {plan.domain!r}; {plan.shots} {plan.unit}s in a class"
+    yield "public", f"{_names(plan.labels)}; words {plan.domain!r}; {plan.shots} {plan.unit}s in a class"
 
 
 def _number(count: int, word: str) -> str:
@@ -92,7 +92,7 @@ def _number(count: int, word: str) -> str:
 
 def _names(labels: Sequence[str]) -> str:
     shown = ", ".join(f"{label!r}" for label in labels[:NAMED])
-    return f"the class names {shown}" + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
+    return f"names {shown}" + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
 
 
 def _sent(plan: PublicPlan) -> str:
@@ -138,6 +138,11 @@ def after(summary: Mapping[str, Any]) -> Iterator[Line]:
         assessed = Assessment.model_validate({name: found[name] for name in Assessment.model_fields})
         yield "verdict", f"{assessed.word.upper()}: {assessed.sentence(kind)}"
         yield "", f"{assessed.advice(kind)}"
+    else:
+        yield (
+            "verdict",
+            f"not known: {summary['method']} releases nothing that could tell how useful the dataset is",
+        )
     yield from _next(summary)
 
 
