@@ -16,6 +16,8 @@ from pcevolve_server.settings import ModelSettings
 from pcevolve_server.work import Completion, TextRecipe, TextTask
 from pcevolve_shared.blanks import BLANK, question
 
+pytestmark = pytest.mark.models
+
 TEXT = "a viral disease of the lungs that affects young children"
 ILL = {
     "disease",
@@ -115,7 +117,6 @@ def test_cold_is_the_likeliest_and_a_nucleus_has_fewer_words(model):
     assert kinds(top_p=0.3) < kinds(top_p=0.9) < kinds()
 
 
-@pytest.mark.statistical
 def test_words_are_drawn_as_often_as_they_should_be(model):
     counts = model._counts
     the = counts.places["the"]

@@ -360,7 +360,7 @@ def test_neither_has_anything_against_an_honest_record(honest: Honest):
     assert list(image_faults(run)) == []
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(mutations=st.lists(MUTATIONS, min_size=1, max_size=3))
 def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: list[Mutation]):
     """The rerun refuses all of them, and so whatever the small check has something against."""
@@ -373,14 +373,14 @@ def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: l
         assert bool(told) == (events(run) != events(honest.record(list(honest.blocks))))
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(mutations=st.lists(st.builds(carrying, NUMBERS, NUMBERS), min_size=1, max_size=4))
 def test_both_name_the_same_requests_that_carry_another_image(honest: Honest, mutations: list[Mutation]):
     run = mutated(honest, *mutations)
     assert lines_of(told_by_rerun(run), BODY) == lines_of(image_faults(run))
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(mutations=st.lists(st.builds(worded, NUMBERS, NUMBERS), min_size=1, max_size=3))
 def test_both_name_the_same_requests_that_carry_another_prompt(honest: Honest, mutations: list[Mutation]):
     run = mutated(honest, *mutations)

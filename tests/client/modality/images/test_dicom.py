@@ -542,6 +542,7 @@ def refusal(path: Path) -> tuple[str, int, float]:
     return told, int(memory), float(seconds)
 
 
+@pytest.mark.system
 def test_two_megabytes_that_inflate_to_two_gigabytes_are_refused_before_they_do(tmp_path):
     path = rewritten(tmp_path / "x.dcm", squeezed(2**31))
     assert path.stat().st_size < 2_200_000
@@ -562,6 +563,7 @@ def nested(depth: int) -> bytes:
     )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("elements", "told"),
     [
@@ -601,6 +603,7 @@ def items(*values: bytes) -> bytes:
 BOMB = struct.pack("<16L", 1, 64, *[0] * 14) + b"\x81\0" * 20_000_000
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("syntax", "pixels", "told"),
     [
