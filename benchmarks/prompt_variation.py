@@ -143,7 +143,7 @@ on sets that may be tuned on. Classes are called "type A", "type B" and so on, w
 somebody might try, the right one among them; `prompts varied` sends no image back. Rows of a method ask
 for equally many images. `own word`: share of the dataset that was made with the class's own word; luck is a tenth or an
 eighth. The mean is over the three judges that did not vote; the last column's encoder **voted**. The last three rows
-ask no generator, and are those of [the comparison of selectors](selectors.md); `t2i` is the control, for without
+ask no generator, and are those of [the comparison of selectors](worth.md); `t2i` is the control, for without
 private images every word is drawn as often.
 """
 

@@ -36,7 +36,7 @@ Written by `python -m benchmarks.evolution`: accuracies on held-out real images 
 seeds, each another draw of the shots, other candidates and other noise) of datasets of the default method under
 other schedules, ε = 10, ten shots, N = 40, on sets that may be tuned on. `select 4` is the default; API images are
 per class. The last column's encoder **voted**. The mean is over the three judges that did not. The default's rows and
-the yardsticks are those of [the comparison of selectors](selectors.md), seed by seed the same shots.
+the yardsticks are those of [the comparison of selectors](worth.md), seed by seed the same shots.
 """
 
 

@@ -26,8 +26,8 @@ from benchmarks.rows import Row, summary, table
 HEADER = f"""# A library of public images as a provider
 
 Written by `python -m benchmarks.library`: a library of 7,331 public images of 18 domains ([licences and words
-included](../server.md#a-library-of-public-images)), {SHOTS} private shots per class, ε = {EPSILON}, δ = 1e-5 where a
-method has one, replace-one, {CANDIDATES} images per class. Classes are called "type 1", "type 2", so that the private
+included](../your-model.md#a-library-of-public-images)), {SHOTS} private shots per class, ε = {EPSILON}, δ = 1e-5 where
+a method has one, replace-one, {CANDIDATES} images per class. Classes are called "type 1", "type 2", so that the private
 images alone tell them apart. Accuracies on held-out real images, %, mean ± standard error over seeds (each another draw
 of shots, noise and answers); linear heads on encoders that took no part{{pixels}}.
 *Bought*: images per class that the provider sent. *Distinct*: share of the dataset that are no copies of

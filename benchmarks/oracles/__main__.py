@@ -151,11 +151,11 @@ def _cell(rows: Iterable[Row]) -> str:
 
 HEADER = f"""# Where it stops: each part replaced by its ideal
 
-Written by `python -m benchmarks.oracles`, for every private set of [data.md](data.md): one selection of {PICKED} images
-per class out of {CANDIDATES} that the bundled generator drew for the class's prompt, or out of unlabelled real ones; no
-rounds, ten shots per class, ε = 10, δ = 1e-5, replace-one unless noise is ideal, {{seeds}} seeds. Accuracy on real
-images of linear heads on a MobileNet / a SqueezeNet, neither of which voted where it judges, %, mean ± half of a 95 %
-interval over seeds. Of each set at most {PER_CLASS} images per class take part, the same in all seeds.
+Written by `python -m benchmarks.oracles`, for every private set of [README](README.md): one selection of {PICKED}
+images per class out of {CANDIDATES} that the bundled generator drew for the class's prompt, or out of unlabelled real
+ones; no rounds, ten shots per class, ε = 10, δ = 1e-5, replace-one unless noise is ideal, {{seeds}} seeds. Accuracy on
+real images of linear heads on a MobileNet / a SqueezeNet, neither of which voted where it judges, %, mean ± half of a
+95 % interval over seeds. Of each set at most {PER_CLASS} images per class take part, the same in all seeds.
 
 *Ideal* generator: unlabelled real images of the set are the candidates. Voter: the other one of the two judges selects,
 in its candidates' frame. Frame: that of real images of the set. Noise: none.
@@ -182,11 +182,11 @@ upper bound there. Machine parts are called "generator" at 58 % and stay 15 poin
 ideals: something else is missing there. The intervals of the generator's share hold the rule's half on machine parts,
 leaves, waste and malaria cells: there the rule's word is one that another ten seeds could change. Datasets here are 20
 of 60 images as they come, without the look that the default may choose and without the judge from scratch:
-[bundled.md](bundled.md) is about what the default makes.
+[worth.md](worth.md) is about what the default makes.
 
 **The goal that this work had** was to be ten points ahead of `t2i`, PE and PCEvolve, and to close half of the gap to
 the ten shots, on most sets that were looked at once. With the bundled model **it was not reached**: the default is
-ten points ahead of `t2i` on none of the six and closes half on one ([figures](bundled.md)). This page is why.
+ten points ahead of `t2i` on none of the six and closes half on one ([figures](worth.md)). This page is why.
 """
 
 if __name__ == "__main__":

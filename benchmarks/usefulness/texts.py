@@ -120,7 +120,7 @@ HEADER = """# The same word about datasets of texts
 Written by `python -m benchmarks.usefulness.texts`: {count} datasets of 20 texts per class, selected by ten real shots
 per class at ε = 2, 5 and 10 (δ = 1e-5, replace-one, {seeds} seeds). Private texts are meanings of nouns that no model
 here was trained on; the encoder `words` voted in the candidates' frame, a linear head on hashed words and pairs of
-words judges on real texts. **The bounds are those that were chosen on images** ([usefulness.md](usefulness.md));
+words judges on real texts. **The bounds are those that were chosen on images** ([verdict.md](verdict.md));
 nothing was chosen on these texts. A dataset is *worth it* if it closes at least half of the way from chance to the
 ten shots. Candidates are the bundled language model's, asked for by the class's own name or by one that says nothing
 ("type A"); with a few, or a quarter, of unlabelled real texts among them; unlabelled real texts alone; or real texts
