@@ -51,7 +51,7 @@ Said = Annotated[
     typer.Option(
         "--set",
         metavar="SECTION.KEY=VALUE",
-        help="Any other option, once for each: --set privacy.delta=1e-6. docs/options.md lists them.",
+        help="Any other option, such as privacy.delta=1e-6; once for each. docs/options.md lists them.",
         autocompletion=_completed,
     ),
 ]

@@ -365,9 +365,7 @@ class OutputSettings(public.Section):
     ]
     formats: Annotated[
         tuple[Form, ...],
-        Field(
-            description="Also write the dataset as parquet or webdataset, beside the images; once for each."
-        ),
+        Field(description="Also write the dataset as parquet, webdataset or both, beside the images."),
         Setting(resumable=True),
     ] = ()
     licence: public.Licence = public.UNKNOWN_LICENCE

@@ -362,7 +362,7 @@ ImageHosts = Annotated[
     tuple[ImageHost, ...],
     Field(
         max_length=20,
-        description="Host from which images may be fetched, of an API that sends links; once for each host.",
+        description="Hosts from which images may be fetched, of an API that sends links.",
     ),
     PUBLIC,
 ]
@@ -403,8 +403,7 @@ class MethodSettings(Section):
     strengths: Annotated[
         tuple[Strength, ...],
         Field(
-            description="Image-to-image strength (variation degree) of an iteration, once for each: as many iterations "
-            "as strengths."
+            description="Image-to-image strength (variation degree) of each iteration: as many iterations as strengths."
         ),
         PUBLIC,
     ] = ()

@@ -180,10 +180,7 @@ class SecretEvolution(settings.MethodSettings):
     ] = None
     secret_columns: Annotated[
         tuple[str, ...],
-        Field(
-            description="Column of a table in which every value is a secret of the texts that have it; once "
-            "for each."
-        ),
+        Field(description="Columns of a table in which every value is a secret of the texts that have it."),
         Setting(),
     ] = ()
     detect_secrets: Annotated[
