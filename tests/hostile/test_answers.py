@@ -197,7 +197,7 @@ GREETINGS: list[Case] = [
         "hello",
         says(lambda request: _models(base_resolution={"width": 1, "height": 1})),
         code=2,
-        says="--width|--size",
+        says="width: Input should be",
     ),
     Case(
         "models called like paths",

@@ -20,7 +20,7 @@ from support.accounts import budget, images, patients
 
 OVER = "earlier runs already spent epsilon=3"
 OVER_6 = "earlier runs already spent epsilon=6"
-SIZE = "say with --unit-size"
+SIZE = "say with data.unit_size"
 INSECURE = "an INSECURE run used these data"
 RELATION = "another neighbour relation"
 PURE = Event("exponential", "3")
