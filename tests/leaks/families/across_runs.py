@@ -150,7 +150,7 @@ ADDED: dict[str, tuple[int, Sequence[Step], str]] = {
     "a unit that is larger than declared": (
         99,
         [of(terms=TWO, p=[b"1", b"2", b"3"])],
-        "more images than --set data.unit_size=2",
+        "more images than data.unit_size 2",
     ),
     "another relation": (99, [on(b"1"), under(on(b"1"), "replace-one")], RELATION),
     "another relation for the patient": (99, [of(p=[b"1"]), under(of(p=[b"2"]), "replace-one")], RELATION),
