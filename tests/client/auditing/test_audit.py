@@ -299,6 +299,22 @@ def test_a_length_that_is_not_that_of_what_crossed_the_wire_is_noticed(copy: Pat
     assert said in " ".join(faults(copy))
 
 
+def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
+    """Where nothing is chosen, no receipt says whose it is."""
+    run = SmallRun.open(tmp_path, small_plan(method="t2i", iterations=0, strengths=()))
+    run.finish()
+    run.close()
+
+    def change(events: list[Event]) -> list[Event]:
+        next(each for each in events if each["kind"] == "planned")["plan"]["run_id"] = "f" * 32
+        return events
+
+    forge(tmp_path, change)
+    assert faults(tmp_path) == [
+        "the plan is for another run, address or dialect than the record was opened for"
+    ]
+
+
 def test_a_measurement_that_nobody_paid_for_is_noticed(copy: Path):
     def change(events: list[Event]) -> list[Event]:
         stored = next(each for each in events if each["kind"] == "received")["outputs"][0]
