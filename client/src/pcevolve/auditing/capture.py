@@ -89,8 +89,8 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     attempts = [each for each in everything if each.host == urlsplit(run.opened.api).netloc]
     told = _Comparison()
     at_once = _most_at_once(run)
-    seen = _completed(flows, attempts, at_once)
-    for ours, theirs in _aligned(attempts, seen if at_once == 1 else _in_order(seen, attempts)):
+    seen = _complete(flows, attempts, at_once)
+    for ours, theirs in _align(attempts, seen if at_once == 1 else _in_order(seen, attempts)):
         told.compare(ours, theirs)
     told.conclude()
     note = "; its last line is torn, and what it began to tell of was not passed on" if torn else ""
@@ -100,7 +100,9 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
         Finding(f"the capture can be read{note}", (), len(flows)),
         Finding("nothing was sent that is not on record", tuple(told.unrecorded), len(flows)),
         Finding(f"nothing is on record that was not sent{aside}", tuple(told.unsent), len(attempts)),
-        Finding("every answer on record is the one that came", tuple(told.answers), _answered(attempts)),
+        Finding(
+            "every answer on record is the one that came", tuple(told.answers), _count_answered(attempts)
+        ),
     ]
 
 
@@ -110,7 +112,7 @@ def _request(sent: Sent) -> Request:
     return Request(sent.method, target, "HTTP/1.1", sent.headers, sent.body.sha256)
 
 
-def _completed(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int) -> list[Flow]:
+def _complete(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int) -> list[Flow]:
     """Take each request that broke off for the next attempt without an answer that begins in the same way."""
     completed, after, taken = [], 0, set()
     for flow in flows:
@@ -190,7 +192,7 @@ def _same_answer(attempt: Recorded, flow: Flow) -> bool:
     return attempt.answer == flow.answer
 
 
-def _aligned(
+def _align(
     attempts: Sequence[Recorded], flows: Sequence[Flow]
 ) -> Iterator[tuple[list[Recorded], list[Flow]]]:
     """Runs of the same request on both sides, in order; what has no counterpart stands beside what is in its place."""
@@ -203,7 +205,7 @@ def _aligned(
         yield from zip_longest(ours[start:end], theirs[from_:to], fillvalue=[])
 
 
-def _answered(attempts: Sequence[Recorded]) -> int:
+def _count_answered(attempts: Sequence[Recorded]) -> int:
     return sum(each.answer is not None for each in attempts)
 
 
@@ -240,14 +242,14 @@ class _Comparison:
             new = theirs if theirs and theirs.request not in recorded else None
             if theirs and not new:
                 self.unrecorded.append(
-                    f"{_named(theirs)} was sent at another place in the order than on record"
+                    f"{_name(theirs)} was sent at another place in the order than on record"
                 )
             if lost and new:
                 self.unrecorded.append(
-                    f"{_named(new)} was sent where {lost.where} is on record: {_differences(lost.request, new.request)}"
+                    f"{_name(new)} was sent where {lost.where} is on record: {_differences(lost.request, new.request)}"
                 )
             elif new:
-                self.unrecorded.append(f"{_named(new)} was sent and is not on record")
+                self.unrecorded.append(f"{_name(new)} was sent and is not on record")
             elif lost:
                 self.unsent.append(f"{lost.where} is on record as answered, and was not sent")
 
@@ -261,7 +263,7 @@ def _unlike(due: Sequence[Recorded], flows: Sequence[Flow]) -> Iterator[str]:
             return
 
 
-def _named(flow: Flow) -> str:
+def _name(flow: Flow) -> str:
     return f"capture line {flow.line} ({f'{flow.request.method} {flow.request.target}'[:80]!a})"
 
 

@@ -103,13 +103,13 @@ def _faults(released: RebuiltRelease, found: bytes, expected: str) -> Iterator[s
         return
     for name, value in true.items():
         if stated[name] != value:
-            yield f"states {name} {_shown(stated[name])}, and the manifest {_shown(value)}"
+            yield f"states {name} {_spell_out(stated[name])}, and the manifest {_spell_out(value)}"
     losses = (promised.epsilon_spent, promised.epsilon_folder, promised.epsilon_budget)
     yield from _figures("epsilon", text, expected, [each for each in losses if each is not None])
     yield from _figures("delta", text, expected, [promised.delta])
     for name, pattern in _WORDS.items():
         for word in sorted(set(pattern.findall(text)) - set(pattern.findall(expected))):
-            yield f"states {name} {_shown(word)}, which is not the manifest's"
+            yield f"states {name} {_spell_out(word)}, which is not the manifest's"
 
 
 def _figures(name: str, text: str, expected: str, promised: list[float]) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _figures(name: str, text: str, expected: str, promised: list[float]) -> Iter
     for figure in sorted({each.rstrip(".,") for each in pattern.findall(text)}):  # a sentence may end with it
         value = _value(figure)
         if value not in ours and not any(each <= value <= each * MOST_ABOVE for each in promised):
-            yield f"states {name} {_shown(figure)}, which is no figure of the manifest"
+            yield f"states {name} {_spell_out(figure)}, which is no figure of the manifest"
 
 
 def _value(figure: str) -> float:
@@ -130,6 +130,6 @@ def _value(figure: str) -> float:
         return math.nan
 
 
-def _shown(value: object) -> str:
+def _spell_out(value: object) -> str:
     """A value of a card's, with nothing in it that a terminal would obey."""
     return ascii(value)[:100]

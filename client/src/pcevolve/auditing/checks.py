@@ -218,7 +218,7 @@ def _bodies(run: RunReader) -> Iterator[str]:
                     yield f"{where}: its body is written down in another way than this version's"
             except ClientError as error:
                 yield f"{where}: {error}"
-    yield from _stored(run)
+    yield from _check_stored(run)
     listed, empty = run.files | _leftovers(run), () if run.finished else (BODIES,)
     yield from file_faults(run.layout.root, TRANSCRIPT, listed, "belongs to no record", empty)
 
@@ -240,7 +240,7 @@ def _is_whole(run: RunReader, name: str) -> bool:
     return True
 
 
-def _stored(run: RunReader) -> Iterator[str]:
+def _check_stored(run: RunReader) -> Iterator[str]:
     """Stored files that are not what their names say, apart from those that bodies are made of, which were read."""
     bodies = (each.record.body for each in run.entries if isinstance(each.record, Sent | Answered))
     read = {f"{BODIES}/{name}" for body in bodies for name in body.files}

@@ -148,7 +148,7 @@ def read_flows(path: Path) -> tuple[list[Flow], bool]:
         torn = not raw.endswith(b"\n")
         if torn:
             break
-        line = _parsed(number, raw)
+        line = _parse(number, raw)
         if isinstance(line, _Opened):
             session += 1
         elif session == 0:
@@ -168,7 +168,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise TranscriptError(f"capture {path} cannot be read: {error.strerror}") from error
 
 
-def _parsed(number: int, raw: bytes) -> _Line:
+def _parse(number: int, raw: bytes) -> _Line:
     try:
         line = _ADAPTER.validate_json(raw)
         body = line.body if isinstance(line, _Requested | _Answered) else None

@@ -82,7 +82,7 @@ def image_faults(run: RunReader) -> Iterator[str]:
     for line, entry in enumerate(run.entries, 1):
         match entry.record:
             case Answered() as answer:
-                seen.arrived |= _arrived(answer, run.bodies)
+                seen.arrived |= _collect_digests(answer, run.bodies)
             case Received(slot=slot, outputs=outputs):
                 if fault := seen.note(slot, outputs):
                     yield f"answer {slot} (line {line}): {fault}"
@@ -216,7 +216,7 @@ class _Seen:
         return _QUESTION.format(prompt=prompt, blanked=blanked(text, call.strength or 0.0, call.seed))
 
 
-def _arrived(answer: Answered, bodies: Bodies) -> set[str]:
+def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
     """Digests of all that an answer may have brought: files that were cut out of it, images in base64, and texts."""
     arrived = set(answer.body.files)
     try:

@@ -101,11 +101,11 @@ class Selections:
         chooser, broken = self._chooser, False
         if chooser is not None:
             asked = [each for each in self.run.receipts if each.iteration]
-            for fault in self._derived(chooser.plan, chooser, asked):
+            for fault in self._derive(chooser.plan, chooser, asked):
                 broken = True
                 yield fault
         if not broken:  # of what is no measurement, nothing follows
-            yield from self._assessed(chooser)
+            yield from self._check_assessment(chooser)
 
     @cached_property
     def _chooser(self) -> Chooser | None:
@@ -116,7 +116,7 @@ class Selections:
         selector = selectors.method(plan.method).make_selector()
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
 
-    def _derived(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
+    def _derive(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""
         looks = renditions_of(plan, next((each for each in self.run.receipts if not each.iteration), None))
         measured: Measurement | None = None
@@ -127,7 +127,7 @@ class Selections:
                 return
             scenes = chooser.scenes(receipt.iteration, pool, looks)
             if receipt.measured:
-                measured = self._measured(receipt.measured)
+                measured = self._decode(receipt.measured)
                 shown = joined_scenes(scenes)
                 bits = (
                     None
@@ -141,9 +141,9 @@ class Selections:
             if measured is None or not chooser.follows(measured, scenes, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
 
-    def _assessed(self, chooser: Chooser | None) -> Iterator[str]:
+    def _check_assessment(self, chooser: Chooser | None) -> Iterator[str]:
         """Check if what the closing line says of the dataset's use follows from what was released."""
-        bits = room(self.run.assessment, None if chooser is None else self._found(chooser))
+        bits = room(self.run.assessment, None if chooser is None else self._assess(chooser))
         if bits is None:
             closed = self.run.closed
             where = f"line {len(self.run.entries) if closed is None else closed.line}"
@@ -151,14 +151,14 @@ class Selections:
         else:
             self.room += bits
 
-    def _found(self, chooser: Chooser) -> Assessment | None:
+    def _assess(self, chooser: Chooser) -> Assessment | None:
         evolved, again = self.again.evolved, self.again
         if evolved is None:
             return None
         stored = self.run.bodies.file
         return assessment(chooser, self.run.receipts, again.pools.__getitem__, evolved.kept, stored)
 
-    def _measured(self, digest: str) -> Measurement | None:
+    def _decode(self, digest: str) -> Measurement | None:
         """A measurement in its one spelling; None for anything else."""
         data = self.run.bodies.file(digest)
         try:

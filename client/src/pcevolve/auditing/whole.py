@@ -54,7 +54,7 @@ class Audit:
         run = RunReader.lenient(root)
         findings, released = checked(run, load)
         if capture is not None:
-            findings += _reconciled(run, capture)
+            findings += _reconcile(run, capture)
         return cls(run, findings, released)
 
     @property
@@ -151,7 +151,7 @@ class Audit:
         }
 
 
-def _reconciled(run: RunReader, capture: Path) -> list[Finding]:
+def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
     """Compare a capture with a record; if it is not whole, the audit's own findings say what is wrong."""
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]

@@ -88,7 +88,7 @@ class PureAccountant:
         Raises:
             ValueError: ``delta`` is not in [0, 1).
         """
-        _checked(delta)
+        _require_delta(delta)
         total = pure_epsilon(events)
         return math.inf if total is None else above(total)
 
@@ -108,7 +108,7 @@ class ZcdpAccountant:
             ValueError: ``delta`` is not in [0, 1).
         """
         spent = merged(events)
-        if not spent or _hopeless(spent, _checked(delta)):
+        if not spent or _hopeless(spent, _require_delta(delta)):
             return math.inf if spent else 0.0
         rho = above(sum((_RHO[event.mechanism](event.value) * event.count for event in spent), Fraction(0)))
         return (rho + 2 * math.sqrt(rho * -math.log(delta))) * (1 + ROUNDING_SHARE)
@@ -131,10 +131,10 @@ class RenyiAccountant:
             ValueError: ``delta`` is not in [0, 1).
         """
         spent = merged(events)
-        if not spent or _hopeless(spent, _checked(delta)):
+        if not spent or _hopeless(spent, _require_delta(delta)):
             return math.inf if spent else 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a cost beyond the floats is infinite
-            return max(_minimum(lambda orders: _converted(spent, delta, orders)), 0.0)
+            return max(_minimum(lambda orders: _convert(spent, delta, orders)), 0.0)
 
 
 class GaussianAccountant:
@@ -152,7 +152,7 @@ class GaussianAccountant:
             ValueError: ``delta`` is not in [0, 1).
         """
         spent = merged(events)
-        if not spent or _hopeless(spent, _checked(delta)):
+        if not spent or _hopeless(spent, _require_delta(delta)):
             return math.inf if spent else 0.0
         if any(event.mechanism != "gaussian" for event in spent):
             return math.inf
@@ -169,7 +169,7 @@ def epsilon(events: Iterable[Event], delta: float) -> float:
     Raises:
         ValueError: ``delta`` is not in [0, 1).
     """
-    return _least(merged(events), _checked(delta))
+    return _least(merged(events), _require_delta(delta))
 
 
 def within(events: Iterable[Event], budget: Budget) -> bool:
@@ -190,7 +190,7 @@ def _least(spent: tuple[Event, ...], delta: float) -> float:
     return min(accountant.epsilon(spent, delta) for accountant in ACCOUNTANTS)
 
 
-def _checked(delta: float) -> float:
+def _require_delta(delta: float) -> float:
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be at least 0 and below 1, not {delta}")
     return delta
@@ -243,7 +243,7 @@ def _renyi(event: Event, orders: FloatArray) -> FloatArray:
     return np.fmin(two_outcomes_renyi(2 * pure, np.full_like(orders, pure), orders), bound)
 
 
-def _converted(spent: tuple[Event, ...], delta: float, orders: FloatArray) -> FloatArray:
+def _convert(spent: tuple[Event, ...], delta: float, orders: FloatArray) -> FloatArray:
     """ε that each order proves, rounded up."""
     terms = (
         renyi_divergences(spent, orders),

@@ -32,10 +32,10 @@ class Outcomes:
         arrays = [[each[name].ravel() for each in rounds for name in sorted(each)] for rounds in runs]
         return cls(
             np.array(
-                [_joined([each for each in run if each.dtype.kind != "f"]) for run in arrays], dtype=np.int64
+                [_join([each for each in run if each.dtype.kind != "f"]) for run in arrays], dtype=np.int64
             ),
             np.array(
-                [_joined([each for each in run if each.dtype.kind == "f"]) for run in arrays],
+                [_join([each for each in run if each.dtype.kind == "f"]) for run in arrays],
                 dtype=np.float64,
             ),
         )
@@ -122,7 +122,7 @@ def most_telling(first: Outcomes, second: Outcomes, inference: Inference) -> Dis
     return Distinguisher(score, float(thresholds[below.argmax()]), "first")
 
 
-def _joined(arrays: list[NDArray[np.generic]]) -> NDArray[np.generic]:
+def _join(arrays: list[NDArray[np.generic]]) -> NDArray[np.generic]:
     return np.concatenate(arrays) if arrays else np.zeros(0)
 
 

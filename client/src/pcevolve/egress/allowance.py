@@ -154,7 +154,7 @@ class Meter:
             self.cost += self._open[slot]
             self.images += images
         elif attempt.answer is not None:
-            charged = self._charged(attempt)  # which may say what others cost
+            charged = self._cost_of(attempt)  # which may say what others cost
             self.cost += charged - self._open.pop(slot, 0.0)
             self.images -= 0 if attempt.usable else images
 
@@ -217,13 +217,13 @@ class Meter:
         """Return the expected cost of a request; 0 if unknown."""
         return (self._each or 0.0) * self._images(slot)
 
-    def _charged(self, attempt: Attempt) -> float:
+    def _cost_of(self, attempt: Attempt) -> float:
         """Return the cost of an answer: as it says, or else by the price; an error costs nothing."""
         slot, answer = attempt.sent.slot, attempt.answer
         images = self._images(slot)
         if answer is None or not attempt.usable or not images:
             return 0.0
-        reported = self._reported(answer)
+        reported = self._read_cost(answer)
         if reported is None:
             self._untold |= self.allowance.price is None
             return self._expected(slot)
@@ -232,7 +232,7 @@ class Meter:
         self._unpriced = 0
         return reported
 
-    def _reported(self, answer: Answered) -> float | None:
+    def _read_cost(self, answer: Answered) -> float | None:
         """Return the cost that an answer states; None if it states none."""
         text = answer.body.text  # the images are no part of it, which spares reading them
         body = self.transcript.bodies.get(answer.body) if text is None else text.encode()

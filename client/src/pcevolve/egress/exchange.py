@@ -112,7 +112,7 @@ class Exchange:
     def _outcome(self, slot: str, outgoing: Outgoing) -> Incoming:
         """Send what was announced; what comes of it is on record before anybody looks at it."""
         try:
-            answer = self._sent(outgoing)
+            answer = self._send(outgoing)
         except ProviderReplyError:
             self._keep(Failed(slot=slot, reason="the answer is too large"))
             raise
@@ -122,7 +122,7 @@ class Exchange:
         revealed = self.address.revealed_by(answer)
         with self.recording:
             self._keep(self._on_record(slot, answer, revealed))
-        return self._accepted(answer, revealed)
+        return self._accept(answer, revealed)
 
     def _keep(self, record: Sent | Answered | Failed) -> None:
         with self.recording:
@@ -141,7 +141,7 @@ class Exchange:
             wire_bytes=answer.wire_bytes,
         )
 
-    def _accepted(self, answer: Incoming, revealed: bool) -> Incoming:
+    def _accept(self, answer: Incoming, revealed: bool) -> Incoming:
         """Pass on a success.
 
         Raises:
@@ -157,7 +157,7 @@ class Exchange:
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         raise ProviderRefusedError(f"the API refused: {reason}{HINTS.get(fault.reason, '')}")
 
-    def _sent(self, outgoing: Outgoing) -> Incoming:
+    def _send(self, outgoing: Outgoing) -> Incoming:
         try:
             return self.transport.send(outgoing)
         finally:

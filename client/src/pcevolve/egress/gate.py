@@ -202,7 +202,7 @@ class Gate:
             ProviderError: No usable answer.
             TranscriptError: The stored bytes are no longer what the API had sent; nothing was sent.
         """
-        return self._lanes.answers(asks, lambda ask: self._policy.may_begin(ask[0]), self._begun, self._ended)
+        return self._lanes.answers(asks, lambda ask: self._policy.may_begin(ask[0]), self._begin, self._end)
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
         """Text-to-image: what a single call brings; as ``answers``."""
@@ -265,7 +265,7 @@ class Gate:
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.sent()), assessment=assessment))
 
-    def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[list[bytes]]:
+    def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[list[bytes]]:
         """Answer a call out of memory or from the record, or announce what the policy builds for it."""
         call, source = ask
         outgoing = self._policy.request_for(call, source)
@@ -273,23 +273,23 @@ class Gate:
             return Ready(self._answers[call.slot])
         if isinstance(source, Prototype):
             self.record_receipt(source.receipt)
-        made = self._replayed(call)
+        made = self._replay(call)
         opens_round, self._round = call.iteration != self._round, call.iteration
         if made is not None:
-            return Ready(self._ended(ask, made))
+            return Ready(self._end(ask, made))
         self._pace.await_turn(opens_round)
         self._exchange.announce(call.slot, outgoing)
-        return partial(self._brought, call, outgoing)
+        return partial(self._send, call, outgoing)
 
-    def _brought(self, call: Call, announced: Outgoing) -> list[bytes]:
+    def _send(self, call: Call, announced: Outgoing) -> list[bytes]:
         """Send an announced request and return the images that it brings."""
         answer = self._exchange.answered(call.slot, announced, self._patience, announced=True)
-        return self._made(call, answer.body)
+        return self._read_images(call, answer.body)
 
-    def _ended(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
+    def _end(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
         """Name what a call brought, and remember it."""
         call, source = ask
-        named = self._named(call, made, _id_of(source))
+        named = self._store(call, made, _id_of(source))
         self._policy.note_answer(call, named)
         self._answers[call.slot] = named
         self._close_after_the_last()
@@ -304,7 +304,7 @@ class Gate:
         if self._policy.fixed:
             raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
 
-    def _replayed(self, call: Call) -> list[bytes] | None:
+    def _replay(self, call: Call) -> list[bytes] | None:
         """Return what a recorded answer brought; an unusable one does not count and is asked for again.
 
         Raises:
@@ -313,7 +313,7 @@ class Gate:
         """
         for answer in self._transcript.answers(call.slot):
             try:
-                return self._made(call, self._transcript.bodies.get(answer.body))
+                return self._read_images(call, self._transcript.bodies.get(answer.body))
             except UnlistedHostError:  # another answer would point there too
                 raise
             except (ProviderReplyError, ProviderRefusedError):  # links die after a while
@@ -322,13 +322,13 @@ class Gate:
             raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
         return None
 
-    def _made(self, call: Call, body: bytes) -> list[bytes]:
+    def _read_images(self, call: Call, body: bytes) -> list[bytes]:
         """The images of an answer, wherever they are."""
         links = [self._policy.link(link) for link in self._dialect.links(call, body)]
-        fetched = [self._fetched(call, place, link) for place, link in enumerate(links)]
+        fetched = [self._fetch(call, place, link) for place, link in enumerate(links)]
         return self._policy.admit(self._dialect.decode(call, body, fetched))
 
-    def _fetched(self, call: Call, place: int, link: Outgoing) -> bytes:
+    def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
         """Fetch the image behind a link, from the record if it was fetched before.
 
         Raises:
@@ -343,7 +343,7 @@ class Gate:
         self._pace.await_turn(opens_round=False)
         return of_bearable_size(self._exchange.answered(slot, link, self._patience).body)
 
-    def _named(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
+    def _store(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
         """Store what came back, on record, and give it its names."""
         with self._exchange.recording:
             digests = tuple(self._transcript.bodies.keep(data) for data in made)

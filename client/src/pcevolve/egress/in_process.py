@@ -66,16 +66,16 @@ class InProcess:
             UsageError: The generator made another number of images than it was asked for, or none.
         """
         if request.url.endswith(wire.MODELS):
-            return _said([self._described()])
+            return _said([self._describe()])
         if request.url.endswith(wire.BALANCE):
             return _said({})
         asked = json.loads(request.body)
         seeds = [wire.seed_of(asked["seed"], index) for index in range(asked.get("n", 1))]
-        made = self._made(asked, seeds)
+        made = self._make(asked, seeds)
         if len(made) != len(seeds):
             raise UsageError(f"the generator was asked for {len(seeds)} images and made {len(made)}")
         answers = [
-            {"image": images.to_base64(_encoded(each)), "seed": seed}
+            {"image": images.to_base64(_encode(each)), "seed": seed}
             for each, seed in zip(made, seeds, strict=True)
         ]
         return _said({"images": answers, "cost": 0.0} if len(answers) > 1 else {**answers[0], "cost": 0.0})
@@ -83,18 +83,18 @@ class InProcess:
     def close(self) -> None:
         """There is no connection to be closed."""
 
-    def _made(self, asked: dict[str, Any], seeds: Sequence[int]) -> Sequence[ModelImage]:
+    def _make(self, asked: dict[str, Any], seeds: Sequence[int]) -> Sequence[ModelImage]:
         if "image" not in asked:
             return self.generator.create(asked["prompt"], seeds)
         varied = images.decode(images.from_base64(asked["image"]))
         return self.generator.vary(varied, asked["prompt"], asked["strength"], seeds)
 
-    def _described(self) -> dict[str, Any]:
+    def _describe(self) -> dict[str, Any]:
         width, height = self.generator.size
         return {"id": self.model, "base_resolution": {"width": width, "height": height}}
 
 
-def _encoded(made: ModelImage) -> bytes:
+def _encode(made: ModelImage) -> bytes:
     """The bytes of what a generator made."""
     return made if isinstance(made, bytes) else images.encode(made.convert("RGB"), "png")
 

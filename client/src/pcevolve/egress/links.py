@@ -24,7 +24,7 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
         ProviderReplyError: The link is not a plain https address.
         UnlistedHostError: It leads to a host that the plan does not name.
     """
-    parts = _parsed(link)
+    parts = _parse(link)
     host, port = parts.hostname or "", parts.port
     named = host if port in {None, _PORTS[parts.scheme]} else f"{host}:{port}"
     if parts.scheme == "http" and not _is_local(plan):
@@ -48,7 +48,7 @@ def of_bearable_size(image: bytes) -> bytes:
     return image
 
 
-def _parsed(link: str) -> SplitResult:
+def _parse(link: str) -> SplitResult:
     """A link without anything that a library might read in two ways."""
     try:
         parts = urlsplit(link)

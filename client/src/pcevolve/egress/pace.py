@@ -53,7 +53,7 @@ class Pace:
         if self._answered is None:
             return
         passed = self.clock() - self._answered
-        rounded = self._rounded(passed) if opens_round and not self._padded else 0.0
+        rounded = self._round_up(passed) if opens_round and not self._padded else 0.0
         if max(self.gap, rounded) > passed:
             self.sleep(max(self.gap, rounded) - passed)
 
@@ -65,11 +65,11 @@ class Pace:
     def _fill(self, began: float) -> None:
         passed = self.clock() - began
         self.longest = max(self.longest, passed)
-        wanted = self._rounded(passed)
+        wanted = self._round_up(passed)
         if wanted > passed:
             self.sleep(wanted - passed)
         self._padded = True
 
-    def _rounded(self, passed: float) -> float:
+    def _round_up(self, passed: float) -> float:
         """At least one tick, so that quick work does not stand out."""
         return max(1, math.ceil(passed / self.tick)) * self.tick if self.tick else 0.0

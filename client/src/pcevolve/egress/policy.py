@@ -123,7 +123,7 @@ class Policy:
         if refusal is not None:
             raise EgressError(f"request {call.slot} {refusal.why}")
         self._require_reason(state, call, source)
-        outgoing = self._address.outgoing(self._spelled(state, state.plan.calls[call.slot], source))
+        outgoing = self._address.outgoing(self._spell(state, state.plan.calls[call.slot], source))
         state.note_leaving(call)
         return outgoing
 
@@ -169,7 +169,7 @@ class Policy:
         if (receipt.run_id, receipt.iteration, source.candidate.label) != due:
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
 
-    def _spelled(self, state: RunState, call: Call, source: Source) -> WireRequest:
+    def _spell(self, state: RunState, call: Call, source: Source) -> WireRequest:
         """The request with the received bytes that the rulebook lets it carry, or with the prompt in their place."""
         verdict = state.image_of(call)
         if isinstance(verdict, Refusal):

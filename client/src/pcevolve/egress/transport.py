@@ -250,9 +250,9 @@ class HttpTransport:
         try:
             own = self._idle.pop()
         except IndexError:
-            own = self._connected()
+            own = self._connect()
         try:
-            return self._sent(request, own)
+            return self._send(request, own)
         finally:
             self._idle.append(own)
 
@@ -264,16 +264,16 @@ class HttpTransport:
                 each.deadline.cut()
             each.http.close()
 
-    def _connected(self) -> _Connections:
+    def _connect(self) -> _Connections:
         """New ones."""
         own = _Connections(httpx.HTTPTransport(verify=authorities(), retries=0, trust_env=False))
         self._all.append(own)
         return own
 
-    def _sent(self, request: Outgoing, own: _Connections) -> Incoming:
+    def _send(self, request: Outgoing, own: _Connections) -> Incoming:
         with own.deadline.within(self._seconds):
             try:
-                answer = _received(own.http, self._sending(request, own.deadline))
+                answer = _receive(own.http, self._sending(request, own.deadline))
             except httpx.HTTPError as error:
                 reason = _TOO_LONG if own.deadline.passed else _reason(error)
                 raise ConnectionTroubleError(reason) from error
@@ -297,7 +297,7 @@ class HttpTransport:
         )
 
 
-def _received(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
+def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
     answer = http.handle_request(sending)
     try:
         success = answer.status_code == HTTPStatus.OK

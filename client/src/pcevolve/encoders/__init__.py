@@ -153,7 +153,7 @@ def bundled_digest() -> str:
     Raises:
         ModelError: The package was installed without them.
     """
-    return _installed(BUNDLED_WEIGHTS, "weights are")
+    return _digest_of(BUNDLED_WEIGHTS, "weights are")
 
 
 def named_weights(name: str, weights: str | None) -> str | None:
@@ -182,7 +182,7 @@ def shipped_digest(name: str) -> str | None:
         ModelError: The package was installed without them.
     """
     if name == WORDS:
-        return _installed(WORD_VECTORS, "vectors are")
+        return _digest_of(WORD_VECTORS, "vectors are")
     return bundled_digest() if name in BUNDLED_FRAMES else None
 
 
@@ -201,10 +201,10 @@ def frame_digest(name: str, weights: str | None) -> str | None:
     """
     if name not in BUNDLED_FRAMES or weights is not None:
         return None
-    return _installed(BUNDLED_FRAMES[name], "public frame is")
+    return _digest_of(BUNDLED_FRAMES[name], "public frame is")
 
 
-def _installed(path: Path, what: str) -> str:
+def _digest_of(path: Path, what: str) -> str:
     """SHA-256 of a file that comes with the bundled encoder, hex."""
     try:
         with path.open("rb") as file:

@@ -45,7 +45,7 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
     """
     model_id, tag = parsed(name)
     config = published(model_id, tag) if path is None else open_clip.get_pretrained_cfg(model_id, tag)
-    path = path or _cached(config)
+    path = path or _find_cached(config)
     if path is None:
         raise absent(name, f"{model_id} {tag}")
     state = read_state(path)
@@ -89,7 +89,7 @@ def parsed(name: str) -> tuple[str, str]:
     return model_id, parts[1] if len(parts) > 1 else _TAG
 
 
-def _cached(config: dict[str, Any]) -> Path | None:
+def _find_cached(config: dict[str, Any]) -> Path | None:
     for repository, file in _locations(config):
         cached = try_to_load_from_cache(repository, file)
         if isinstance(cached, str):

@@ -41,7 +41,7 @@ def _frozen(name: str, weights: str | None, device: str) -> FrozenEncoder:
     place = _device(device)
     path = None if weights is None else Path(weights).expanduser()
     if name == BUNDLED:
-        network, preprocess, dimension = _bundled(path)
+        network, preprocess, dimension = _load_bundled(path)
     elif name in VISION:
         # Torchvision takes as long to import as torch itself.
         from pcevolve.encoders.vision import load_vision
@@ -61,7 +61,7 @@ def _frame(name: str, weights: str | None, dimension: int) -> PublicFrame | None
     return PublicFrame.read(BUNDLED_FRAMES[name], dimension) if frame_digest(name, weights) else None
 
 
-def _bundled(path: Path | None) -> Parts:
+def _load_bundled(path: Path | None) -> Parts:
     from pcevolve.encoders.bundled import EMBEDDING_SIZE, BundledNet, load_bundled
 
     if path is not None:

@@ -73,13 +73,13 @@ def load_vision(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any]
         ModelError: The weights are not at hand or do not fit.
     """
     vision = ARCHITECTURES[name]
-    state = read_state(path) if path else _published(name, vision)
+    state = read_state(path) if path else _load_published(name, vision)
     network = vision.build()
     fit(network, state, str(path or vision.published), vision.heads)
     return network, vision.published.transforms(), vision.dimension
 
 
-def _published(name: str, vision: Vision) -> Mapping[str, Tensor]:
+def _load_published(name: str, vision: Vision) -> Mapping[str, Tensor]:
     path = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
     if not path.is_file():
         raise absent(name, str(vision.published))

@@ -242,12 +242,12 @@ class Account:
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
     """The events of a plan that are not among the paid ones, as multisets."""
-    rest = _counted(plan)
-    rest.subtract(_counted(paid))
+    rest = _count(plan)
+    rest.subtract(_count(paid))
     return tuple(replace(event, count=count) for event, count in rest.items() if count > 0)
 
 
-def _counted(events: Iterable[Event]) -> Counter[Event]:
+def _count(events: Iterable[Event]) -> Counter[Event]:
     return Counter({replace(event, count=1): event.count for event in merged(events)})
 
 

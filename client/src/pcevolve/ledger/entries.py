@@ -189,12 +189,12 @@ class Entries:
             "names": len(enrolment.units.names) // SIZE,
         }
         prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
-        self.store.append(enrolment.run_id, ENROLMENT, _encoded(content), prints)
+        self.store.append(enrolment.run_id, ENROLMENT, _encode(content), prints)
 
     def pay(self, query: Query, receipt: Receipt, measured: bytes) -> None:
         """Add a row for a paid release; within ``store.writing()``."""
         content = {"time": self._clock(), "receipt": receipt.as_dict()}
-        self.store.append(query.run_id, query.key, _encoded(content), measured)
+        self.store.append(query.run_id, query.key, _encode(content), measured)
 
     def _number(self, query: Query) -> int | None:
         return self.store.numbers.get(query.run_id, {}).get(query.key)
@@ -204,7 +204,7 @@ class Entries:
         return sorted(number for name, number in rows.items() if name != ENROLMENT)
 
 
-def _encoded(content: dict[str, Any]) -> bytes:
+def _encode(content: dict[str, Any]) -> bytes:
     return json.dumps(content, sort_keys=True).encode()
 
 

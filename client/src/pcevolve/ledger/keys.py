@@ -57,7 +57,7 @@ class Key:
 
         Blanks around the words, the case of the kind, and the ways in which Unicode spells one letter do not count.
         """
-        spelled = _composed(_composed(kind).casefold()), _composed(name)
+        spelled = _compose(_compose(kind).casefold()), _compose(name)
         return self._mac(b"name", tuple(each.encode() for each in spelled))
 
     def seal(self, *parts: bytes) -> bytes:
@@ -69,6 +69,6 @@ class Key:
         return hmac.digest(self.secret, framed, "sha256")
 
 
-def _composed(text: str) -> str:
+def _compose(text: str) -> str:
     """One spelling of a text for all that look alike to Unicode's canonical equivalence."""
     return unicodedata.normalize("NFC", text).strip()

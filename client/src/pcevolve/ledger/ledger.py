@@ -166,7 +166,7 @@ class Ledger:
         It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
         """
         with self._store.reading():
-            return {"runs": [self._exported(each) for each in self._enrolments()]}
+            return {"runs": [self._export(each) for each in self._enrolments()]}
 
     def committed(self, receipt: Receipt) -> bool:
         """True if exactly this receipt was paid for, by whatever run; no private image is needed to ask."""
@@ -177,7 +177,7 @@ class Ledger:
         self._store.close()
 
     def _enrolments(self, run_id: str | None = None) -> list[Enrolment]:
-        wanted = self._entries.run_ids() if run_id is None else self._named(run_id)
+        wanted = self._entries.run_ids() if run_id is None else self._find(run_id)
         enrolled = [each for each in map(self._entries.enrolment, wanted) if each is not None]
         if run_id is not None and not enrolled:
             raise LedgerError(
@@ -185,7 +185,7 @@ class Ledger:
             )
         return enrolled
 
-    def _named(self, begin: str) -> tuple[str, ...]:
+    def _find(self, begin: str) -> tuple[str, ...]:
         """Ids of the runs that a name may stand for: the one, or none where it is too short or several are."""
         known = self._entries.run_ids()
         if begin in known:
@@ -235,7 +235,7 @@ class Ledger:
                 )
         return rows
 
-    def _exported(self, run: Enrolment) -> dict[str, Any]:
+    def _export(self, run: Enrolment) -> dict[str, Any]:
         events, delta = self._entries.events(run.run_id), run.budget.delta
         return {
             "run_id": run.run_id,

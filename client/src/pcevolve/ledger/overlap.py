@@ -188,7 +188,7 @@ def _of_singles(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
 
 def _of_named(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
     """Size of every named subject in a run."""
-    subject, unit, shared = _touched(reach, cut)
+    subject, unit, shared = _find_touched(reach, cut)
     total = len(reach.names)
     count = np.bincount(subject, minlength=total)
     own = cut.names[unit] == reach.names[subject] if cut.named else np.zeros(len(unit), dtype=bool)
@@ -200,7 +200,7 @@ def _of_named(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
     return np.where(mixed, np.maximum(counted, least), count)
 
 
-def _touched(reach: Reach, cut: Cut) -> tuple[IntArray, IntArray, IntArray]:
+def _find_touched(reach: Reach, cut: Cut) -> tuple[IntArray, IntArray, IntArray]:
     """Every subject with every unit that it touches, and how many images they share."""
     found_at = np.minimum(np.searchsorted(cut.images, reach.owned), len(cut.images) - 1)
     there = cut.images[found_at] == reach.owned

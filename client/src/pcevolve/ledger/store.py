@@ -63,7 +63,7 @@ class Store:
         if path.stat().st_size == 0:
             raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
         with self._guarded():
-            self._db = _connected(path)
+            self._db = _connect(path)
         try:
             with self._guarded():
                 self._recognise()
@@ -76,7 +76,7 @@ class Store:
     @staticmethod
     def create(path: Path, key: Key) -> None:
         """Make a new file without rows; it is on the disk when this returns."""
-        db = _connected(path)
+        db = _connect(path)
         try:
             db.execute("BEGIN")
             for statement in SCHEMA:
@@ -208,7 +208,7 @@ def _head(key: Key, count: int, last: bytes) -> bytes:
     return key.seal(b"head", b"%d" % count, last)
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     """A connection that commits when told to, and then down to the disk, folder included."""
     db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
     db.execute("PRAGMA synchronous=EXTRA")

@@ -63,9 +63,9 @@ class _Header:
             raise ValueError("structures are nested too deeply")
         found, field = {}, 0
         while kind := (head := self._byte()) & 15:
-            field = field + (head >> 4) if head >> 4 else self._signed()
+            field = field + (head >> 4) if head >> 4 else self._read_signed()
             if kind in (4, 5, 6):
-                found[field] = self._signed()
+                found[field] = self._read_signed()
             else:
                 self._skip(kind, deep)
         return found
@@ -107,7 +107,7 @@ class _Header:
                 return found
         raise ValueError("a number longer than any")
 
-    def _signed(self) -> int:
+    def _read_signed(self) -> int:
         found = self._number()
         return (found >> 1) ^ -(found & 1)
 

@@ -91,13 +91,13 @@ def parse_source(text: str) -> FolderSource | DigitsSource | CellsSource | Terms
     kind, colon, choice = text.partition(":")
     if kind == "digits":
         items = choice.split(",") if colon else [str(digit) for digit in range(10)]
-        found = _named(text, items, _DIGIT, "digits:3,5,8 or digits:3=type A,5=type B")
+        found = _split_names(text, items, _DIGIT, "digits:3,5,8 or digits:3=type A,5=type B")
         return DigitsSource({int(digit): label or f"digit {digit}" for digit, label in found.items()})
     if kind in ("cells", "terms"):
         known = CELLS if kind == "cells" else TERMS
         items = choice.split(",") if colon else list(known)
         first, second = known[:2]
-        found = _named(
+        found = _split_names(
             text, items, _TERM, f"{kind}:{first},{second} or {kind}:{first}=type A,{second}=type B"
         )
         if unknown := [each for each in found if each not in known]:
@@ -107,7 +107,7 @@ def parse_source(text: str) -> FolderSource | DigitsSource | CellsSource | Terms
     return FolderSource(Path(text))
 
 
-def _named(text: str, items: Sequence[str], spelled: re.Pattern[str], example: str) -> dict[str, str]:
+def _split_names(text: str, items: Sequence[str], spelled: re.Pattern[str], example: str) -> dict[str, str]:
     """Return each item's name and the label that it gives, empty if none.
 
     Raises:

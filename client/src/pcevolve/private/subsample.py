@@ -116,14 +116,14 @@ def chosen(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...
 
 def _preference(unit: str, target: int) -> bytes:
     """Return a class's rank within a unit: 32 bytes of a public hash, so that each class is first equally often."""
-    return hashlib.sha256(f"{target}/".encode() + _spelled(unit)).digest()
+    return hashlib.sha256(f"{target}/".encode() + _spell(unit)).digest()
 
 
 def _turn(unit: str, seed: int) -> bytes:
     """Return a unit's rank, by seed and name alone: 32 bytes, uniform for anyone who does not know the seed."""
-    return hmac.digest(seed.to_bytes(SEED_BYTES, "big"), _spelled(unit), "sha256")
+    return hmac.digest(seed.to_bytes(SEED_BYTES, "big"), _spell(unit), "sha256")
 
 
-def _spelled(unit: str) -> bytes:
+def _spell(unit: str) -> bytes:
     """A unit's name, the same however Unicode spells it."""
     return unicodedata.normalize("NFC", unit).encode("utf-8", "surrogateescape")

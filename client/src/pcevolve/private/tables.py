@@ -116,7 +116,7 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
         DataError: Nothing does.
         UsageError: Its library is not installed.
     """
-    readers = {".csv": _separated, ".tsv": _separated, ".jsonl": _lines, ".parquet": _parquet}
+    readers = {".csv": _read_separated, ".tsv": _read_separated, ".jsonl": _lines, ".parquet": _parquet}
     found = readers.get(path.suffix.lower())
     if found is None:
         raise DataError(f"{path} is no table that can be read: give a folder {OF_TEXTS}")
@@ -139,7 +139,7 @@ def _lines_of(path: Path) -> Iterator[BoundedLines]:
         yield BoundedLines(io.TextIOWrapper(file, "utf-8-sig", newline=""), MOST_ROW)
 
 
-def _separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
+def _read_separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
     with _lines_of(path) as lines:
         rows = csv.DictReader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
         _require_columns(path, wanted, rows.fieldnames or ())

@@ -76,7 +76,7 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
         DataError: The file cannot be read, or does not list every image of the folder exactly once.
     """
     header, *lines = _rows(path)
-    files, units = [_normalised(file) for file, _ in lines], [composed(unit) for _, unit in lines]
+    files, units = [_normalise(file) for file, _ in lines], [composed(unit) for _, unit in lines]
     _check_header(path, header, set(there))
     _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
     _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
@@ -158,7 +158,7 @@ def _rows(path: Path) -> list[list[str]]:
 
 
 def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
-    if _normalised(header[0]) in names:
+    if _normalise(header[0]) in names:
         raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
     if label_fault(header[1]) is not None:
         raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
@@ -171,7 +171,7 @@ def composed(name: str) -> str:
     return unicodedata.normalize("NFC", name).strip()
 
 
-def _normalised(file: str) -> str:
+def _normalise(file: str) -> str:
     """A path as the dataset writes it, whatever wrote the CSV."""
     return file.replace("\\", "/").removeprefix("./")
 

@@ -37,13 +37,13 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
         body: As it came.
         reasons: What the API's own error codes mean.
     """
-    answer = _parsed(body)
+    answer = _parse(body)
     known = (reasons[code] for code in _codes(answer) if code in reasons)
     by_status: dict[int, Reason] = {401: "key", 402: "credit"}
     return Fault(_message(answer), next(known, by_status.get(status)))
 
 
-def _parsed(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     if len(body) > _LONGEST_BODY:
         return None
     try:

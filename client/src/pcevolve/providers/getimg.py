@@ -100,7 +100,7 @@ class _Models(RootModel[Annotated[list[_Model], BeforeValidator(_bare), Field(ma
     model_config = ConfigDict(hide_input_in_errors=True)
 
 
-def _listed(model: str, body: bytes) -> _Model | None:
+def _find_model(model: str, body: bytes) -> _Model | None:
     """A model out of the list of them; None if it is not there.
 
     Raises:
@@ -190,7 +190,7 @@ class GetimgDialect(Dialect):
             UsageError: The model has others, or none.
             ProviderReplyError: The answer breaks the API's contract.
         """
-        listed = _listed(model, body)
+        listed = _find_model(model, body)
         known = listed.adapters if listed else ()
         if adapter not in known:
             has = (
@@ -207,7 +207,7 @@ class GetimgDialect(Dialect):
             UsageError: The model reads none.
             ProviderReplyError: The answer breaks the API's contract.
         """
-        listed = _listed(model, body)
+        listed = _find_model(model, body)
         if listed is not None and not listed.negative_prompts:
             raise UsageError("the API's model reads no negative prompts: leave provider.negative_prompt out")
 
@@ -217,7 +217,7 @@ class GetimgDialect(Dialect):
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
         """
-        listed = _listed(model, body)
+        listed = _find_model(model, body)
         told = None if listed is None else listed.recommended
         if told is None:
             return None
@@ -230,7 +230,7 @@ class GetimgDialect(Dialect):
         Raises:
             ProviderReplyError: The answer breaks the API's contract.
         """
-        listed = _listed(model, body)
+        listed = _find_model(model, body)
         told = None if listed is None else listed.library
         if told is None:
             return None

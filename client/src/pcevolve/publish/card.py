@@ -131,7 +131,7 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
         f"# {title(plan)}\n\n{warning}{_what(release, images_released)}\n\n"
         f"The dataset is {how_made(plan, release.receipts)}.\n\n"
         f"{_usefulness(release.assessment, plan.modality.kind)}"
-        f"## Guarantee\n\n{_promised(release)}\n\n"
+        f"## Guarantee\n\n{_state_promise(release)}\n\n"
         f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"{_classifier(plan) if form is None else ''}"
@@ -210,7 +210,7 @@ def _classifier(plan: PublicPlan) -> str:
     )
 
 
-def _promised(release: Release) -> str:
+def _state_promise(release: Release) -> str:
     """The guarantee in words, and what it adds up to with earlier ones."""
     plan = release.plan
     spent = release.guarantee.epsilon_spent

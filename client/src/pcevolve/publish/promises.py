@@ -53,7 +53,7 @@ def library_section(library: Library | None) -> str:
     if library is None:
         return ""
     counts = "".join(f"- {each.images:,} images: {as_code(each.name)}\n" for each in library.licences)
-    files = "".join(_quoted(each) for each in library.files)
+    files = "".join(_quote(each) for each in library.files)
     return (
         "## Whose images these are\n\nWhat follows are the provider's own words, which nobody has checked. Whoever "
         "passes the images on has to keep to their licences.\n\n"
@@ -61,7 +61,7 @@ def library_section(library: Library | None) -> str:
     )
 
 
-def _quoted(file: LicenceFile) -> str:
+def _quote(file: LicenceFile) -> str:
     """A file as an indented block, of which Markdown takes nothing for markup."""
     lines = "".join(f"    {line}\n" for line in file.text.split("\n"))
     return f"{as_code(file.name)}, SHA-256 `{file.sha256}`, as far as the provider sent it:\n\n{lines}\n"
@@ -158,7 +158,13 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
     asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
-    made = parts[plan.keep] + asked + _added(plan) + _sizes(plan) + _appearance(plan, appearance_in(receipts))
+    made = (
+        parts[plan.keep]
+        + asked
+        + _state_additions(plan)
+        + _sizes(plan)
+        + _appearance(plan, appearance_in(receipts))
+    )
     return spoken(made, plan.modality.kind)
 
 
@@ -171,7 +177,7 @@ def _sizes(plan: PublicPlan) -> str:
     )
 
 
-def _added(plan: PublicPlan) -> str:
+def _state_additions(plan: PublicPlan) -> str:
     """Say what was asked for after the dataset was released."""
     of = "of each selected image" if plan.selects else "of each image of the last round"
     return "".join(

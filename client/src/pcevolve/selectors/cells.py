@@ -141,10 +141,10 @@ def _anchors(scene: Scene, sizes: IntArray) -> tuple[FloatArray, ...]:
         sizes: int64 ``(classes,)``: how many of them are the first.
     """
     firsts = [pool[:size] for pool, size in zip(scene.pools, sizes, strict=True)]
-    return tuple(first if scene.cells is None else _grouped(first, scene.cells) for first in firsts)
+    return tuple(first if scene.cells is None else _group(first, scene.cells) for first in firsts)
 
 
-def _grouped(first: FloatArray, count: int) -> FloatArray:
+def _group(first: FloatArray, count: int) -> FloatArray:
     """Centres of the candidates that can be used; some of the others where none can."""
     usable = first[np.isfinite(first).all(axis=1)]
     return centres(usable, count) if len(usable) else first[:count]

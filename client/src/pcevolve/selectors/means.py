@@ -49,7 +49,7 @@ class Means:
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """Of each class, different candidates that are like its released mean, and not all alike."""
-        return tuple(self._chosen(measured, scene, target) for target in range(len(scene.labels)))
+        return tuple(self._choose(measured, scene, target) for target in range(len(scene.labels)))
 
     def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """Check that means of all classes are on record, without idle digits, in the public frame.
@@ -99,7 +99,7 @@ class Means:
             and is_spread(points, surely, indices)
         )
 
-    def _chosen(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
+    def _choose(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
         points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
         order = ranked(squared_distances(points, aims_of(measured)), target)

@@ -113,7 +113,7 @@ def plan(
     Raises:
         UsageError: The method needs a δ, or has no such calibration.
     """
-    return _priced(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
+    return _price(method.accesses(budget, scope, calibration, appearance), budget, method, scope)
 
 
 def plan_for_noise(
@@ -138,7 +138,7 @@ def plan_for_noise(
     total = epsilon((event for events in given.values() for event in events), delta)
     if not math.isfinite(total):
         raise UsageError("so little noise bounds nothing: try --noise-multiplier 2")
-    return _priced(given, Budget(Fraction(total), delta), method, scope)
+    return _price(given, Budget(Fraction(total), delta), method, scope)
 
 
 def _at_noise(
@@ -151,7 +151,7 @@ def _at_noise(
     if usual is None:
         raise UsageError(f"method '{method.name}' adds no Gaussian noise: give --epsilon instead")
     factor = noise_multiplier / usual
-    return {t: tuple(_scaled(event, factor) for event in events) for t, events in accesses.items()}
+    return {t: tuple(_scale(event, factor) for event in events) for t, events in accesses.items()}
 
 
 def verdict(lift: float, chance: float) -> str:
@@ -166,7 +166,7 @@ def verdict(lift: float, chance: float) -> str:
     return next(words for limit, words in VERDICTS if lift < limit)
 
 
-def _priced(
+def _price(
     accesses: Mapping[int, tuple[Event, ...]], budget: Budget, method: Method, scope: Scope
 ) -> BudgetPlan:
     spent = merged(event for events in accesses.values() for event in events)
@@ -199,7 +199,7 @@ def _per_query(paying: tuple[Event, ...], delta: float) -> float:
     return epsilon(one, delta) if pure is None else above(pure)
 
 
-def _scaled(event: Event, factor: Fraction) -> Event:
+def _scale(event: Event, factor: Fraction) -> Event:
     return replace(event, parameter=str(event.value * factor)) if event.mechanism == "gaussian" else event
 
 

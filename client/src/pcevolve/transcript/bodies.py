@@ -86,7 +86,7 @@ class Bodies:
                 raise _changed(ref)
             return data
 
-        body = file(ref.sha256) if ref.text is None else _joined(ref.text, file)
+        body = file(ref.sha256) if ref.text is None else _join(ref.text, file)
         if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
             raise _changed(ref)
         return body
@@ -157,7 +157,7 @@ def cut(body: bytes) -> Cut:
     )
     try:
         text = bare.decode("utf-8")
-        whole = _joined(text, taken.files.__getitem__) == body
+        whole = _join(text, taken.files.__getitem__) == body
     except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
         return Cut()
     return Cut(text, taken.files) if whole else Cut()
@@ -185,7 +185,7 @@ def _cut_part(taken: Cut, part: bytes) -> bytes:
     return head + blank + b"{{raw-sha256:" + taken.take(content) + b"}}"
 
 
-def _joined(text: str, file: Callable[[str], bytes]) -> bytes:
+def _join(text: str, file: Callable[[str], bytes]) -> bytes:
     """A body put together again from its text and the files that it names."""
 
     def fill(match: re.Match[bytes]) -> bytes:

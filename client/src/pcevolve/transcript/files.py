@@ -25,7 +25,7 @@ def irregular_files(root: Path, name: str) -> Iterator[str]:
     """Yield everything that is neither a file nor a folder; to be asked before reading, for a pipe would block."""
     for path, kind in _entries_below(root / name):
         if kind not in (stat.S_IFDIR, stat.S_IFREG):
-            yield f"{_named(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
+            yield f"{_spell_out(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
 
 
 def file_faults(
@@ -44,9 +44,9 @@ def file_faults(
     found: set[str] = set()
     for path, kind in _entries_below(root / name):
         if kind == stat.S_IFDIR and path not in folders:
-            yield f"{_named(name, path)} is a folder that {why}"
+            yield f"{_spell_out(name, path)} is a folder that {why}"
         elif kind == stat.S_IFREG and path not in listed:
-            yield f"{_named(name, path)} {why}"
+            yield f"{_spell_out(name, path)} {why}"
         found.add(path)
     for missing in sorted(set(listed) - found):
         yield f"{name}/{missing} is missing"
@@ -60,7 +60,7 @@ def kind_of(path: Path) -> int | None:
         return None
 
 
-def _named(name: str, path: str) -> str:
+def _spell_out(name: str, path: str) -> str:
     """A path for a message, with nothing in it that a terminal would obey."""
     return ascii(name if path == "." else f"{name}/{path}")[1:-1]
 

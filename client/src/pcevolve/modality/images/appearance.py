@@ -160,11 +160,11 @@ class Appearance:
         Light on dark stays light on dark. Where that would leave less than half of its contrast, because on black
         nothing is darker, the image is turned round; its colours are not.
         """
-        pixels = self._softened(self._positioned(self._toned_down(_pixels(image))))
+        pixels = self._soften(self._positioned(self._toned_down(_pixels(image))))
         ground, ink = _ground_and_ink(pixels.mean(axis=2))
         gain, onto = self._gain(ink - ground), _level(self.ground)
         if not self._has_room(gain * (ink - ground)):
-            shifted = _turned(pixels, ground, onto, self._gain(ground - ink))
+            shifted = _turn(pixels, ground, onto, self._gain(ground - ink))
         else:
             shifted = onto + (pixels - ground) * gain
         return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
@@ -190,7 +190,7 @@ class Appearance:
         luminance = pixels.mean(axis=2)
         return moved(pixels, _position(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
 
-    def _softened(self, pixels: FloatArray) -> FloatArray:
+    def _soften(self, pixels: FloatArray) -> FloatArray:
         scale = min(pixels.shape[:2]) / SHARPNESS_SIDE
         for blur in BLURS:
             soft = (
@@ -232,7 +232,7 @@ def _pixels(image: DecodedImage) -> FloatArray:
     return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
 
 
-def _turned(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatArray:
+def _turn(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatArray:
     """Light and dark change places, the ground lies at ``onto``; hues stay, and what darkens loses colour."""
     luminance = pixels.mean(axis=2, keepdims=True)
     shown = (onto - (luminance - ground) * gain).clip(0, 1)

@@ -117,7 +117,7 @@ def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
     mark, plain = (each.encode() for each in (uid.DeflatedExplicitVRLittleEndian, uid.ExplicitVRLittleEndian))
     start = _dataset_start(data)
     if mark in data[:start]:
-        body = _inflated(data[start:], most_bytes)
+        body = _inflate(data[start:], most_bytes)
         data = data[:start].replace(mark, plain.ljust(len(mark), b"\0")) + body
     header = pydicom.dcmread(_Counted(data), specific_tags=list(_READ))
     for element in map(header.get_item, header.keys()):
@@ -156,7 +156,7 @@ def _dataset_start(data: bytes) -> int:
     return place
 
 
-def _inflated(data: bytes, most: int) -> bytes:
+def _inflate(data: bytes, most: int) -> bytes:
     """Inflate what was deflated; counted first, so that what is too large never is in memory.
 
     Raises:
@@ -225,7 +225,7 @@ def _samples(header: pydicom.Dataset) -> tuple[Numbers, str]:
         return _of_decoder(header, "pydicom")
     if syntax not in _JPEG_2000:
         return _of_decoder(header, "")
-    _opened(frame, "JPEG2000", header)
+    _open_frame(frame, "JPEG2000", header)
     values, kind = _of_decoder(header, "pillow")
     return values, "RGB" if header.SamplesPerPixel == 3 and _mixes_components(frame) else kind
 
@@ -237,7 +237,7 @@ def _of_decoder(header: pydicom.Dataset, plugin: str) -> tuple[Numbers, str]:
     return values, str(found["photometric_interpretation"])
 
 
-def _opened(frame: bytes, kind: str, header: pydicom.Dataset) -> DecodedImage:
+def _open_frame(frame: bytes, kind: str, header: pydicom.Dataset) -> DecodedImage:
     """A compressed frame, of which nothing is decoded yet, and which is as large as the header says."""
     image = Image.open(io.BytesIO(frame), formats=(kind,))
     if image.size != (header.Columns, header.Rows):
@@ -247,7 +247,7 @@ def _opened(frame: bytes, kind: str, header: pydicom.Dataset) -> DecodedImage:
 
 def _of_jpeg(frame: bytes, header: pydicom.Dataset) -> tuple[Numbers, str]:
     """The components of a JPEG; converted to RGB by its marks, and by the header's word where it has none."""
-    image = _opened(frame, "JPEG", header)
+    image = _open_frame(frame, "JPEG", header)
     if len(image.getbands()) != header.SamplesPerPixel:
         raise ValueError("the frame has not as many components as the header says")
     letters = [each[0] for each in getattr(image, "layer", [])] in ([82, 71, 66], [114, 103, 98])

@@ -110,7 +110,7 @@ def examine(path: Path, window: Window | None = None) -> Examined:
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             stored = _decode_dicom(data, window is None) if kinds.is_dicom(data) else _decode_usual(data)
-            rgb, digest, seen = _shown(stored, window)
+            rgb, digest, seen = _show(stored, window)
         except ContrastError as error:
             raise RejectedImageError(str(error), error.seen) from None
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -186,7 +186,7 @@ class _Colours:
     inverted: bool = False
 
 
-def _shown(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage, bytes, Seen]:
+def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage, bytes, Seen]:
     """RGB as a viewer shows it, the digest of what is stored, and what was seen.
 
     Raises:

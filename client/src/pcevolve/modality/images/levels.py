@@ -122,12 +122,12 @@ class Grey:
         if shares is None:
             black = np.zeros((1, 1), dtype=np.uint8)
             fault = f"has {self.bits}-bit pixels, whose range nobody knows: {WAY_OUT}"
-            raise ContrastError(fault, self._seen(REFUSED, black))
+            raise ContrastError(fault, self._describe(REFUSED, black))
         levels = np.rint(255 * shares).astype(np.uint8)
         if fault := self._fault(levels, window):
-            raise ContrastError(fault, self._seen(REFUSED, levels))
+            raise ContrastError(fault, self._describe(REFUSED, levels))
         levels = 255 - levels if self.inverted else levels
-        return levels, self._seen(how, levels)
+        return levels, self._describe(how, levels)
 
     def _shares(self, window: Window | None) -> tuple[str, Shares | None]:
         """By what each value is shown, and where it lies between black and white."""
@@ -139,7 +139,7 @@ class Grey:
             return REFUSED, None
         return AS_STORED if self.bits <= 8 else BY_BITS, between(self.values, self.whole)
 
-    def _seen(self, how: str, levels: NDArray[np.uint8]) -> Seen:
+    def _describe(self, how: str, levels: NDArray[np.uint8]) -> Seen:
         real = self.values if self.padding is None or self.padding.all() else self.values[~self.padding]
         numbers = real[np.isfinite(real)]
         low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))

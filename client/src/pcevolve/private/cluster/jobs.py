@@ -41,11 +41,11 @@ def each_done(
         waiting: dict[Any, Job] = {}
         for job in jobs:
             if len(waiting) >= most:
-                yield _taken(waiting)
+                yield _take(waiting)
             begun(job)
             waiting[task.remote(work, job)] = job
         while waiting:
-            yield _taken(waiting)
+            yield _take(waiting)
 
 
 def attempted(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
@@ -56,7 +56,7 @@ def attempted(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
         return error
 
 
-def _taken(waiting: dict[Any, Job]) -> tuple[Job, Any]:
+def _take(waiting: dict[Any, Job]) -> tuple[Job, Any]:
     """Wait for any job, and take what came of it."""
     import ray
 
