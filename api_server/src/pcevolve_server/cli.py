@@ -23,7 +23,10 @@ PREFIX = "PCEVOLVE_SERVER_"
 HELP = {"help_option_names": ["-h", "--help"]}
 Command = TypeVar("Command", bound=Callable[..., None])
 Made = TypeVar("Made", ModelSettings, Settings)
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
+# In rich markup, which is typer's default, an extra's brackets would vanish from the help.
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
+)
 
 
 def named_models(names: list[str]) -> list[str]:

@@ -217,8 +217,8 @@ class ProviderSettings(public.Section):
     model: public.Model = "bundled"
     api_key_file: Annotated[
         public.AbsolutePath | None,
-        Field(description=f"File with the API key (mode 600); or set {KEY_VARIABLE}."),
-        Setting(resumable=True, variable=KEY_VARIABLE),
+        Field(description=f"File with the API key (mode 600); or put the key itself into {KEY_VARIABLE}."),
+        Setting(resumable=True),
     ] = None
     max_cost: MaxCost | None = None
     price: Price | None = None
