@@ -120,8 +120,9 @@ def test_weights_that_are_not_at_hand_are_said_once_and_before_a_server_is_start
         assert not (tmp_path / "out" / "server.log").exists()
 
 
-def test_the_list_says_of_every_table_how_to_see_it_in_minutes(bench: Client):
-    shown = bench("table", "--list")
+@pytest.mark.parametrize("words", [("--list",), ("table", "--list")])
+def test_the_list_says_of_every_table_how_to_see_it_in_minutes(bench: Client, words: tuple[str, ...]):
+    shown = bench(*words)
     assert shown.returncode == 0
     for name in ("table1", "figure8", "pe-lookahead", "text-secrets"):
         assert f"pcevolve-bench table {name} --smoke" in shown.stdout

@@ -13,7 +13,7 @@ from pcevolve.cli.main import carry_out
 from pcevolve_benchmarks.cli.baseline import baseline
 from pcevolve_benchmarks.cli.datasets import datasets
 from pcevolve_benchmarks.cli.limits import limits
-from pcevolve_benchmarks.cli.table import table
+from pcevolve_benchmarks.cli.table import print_list, table
 
 SUMMARY = """Make the tables of the papers, and run what they compare with, on public research data.
 
@@ -44,10 +44,22 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_list(wanted: bool) -> None:
+    if wanted:
+        print_list()
+        raise typer.Exit
+
+
 @app.callback(help=SUMMARY)
 def pcevolve_bench(
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    _listed: Annotated[
+        bool,
+        typer.Option(
+            "--list", callback=_print_list, is_eager=True, help="All tables and figures, as table --list."
+        ),
     ] = False,
 ) -> None:
     """Take what stands before the commands."""

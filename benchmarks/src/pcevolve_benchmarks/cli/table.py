@@ -130,7 +130,7 @@ def table(
     Prints the table, and one line of JSON last. What is done is kept, so the same command goes on where it was.
     """
     if listed:
-        _list()
+        print_list()
         return
     if smoke + full + paper > 1:
         raise UsageError("--smoke, --full and --paper are sizes: give one of them")
@@ -232,7 +232,8 @@ def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[
     typer.echo(json.dumps(as_json(study, rows)))
 
 
-def _list() -> None:
+def print_list() -> None:
+    """Print every table and figure: what it shows, after whom, and how to see it in minutes."""
     from pcevolve_benchmarks.texts.studies import STUDIES
 
     known = [(each.name, each.title, each.source) for each in TABLES.values()]
