@@ -140,7 +140,7 @@ def require_folder(path: Path, wanted: str, option: str = "") -> None:
     """
     if not path.is_dir():
         there = "is a file" if path.exists() else "no such folder"
-        if path.exists() and path.suffix.lower() in TABLES:
+        if path.is_file() and path.suffix.lower() in TABLES:
             raise DataError(
                 f"{option}{path}: is a table of texts: --dialect chat is for APIs that write texts"
             )
