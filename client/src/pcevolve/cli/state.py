@@ -25,7 +25,7 @@ NEEDED = {"private": "digits", "domain": "anything", "out": "."}
 
 def _asks_about(option: Option) -> bool:
     """True if an option says what a run would use of this machine or whom it would ask."""
-    asked = option.section in ("provider", "encoder", "output") and option.name not in ("yes", "max_cost")
+    asked = option.section in ("provider", "encoder") and option.name not in ("yes", "max_cost", "out")
     return asked and option.name in Config.MOST_USED
 
 
