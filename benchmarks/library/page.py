@@ -1,4 +1,4 @@
-"""docs/results/library.md out of its rows."""
+"""The page of the library's figures, out of its rows."""
 
 from __future__ import annotations
 

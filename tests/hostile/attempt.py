@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.support.typed import typed
 
 from hostile.launcher import Ended
 from hostile.provider import Act, Bystander, HostileProvider, Moment
@@ -16,6 +15,7 @@ from hostile.verdict import broken, lost, misbehaviour, paid, recorded, stranger
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.log import LOG
 from support.tally import Tally
+from support.typed import typed
 
 TALLY = Tally("hostile", ("tried", "survived", "crashed", "leaked"))
 LIMIT_SECONDS = 30.0

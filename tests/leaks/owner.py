@@ -12,13 +12,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from PIL import Image
-from tests.support.typed import typed
 
 from leaks import secrets
 from pcevolve.egress.transport import Incoming, Outgoing
 from support.forkserver import ForkServer, environment_of_tests
 from support.provider import FakeProvider
 from support.runs import rng
+from support.typed import typed
 
 LABELS = ("cut", "good")
 SECONDS = 300

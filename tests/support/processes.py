@@ -12,10 +12,9 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.typed import typed
-
 from support.forking import API_SERVER, CLIENT, Command
 from support.forkserver import ForkServer, Started, environment_of_tests
+from support.typed import typed
 
 BIN = Path(sys.executable).parent
 MODEL = os.environ.get("PCEVOLVE_TEST_MODEL", "bundled")  # a smaller one while developing

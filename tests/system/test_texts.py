@@ -14,7 +14,6 @@ from pathlib import Path
 import datasets
 import pytest
 from safetensors.numpy import load
-from tests.support.typed import typed
 
 from pcevolve.auditing import Audit
 from pcevolve.cli.main import main
@@ -25,6 +24,7 @@ from support.folders import events, receipts, released_files
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
 from support.tiny_writer import save_encoder
+from support.typed import typed
 
 CANARY = "Jane Canary-Doe"
 TEXTS = {

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.support.typed import typed
 
 from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
@@ -15,6 +14,7 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.texts.reading import plain
 from support import online
 from support.online import Heard, Reply, said
+from support.typed import typed
 
 NASTY = {
     "control sequences": "\x1b]0;owned\x07\x1b[2Jred \x1b[31malert",

@@ -7,7 +7,6 @@ import logging
 from pathlib import Path
 
 import pytest
-from tests.support.typed import typed
 
 from pcevolve.cli import main as cli
 from pcevolve.egress.transport import Address, Incoming
@@ -16,6 +15,7 @@ from pcevolve.providers import DIALECTS
 from pcevolve.transcript.records import Failed
 from support.online import LOGIN, said
 from support.provider import png
+from support.typed import typed
 
 
 def spellings(key: str) -> set[bytes]:

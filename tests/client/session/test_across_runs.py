@@ -16,6 +16,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
 from support import online
 from support.provider import png
+from support.typed import typed
 
 pytestmark = pytest.mark.system
 
@@ -55,42 +56,18 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
-    given = [
-        "--domain",
-        "scratch",
-        "--method",
-        "pcevolve",
-        "--yes",
-        "--shots",
-        "1",
-        "--epsilon",
-        "3",
-        "--set",
-        "privacy.lifetime_epsilon=6",
-    ]
-    given += [
-        "--api",
-        server.address,
-        "--dialect",
-        "a1111",
-        "--model",
-        "v1-5",
-        "--set",
-        "provider.patience=0",
-    ]
-    given += [
-        "--candidates",
-        "2",
-        "--set",
-        "provider.batch=2",
-        "--set",
-        "provider.size=16",
-        "--iterations",
-        "1",
-        "--set",
-        "privacy.pad_selection=0",
-    ]
-    given += ["--set", "privacy.ledger=ledger.sqlite"]
+    given = typed(
+        **{
+            "domain": "scratch",
+            "method": "pcevolve",
+            "yes": True,
+            "shots": 1,
+            "epsilon": 3,
+            "lifetime_epsilon": 6,
+        },
+        **{"api": server.address, "dialect": "a1111", "model": "v1-5", "patience": 0, "pad_selection": 0},
+        **{"candidates": 2, "batch": 2, "size": 16, "iterations": 1, "ledger": "ledger.sqlite"},
+    )
 
     def command(out: str, private: Path, *more: object) -> Path:
         server.heard.clear()

@@ -14,6 +14,7 @@ from pcevolve.ledger.ledger import Ledger
 from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
+from support.typed import typed
 
 pytestmark = pytest.mark.system
 
@@ -26,29 +27,16 @@ def run(server, tmp_path, monkeypatch):
         (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     api = server.address.replace("127.0.0.1", "127.1")
-    given = ["--private", tmp_path / "private", "--domain", "scratch", "--out", tmp_path / "run"]
-    given += [
-        "--set",
-        f"privacy.ledger={tmp_path / 'ledger'}",
-        "--api",
-        api,
-        "--dialect",
-        "a1111",
-        "--model",
-        "v1-5",
-    ]
-    given += [
-        "--method",
-        "t2i",
-        "--candidates",
-        "1",
-        "--set",
-        "provider.batch=1",
-        "--set",
-        "provider.size=16",
-        "--set",
-        "privacy.pad_selection=0.1",
-    ]
+    given = typed(
+        **{
+            "private": tmp_path / "private",
+            "domain": "scratch",
+            "out": tmp_path / "run",
+            "ledger": tmp_path / "ledger",
+        },
+        **{"api": api, "dialect": "a1111", "model": "v1-5", "method": "t2i", "candidates": 1},
+        **{"batch": 1, "size": 16, "pad_selection": 0.1},
+    )
 
     def command(*more: str) -> None:
         cli.app([str(each) for each in ("run", *given, *more)], standalone_mode=False)
@@ -143,25 +131,11 @@ def paid_api(tmp_path, monkeypatch) -> Iterator[tuple[online.LocalServer, list[s
         (tmp_path / "private" / label).mkdir(parents=True)
         (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.KEY)
-    options = ["--private", tmp_path / "private", "--domain", "scratch", "--out", tmp_path / "run"]
-    options += [
-        "--set",
-        f"privacy.ledger={tmp_path / 'ledger'}",
-        "--api",
-        made.address.replace("127.0.0.1", "127.1"),
-    ]
-    options += [
-        "--model",
-        "bundled",
-        "--method",
-        "t2i",
-        "--candidates",
-        "40",
-        "--set",
-        "provider.batch=1",
-        "--set",
-        "privacy.pad_selection=0.1",
-    ]
+    options = typed(
+        **{"private": tmp_path / "private", "domain": "scratch", "out": tmp_path / "run"},
+        **{"ledger": tmp_path / "ledger", "api": made.address.replace("127.0.0.1", "127.1"), "method": "t2i"},
+        **{"model": "bundled", "candidates": 40, "batch": 1, "pad_selection": 0.1},
+    )
     yield made, [str(each) for each in options]
     made.close()
 

@@ -25,6 +25,7 @@ from pcevolve.session import images, texts
 from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
+from support.typed import typed
 
 pytestmark = pytest.mark.system
 
@@ -37,38 +38,20 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., None]:
         (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     monkeypatch.chdir(tmp_path)
-    given = ["--private", tmp_path / "private", "--domain", "scratch", "--method", "pcevolve", "--yes"]
-    given += [
-        "--api",
-        server.address,
-        "--dialect",
-        "a1111",
-        "--model",
-        "v1-5",
-        "--set",
-        "provider.patience=0",
-    ]
-    given += [
-        "--candidates",
-        "2",
-        "--set",
-        "provider.batch=2",
-        "--set",
-        "provider.size=16",
-        "--iterations",
-        "2",
-    ]
-    given += ["--set", "privacy.pad_selection=0.1", "--shots", "1"]
+    given = typed(
+        **{
+            "private": tmp_path / "private",
+            "domain": "scratch",
+            "method": "pcevolve",
+            "yes": True,
+            "shots": 1,
+        },
+        **{"api": server.address, "dialect": "a1111", "model": "v1-5", "patience": 0, "pad_selection": 0.1},
+        **{"candidates": 2, "batch": 2, "size": 16, "iterations": 2},
+    )
 
     def command(*more: object, out: str = "run", ledger: str | None = "ledger.sqlite") -> None:
-        options = [
-            "run",
-            *given,
-            "--out",
-            tmp_path / out,
-            *(["--set", f"privacy.ledger={ledger}"] if ledger else []),
-            *more,
-        ]
+        options = ["run", *given, *typed(out=tmp_path / out, ledger=ledger), *more]
         cli.app([str(each) for each in options], standalone_mode=False)
 
     return command

@@ -11,6 +11,7 @@ from pcevolve.cli import main as cli
 from pcevolve.session.console import after
 from support import online
 from support.provider import png
+from support.typed import typed
 
 pytestmark = pytest.mark.system
 MOST_LINES = 20
@@ -25,19 +26,14 @@ def words(server, tmp_path, monkeypatch) -> list[object]:
             (tmp_path / "private" / label / f"{number}.png").write_bytes(png(seed + 10 * number))
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     monkeypatch.chdir(tmp_path)
-    given = ["run", "--private", "private", "--domain", "scratch", "--out", "r", "--yes", "--shots", 3]
-    given += ["--api", server.address, "--dialect", "a1111", "--model", "v1-5", "--method", "pcevolve"]
-    given += [
-        "--candidates",
-        2,
-        "--iterations",
-        1,
-        "--set",
-        "provider.size=16",
-        "--set",
-        "privacy.pad_selection=0.1",
+    return [
+        "run",
+        *typed(
+            **{"private": "private", "domain": "scratch", "out": "r", "yes": True, "shots": 3},
+            **{"api": server.address, "dialect": "a1111", "model": "v1-5", "method": "pcevolve"},
+            **{"candidates": 2, "iterations": 1, "size": 16, "pad_selection": 0.1, "ledger": "ledger.sqlite"},
+        ),
     ]
-    return [*given, "--set", "privacy.ledger=ledger.sqlite"]
 
 
 def told(words: list[object], *more: str) -> list[str]:
@@ -138,7 +134,7 @@ def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted
     lines = [" ".join(line) for line in after(summary)]
     assert "accuracy words alone 30 %, this dataset 83 %" in lines
     assert any(said in line for line in lines)
-    assert "sent 1 request, 1 bytes; 2.5 MB came back" in lines
+    assert "sent 1 request, 1 B; 2.5 MB came back" in lines
 
 
 def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ from pcevolve.session import preflight, progress
 from pcevolve.session.progress import told_of
 from support import online
 from support.folders import class_folders, receipts, released_files
+from support.typed import typed
 
 pytestmark = pytest.mark.system
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="pcevolve[ray] is not installed")
@@ -33,48 +34,21 @@ def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
     """The command, for one small run of Private Evolution without privacy, so that two can be compared."""
     class_folders(tmp_path / "private", 1)
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
-    given = [
-        "--private",
-        tmp_path / "private",
-        "--domain",
-        "scratch",
-        "--method",
-        "pe",
-        "--yes",
-        "--shots",
-        "3",
-    ]
-    given += [
-        "--api",
-        server.address,
-        "--dialect",
-        "a1111",
-        "--model",
-        "v1-5",
-        "--set",
-        "provider.patience=0",
-    ]
-    given += [
-        "--candidates",
-        "4",
-        "--set",
-        "provider.size=16",
-        "--iterations",
-        "2",
-        "--set",
-        "privacy.pad_selection=0.1",
-    ]
-    given += [
-        "--set",
-        "provider.seed=1",
-        "--set",
-        "privacy.insecure_noise_seed=2",
-        "--set",
-        "encoder.device=cpu",
-    ]
+    given = typed(
+        **{"private": tmp_path / "private", "domain": "scratch", "method": "pe", "yes": True, "shots": 3},
+        **{"api": server.address, "dialect": "a1111", "model": "v1-5", "patience": 0, "pad_selection": 0.1},
+        **{
+            "candidates": 4,
+            "size": 16,
+            "iterations": 2,
+            "seed": 1,
+            "insecure_noise_seed": 2,
+            "device": "cpu",
+        },
+    )
 
     def command(out: str, *more: object) -> Path:
-        paths = ["--out", tmp_path / out, "--set", f"privacy.ledger={tmp_path / f'{out}.sqlite'}"]
+        paths = typed(out=tmp_path / out, ledger=tmp_path / f"{out}.sqlite")
         cli.app([str(each) for each in ("run", *given, *paths, *more)], standalone_mode=False)
         return tmp_path / out
 

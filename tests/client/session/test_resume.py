@@ -18,6 +18,7 @@ from pcevolve.session import execution
 from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
+from support.typed import typed
 
 
 @pytest.fixture
@@ -28,43 +29,21 @@ def options(server, tmp_path, monkeypatch) -> list[str]:
         (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     monkeypatch.chdir(tmp_path)
-    given = [
+    return [
         "run",
-        "--private",
-        "private",
-        "--domain",
-        "scratch",
-        "--method",
-        "pcevolve",
-        "--yes",
-        "--shots",
-        "1",
+        *typed(
+            **{"private": "private", "domain": "scratch", "method": "pcevolve", "yes": True, "shots": 1},
+            **{"api": server.address, "dialect": "a1111", "model": "v1-5", "patience": 0, "pad_selection": 0},
+            **{
+                "candidates": 2,
+                "batch": 2,
+                "size": 16,
+                "iterations": 2,
+                "out": "run",
+                "ledger": "ledger.sqlite",
+            },
+        ),
     ]
-    given += [
-        "--api",
-        server.address,
-        "--dialect",
-        "a1111",
-        "--model",
-        "v1-5",
-        "--set",
-        "provider.patience=0",
-        "--set",
-        "provider.size=16",
-    ]
-    given += [
-        "--candidates",
-        "2",
-        "--set",
-        "provider.batch=2",
-        "--iterations",
-        "2",
-        "--set",
-        "privacy.pad_selection=0",
-        "--out",
-        "run",
-    ]
-    return [*given, "--set", "privacy.ledger=ledger.sqlite"]
 
 
 def ended(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, list[str]]:

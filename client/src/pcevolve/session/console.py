@@ -11,6 +11,7 @@ from rich.table import Table
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.egress.allowance import Meter
+from pcevolve.pages import size
 from pcevolve.privacy import Event
 from pcevolve.public.figures import loss
 from pcevolve.public.modality import Kind
@@ -149,8 +150,8 @@ def after(summary: Mapping[str, Any]) -> Iterator[Line]:
 def left(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield how much was sent, and at which price in privacy."""
     bill = f"; {summary['bill']}" if "at no charge" not in summary.get("bill", "at no charge") else ""
-    back = f"{_size(summary['bytes_received'])} came back"
-    yield "sent", f"{_number(summary['requests'], 'request')}, {_size(summary['bytes_sent'])}; {back}{bill}"
+    back = f"{size(summary['bytes_received'])} came back"
+    yield "sent", f"{_number(summary['requests'], 'request')}, {size(summary['bytes_sent'])}; {back}{bill}"
     yield "privacy", _spent(summary)
 
 
@@ -175,14 +176,6 @@ SETS = {
 
 def _percent(found: Mapping[str, Any]) -> str:
     return f"{100 * found['mean']:.0f} %"
-
-
-def _size(count: int) -> str:
-    """A number of bytes for people."""
-    for unit, size in (("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} bytes"
 
 
 def _spent(summary: Mapping[str, Any]) -> str:

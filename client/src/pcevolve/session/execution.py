@@ -27,6 +27,7 @@ from pcevolve.pages.preview import write_preview
 from pcevolve.pages.report import write_report
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
+from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
@@ -263,18 +264,9 @@ def _session(
         )
         with told_of(console, f"embedding private {components.dialect.makes}s") as embedding:
             ready = prepared(components, ledger, transcript, embedding)
-        account, draft = ready.account, ready.draft
-        greeting = gate.hello(draft.run_id)
-        size = components.dialect.native_size(settings.provider.model, greeting) or FALLBACK_SIZE
-        if settings.provider.adapter is not None:
-            components.dialect.require_adapter(settings.provider.model, settings.provider.adapter, greeting)
-        if settings.provider.negative_prompt:
-            components.dialect.require_negative_prompts(settings.provider.model, greeting)
-        library = components.dialect.library(settings.provider.model, greeting)
-        advice = components.dialect.advice(settings.provider.model, greeting)
-        resolved = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
-        plan = as_recorded(transcript.plan(), resolved, settings)
-        begun = transcript.plan() is not None
+        account = ready.account
+        begun = transcript.plan()
+        plan, advice = _greeted(components, gate, ready.draft, begun)
         if audience.verbose:
             told = {
                 **disclosure(components, plan, ready.notes, advice),
@@ -283,11 +275,17 @@ def _session(
             }
             console.print(facts("Before the run goes on" if begun else "Before anything is spent", told))
         else:
-            resumed = (
-                [("resumed", "it goes on where it was; what is paid for is not paid again")] if begun else []
+            console.print(
+                lines([*(RESUMED if begun else ()), *before(components, plan, ready.notes, meter, pace.tick)])
             )
-            console.print(lines([*resumed, *before(components, plan, ready.notes, meter, pace.tick)]))
-        approve(components, plan, plan.opening if only_look else plan.calls.values(), gate, meter, begun)
+        approve(
+            components,
+            plan,
+            plan.opening if only_look else plan.calls.values(),
+            gate,
+            meter,
+            begun is not None,
+        )
         settings.save(folder.config)
         with gate.private_section():
             account.enrol()
@@ -295,6 +293,24 @@ def _session(
         chooser = components.chooser(plan, transcript)
         usability = Usability(plan, transcript.bodies.file)
         yield _Session(components, folder, plan, gate, transcript, chooser, usability, account, meter, pace)
+
+
+RESUMED = (("resumed", "it goes on where it was; what is paid for is not paid again"),)
+
+
+def _greeted(
+    components: Components, gate: Gate, draft: PublicPlan, begun: PublicPlan | None
+) -> tuple[PublicPlan, Advice | None]:
+    """Greet the API, refuse what its model cannot do, and settle the plan by what it says; with what it recommends."""
+    spoken, model, greeting = components.dialect, components.settings.provider.model, gate.hello(draft.run_id)
+    size = spoken.native_size(model, greeting) or FALLBACK_SIZE
+    if (adapter := components.settings.provider.adapter) is not None:
+        spoken.require_adapter(model, adapter, greeting)
+    if components.settings.provider.negative_prompt:
+        spoken.require_negative_prompts(model, greeting)
+    library, advice = spoken.library(model, greeting), spoken.advice(model, greeting)
+    plan = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
+    return as_recorded(begun, plan, components.settings), advice
 
 
 def patience(settings: RunConfig, console: Console) -> Patience:

@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -203,16 +202,14 @@ class Stage:
         """Print a line, or a few."""
         self.console.print(told([(title, text)]))
 
-    @contextmanager
-    def run(self, run: CheckedRun, title: str) -> Iterator[Outcome]:
+    def run(self, run: CheckedRun, title: str) -> Outcome:
         """Carry out a run behind one bar; its warnings are in its summary and its report."""
         if self.verbose:
             self.console.print(f"\n{title}")
-            yield execute(run, Audience(self.console, verbose=True))
-            return
+            return execute(run, Audience(self.console, verbose=True))
         with told_of(self.console, title) as counted:
             quiet = Console(quiet=True)
-            yield execute(run, Audience(quiet, lambda each: counted(each.images, each.total)))
+            return execute(run, Audience(quiet, lambda each: counted(each.images, each.total)))
 
 
 def _demonstrated(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
@@ -223,14 +220,11 @@ def _demonstrated(out: Path, kind: Kind, stage: Stage, started: float) -> dict[s
     with local_server(_log(out), _port(out), shown.model) as address:
         options, pace = _affordable(out, address, shown, stage)
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
-        with stage.run(_checked(out, out, address, **options, method=shown.method), "1/3 evolve") as main:
-            pass
+        main = stage.run(_checked(out, out, address, **options, method=shown.method), "1/3 evolve")
         stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
         stage.console.print(told(about(main.plan, paid_events(main.components, main.plan))))
         blind = _beside(out, "random")
-        again = _checked(out, blind, address, **options, method="random")
-        with stage.run(again, "2/3 control") as control:
-            pass
+        control = stage.run(_checked(out, blind, address, **options, method="random"), "2/3 control")
         stage.say("2/3", "made once more, chosen at random")
         others = {"random control": blind}
         if shown.secrets:
@@ -251,8 +245,8 @@ def _with_secrets(
     listed = RunFolder(out).private / "secrets.txt"
     listed.write_text("\n".join(shown.secrets) + "\n")
     own = {**options, **shown.secret_options, "secrets": listed}
-    with stage.run(_checked(out, _beside(out, "secpe"), address, **own), "secpe") as made:
-        stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
+    made = stage.run(_checked(out, _beside(out, "secpe"), address, **own), "secpe")
+    stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
     return made.folder.root
 
 
