@@ -38,7 +38,7 @@ BELIEVED = (
 class LeakyGate(Gate):
     """Sends whatever it is told to, as if it had a reason to leave."""
 
-    def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[()]]:
+    def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[()]]:
         call, source = ask
         plan = self._transcript.plan()
         image = None if source is None else self._transcript.bodies.file(source.candidate.digest)
@@ -50,7 +50,7 @@ class LeakyGate(Gate):
 class ChattyGate(Gate):
     """Sends what more there is in a call."""
 
-    def _begun(self, ask: tuple[Call, Source]) -> Ready[tuple[()]]:
+    def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[()]]:
         call, source = ask
         request = self._policy.request_for(call, source)
         more = str(vars(call).get("user", "")).encode()
