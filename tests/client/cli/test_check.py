@@ -24,6 +24,7 @@ from pcevolve.errors import DataError
 from pcevolve.modality.images import files
 from pcevolve.private import inspection
 from pcevolve.private.listing import listed
+from pcevolve.session.first.pricing import outlook
 
 
 def save(path: Path, seed: int, side: int = 48) -> Path:
@@ -80,6 +81,16 @@ def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, 
         in printed
     )
     assert f"next: pcevolve run --private {folder} --shots 4 --domain WORDS --out RUN" in printed
+
+
+def test_an_outlook_never_gets_worse_with_more_images_or_a_larger_budget(check):
+    assert "Classes that noise leaves to be told apart" in check()[1]
+    order = ["none", "very different ones", "most", "alike ones too"]
+    rows = [[order.index(cell) for cell in row[1:]] for row in outlook(classes=4, shots=10)]
+    assert rows[0][0] == 0, "ten images at epsilon 1 are noise"
+    assert rows[-1] == [3, 3, 3], "a hundred are not"
+    assert all(row == sorted(row) for row in rows)
+    assert all(list(column) == sorted(column) for column in zip(*rows, strict=True))
 
 
 def test_nothing_is_sent_and_no_ledger_is_made(check, monkeypatch, tmp_path):

@@ -207,6 +207,8 @@ def test_an_audit_that_finds_something_is_false_and_says_what(evolved):
     found = result.audit()
     assert not found
     assert any("note.txt" in fault for fault in found.faults)
+    page = found._repr_html_()
+    assert page.index("Does NOT hold") < page.index("note.txt") < page.index("<table>")
 
 
 def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
@@ -215,7 +217,10 @@ def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
     assert planned.method == "dp-means"
     assert planned.reason
     assert planned.epsilon_total <= 10
+    assert planned.verdict in planned._repr_html_()
     assert pcevolve.plan("random").reason == ""
     with pytest.raises(pcevolve.UsageError, match="unknown method 'luck'"):
         pcevolve.plan("luck")
+    with pytest.raises(pcevolve.UsageError, match="^shots: "):
+        pcevolve.plan(shots=0)
     assert not (tmp_path / "ledger.sqlite").exists()

@@ -21,12 +21,10 @@ from pcevolve.config.places import default_ledger
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import loss
 from pcevolve.public.options import checked
-from pcevolve.public.secrecy import guessed
-from pcevolve.session.first.pricing import PlannedRun, priced
+from pcevolve.session.first.pricing import PlannedRun, priced, rows_of
 
 if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
-    from pcevolve.selectors.planner import BudgetPlan, SecretPlan
 
 budget = typer.Typer(
     cls=GroupWithPanels,
@@ -45,7 +43,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
     if as_json:
         typer.echo(json.dumps(planned.as_dict(), indent=1))
     else:
-        print_table(f"Plan of {planned.method}", ("what", "value"), _plan_rows(planned))
+        print_table(f"Plan of {planned.method}", ("what", "value"), rows_of(planned))
         typer.echo(f"Selection against noise: {planned.verdict}.")
         typer.echo(
             "Whether the provider can draw your images is another question, which no budget answers: see pcevolve "
@@ -159,38 +157,3 @@ def _date(seconds: float) -> str:
 def _short(parameter: str) -> str:
     """An exact fraction, or its value where it would fill the table."""
     return parameter if len(parameter) <= 12 else f"{float(Fraction(parameter)):.6g}"
-
-
-def _plan_rows(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
-    scope = planned.scope
-    if planned.reason:
-        yield "chosen because", planned.reason
-    yield "relation", scope.relation
-    sizes = f"{scope.iterations} rounds, {scope.classes} classes, {scope.shots} shots, {scope.candidates} candidates"
-    yield "sizes", sizes
-    yield "epsilon of one query", loss(planned.epsilon_per_query, 4)
-    yield "epsilon of the run", f"{loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
-    yield (
-        "  with data.subsample",
-        f"{loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from",
-    )
-    for name, total in planned.totals.items():
-        yield f"  by {name}", "says nothing" if total is None else loss(total, 4)
-    if planned.noise_multiplier is not None:
-        yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
-        yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
-    yield "chance of the best tenth", f"{planned.lift_top10:.1%} at the very best"
-    if planned.secrets is not None:
-        yield from _secret_rows(planned.secrets)
-    if not planned.within_budget:
-        yield "fits the budget", "NO: a run with this calibration is refused"
-
-
-def _secret_rows(secrets: SecretPlan) -> Iterator[tuple[str, str]]:
-    """Return the rows about declared secrets, for this run alone."""
-    yield "listed secrets", f"{guessed(secrets.success)}; by this run alone"
-    yield (
-        "  if one stands in",
-        f"{secrets.most} texts at most, which count {secrets.share:.3g} of a vote each",
-    )
-    yield "cells of a class", f"{secrets.cells}"

@@ -92,10 +92,21 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
         if len(lines) > MOST_LINES:
             typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
     typer.echo(STAYS)
+    if found.fit and not folder.is_file():
+        _show_outlook(found.classes, meant)
     if found.fit:
         more = "".join(f" {each}" for each in _said(meant))
         private = shlex.quote(str(folder)) + (" --dialect chat" if folder.is_file() else "")
         typer.echo(f"next: pcevolve run --private {private} {said(meant)}{more} --domain WORDS --out RUN")
+
+
+def _show_outlook(classes: int, meant: InspectedFolder) -> None:
+    """Print which classes a run could tell apart, with these images and with more of them."""
+    from pcevolve.session.first.pricing import EPSILONS, outlook
+
+    heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
+    rows = outlook(classes, meant.subsample or meant.shots)
+    print_table("Classes that noise leaves to be told apart", heads, rows)
 
 
 def _said(meant: InspectedFolder) -> Iterator[str]:

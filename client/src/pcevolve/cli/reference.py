@@ -1,4 +1,4 @@
-"""Every option of a run, written out: as docs/options.md, and as keywords for editors; ``make docs-options``."""
+"""Every option, written out: of a run as docs/options.md, of a run and a plan as keywords for editors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import groupby
 
 from pcevolve.config.config import RunConfig
 from pcevolve.public.options import Option, options_of
+from pcevolve.session.first.pricing import PlannedRun
 
 INTRODUCTION = """# Options of `pcevolve run`
 
@@ -75,7 +76,7 @@ def _cells(*texts: str) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
 
-HEAD = '''"""Keywords of ``pcevolve.evolve``, an option of a run each; generated from their declarations.
+HEAD = '''"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, an option each; generated from their declarations.
 
 ``make docs-options`` writes this file.
 """
@@ -94,24 +95,29 @@ Exact: TypeAlias = float | str | Fraction
 class RunOptions(TypedDict, total=False):
     """All options of a run but those that ``evolve`` names itself; docs/options.md says what each is for."""
 '''
+OF_A_PLAN = '''
+
+class PlanOptions(TypedDict, total=False):
+    """All options of ``plan`` but the method, as ``pcevolve budget plan --help`` tells them."""
+'''
 NAMED = frozenset({"private", "domain", "epsilon", "out", "api", "dialect", "model", "api_key_file"})
 """Said by ``evolve`` or its ``Provider``."""
 TYPES = {"int": "int", "number": "float", "path": "AnyPath", "text": "str"}
 PATHS = frozenset({"test", "prompts", "encoder_weights"})
 """Texts that are paths, or names of public data."""
-EXACT = frozenset({"lifetime_epsilon"})
+EXACT = frozenset({"lifetime_epsilon", "epsilon", "noise_multiplier"})
 
 
 def keywords() -> str:
     """The whole module."""
-    return "\n".join([HEAD, *_keywords(), ""])
+    run = [option for option in options_of(RunConfig) if option.name not in NAMED]
+    planned = [option for option in options_of(PlannedRun) if option.name != "method"]
+    return "\n".join([HEAD, *map(_keyword, run), OF_A_PLAN, *map(_keyword, planned), ""])
 
 
-def _keywords() -> Iterator[str]:
-    for option in options_of(RunConfig):
-        if option.name not in NAMED:
-            none = " | None" if not (option.default or option.is_switch or option.is_repeated) else ""
-            yield f"    {option.name}: {_type(option)}{none}"
+def _keyword(option: Option) -> str:
+    none = " | None" if not (option.default or option.is_switch or option.is_repeated) else ""
+    return f"    {option.name}: {_type(option)}{none}"
 
 
 def _type(option: Option) -> str:

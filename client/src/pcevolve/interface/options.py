@@ -1,4 +1,4 @@
-"""Keywords of ``pcevolve.evolve``, an option of a run each; generated from their declarations.
+"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, an option each; generated from their declarations.
 
 ``make docs-options`` writes this file.
 """
@@ -95,3 +95,23 @@ class RunOptions(TypedDict, total=False):
     ray_address: str | None
     formats: Sequence[Literal["parquet", "webdataset"]]
     licence: str
+
+
+class PlanOptions(TypedDict, total=False):
+    """All options of ``plan`` but the method, as ``pcevolve budget plan --help`` tells them."""
+
+    epsilon: Exact | None
+    noise_multiplier: Exact | None
+    delta: float | None
+    iterations: int | None
+    classes: int
+    shots: int
+    candidates: int
+    relation: Literal["replace-one", "add-remove"]
+    calibration: Literal["tight", "published"]
+    appearance: Literal["as-is", "matched", "auto"] | None
+    initial: int | None
+    cells: int | None
+    secret_prior: float | None
+    secret_bound: float | None
+    secret_size: int | None

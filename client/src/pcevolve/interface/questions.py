@@ -6,23 +6,31 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from pcevolve.auditing import Audit, encoder_of
+from pcevolve.interface.options import PlanOptions
+from pcevolve.pages.notebook import table_view
 from pcevolve.public.finding import Finding
 from pcevolve.public.options import checked, typed_as
 from pcevolve.selectors.planner import BudgetPlan
-from pcevolve.session.first.pricing import PlannedRun, priced
+from pcevolve.session.first.pricing import PlannedRun, priced, rows_of
 
 
-def plan(method: str = "auto", **options: Any) -> BudgetPlan:  # noqa: ANN401 - what PlannedRun declares
+class PricedPlan(BudgetPlan):
+    """The price and the worth of a run, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        said = f"{self.method}: selection against noise is {self.verdict}"
+        return table_view(said, rows_of(self))
+
+
+def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:
     """Price a run and say what it would be worth: ``pcevolve budget plan``. Nothing is read and nothing spent.
 
     Args:
         method: Which method, or ``auto``.
-        options: ``epsilon`` or ``noise_multiplier``, ``delta``, ``iterations``, ``classes``, ``shots``, ``candidates``,
-            ``relation``, ``calibration``, ``appearance``, and for ``secpe`` ``initial``, ``cells``, ``secret_prior``,
-            ``secret_bound``, ``secret_size``.
+        options: Budget and public sizes of the run, which editors complete; see ``PlanOptions``.
 
     Returns:
         Price and worth; ``reason`` says why ``auto`` chose its method.
@@ -31,7 +39,7 @@ def plan(method: str = "auto", **options: Any) -> BudgetPlan:  # noqa: ANN401 - 
         UsageError: An option is unknown or out of bounds, or such a run cannot be.
     """
     with typed_as(str):
-        return priced(checked(PlannedRun, {"method": method, **options}))
+        return PricedPlan(**vars(priced(checked(PlannedRun, {"method": method, **options}))))
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,12 @@ class AuditResult:
     def __bool__(self) -> bool:
         """Return True if it holds."""
         return self.holds
+
+    def _repr_html_(self) -> str:
+        found = (*self.marks, *self.faults)
+        said = "Holds: every claim follows from the record." if self.holds else f"Does NOT hold. {found[0]}"
+        rows = [(each.claim, f"{each.verdict} ({each.checked} checked)") for each in self.findings]
+        return table_view(said, [*rows, ("not verified", ", ".join(self.unverified) or "nothing")])
 
 
 def audit(

@@ -136,9 +136,15 @@ class Result:
         """
         return export_run(self.folder, [form])[0]
 
-    def audit(self, **options: Any) -> AuditResult:  # noqa: ANN401 - those of pcevolve.audit
+    def audit(
+        self,
+        *,
+        capture: str | os.PathLike[str] | None = None,
+        encoder_weights: str | None = None,
+        html: bool = False,
+    ) -> AuditResult:
         """Check the run from its record: ``pcevolve.audit`` of its folder."""
-        return audit(self.folder, **options)
+        return audit(self.folder, capture=capture, encoder_weights=encoder_weights, html=html)
 
     def __repr__(self) -> str:
         """One line, the marks first."""

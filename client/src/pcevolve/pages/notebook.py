@@ -1,8 +1,8 @@
-"""A finished run as a notebook shows it: marks, promise and a contact sheet, from public records alone."""
+"""What a notebook shows of a finished run (marks, verdict, promise, a contact sheet), of a plan and of an audit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pcevolve.pages import PagePicture, compiled, picture
@@ -30,12 +30,23 @@ class Row:
     pictures: tuple[PagePicture, ...]
 
 
+def table_view(said: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return a sentence and a table under it as a fragment of HTML, everything in it escaped.
+
+    Args:
+        said: What it comes to.
+        rows: What, and its value.
+    """
+    return compiled("notebook_table").render(said=said, rows=list(rows))
+
+
 def notebook_view(run: FinishedRun) -> str:
     """A fragment of HTML without scripts or links to elsewhere; every string from the run is escaped."""
-    guarantee = run.manifest.guarantee
+    guarantee, found = run.manifest.guarantee, run.record.assessment
     content = {
         "marks": run.manifest.marks,
         "plan": run.plan,
+        "use": None if found is None else f"{found.word}: {found.sentence(run.plan.modality.kind)}.",
         "images": len(run.manifest.files),
         "epsilon": None if guarantee.epsilon_spent is None else loss(guarantee.epsilon_spent),
         "whole_folder": folder_promise(run.plan, guarantee.events),

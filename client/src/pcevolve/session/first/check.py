@@ -73,11 +73,13 @@ class Checkup:
         rows: What was looked at, and what was found.
         faults: What a run would refuse, each with what mends it.
         warnings: What a run would take, and its owner should know.
+        classes: How many there are.
     """
 
     rows: tuple[tuple[str, str], ...]
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
+    classes: int = 0
 
     def __repr__(self) -> str:
         return "Checkup"
@@ -124,7 +126,7 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
     own = shot_faults(counts, units_to_draw(listing, units), meant)
     faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *own]
     rows = tuple(_rows(found, units, counts, meant, not own, len(faults)))
-    return Checkup(rows, tuple(faults), tuple(_warnings(found)))
+    return Checkup(rows, tuple(faults), tuple(_warnings(found)), len(listing.labels))
 
 
 def _rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +11,29 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
-from pcevolve.public.figures import parse_epsilon, parse_noise_multiplier
+from pcevolve.public.figures import loss, parse_epsilon, parse_noise_multiplier
 from pcevolve.public.options import EXACT, Setting, spelled
+from pcevolve.public.secrecy import guessed
 
 if TYPE_CHECKING:
     from pcevolve.selectors.planner import BudgetPlan, SecretPlan
 
 DEFAULT_EPSILON = "10"
 DECLARED = Setting()
+EPSILONS = (1, 4, 10)
+"""Budgets that an outlook compares."""
+MORE = (1, 3, 10)
+"""By how many times more shots."""
+SEEN = (
+    (0.26, "alike ones too"),
+    (0.52, "most"),
+    (0.68, "very different ones"),
+)
+"""Which classes are told apart up to which noise, in clip radii on each coordinate of a released class mean.
+
+Five standard deviations tell two classes apart (``public.usefulness``). The classes of fifteen public sets of images lay
+1.3 (waste, chest X-rays) to 3.4 radii from each other, most of them 2.6 (docs/results/verdict.md).
+"""
 
 
 class PlannedRun(BaseModel):
@@ -137,3 +153,55 @@ def _require_no_secrets(asked: PlannedRun, name: str) -> None:
     for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
         if getattr(asked, option) is not None:
             raise UsageError(f"{spelled(option, PlannedRun)} means nothing to method '{name}'")
+
+
+def rows_of(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
+    """Yield price and worth of a run as a table: what, and its value."""
+    scope = planned.scope
+    if planned.reason:
+        yield "chosen because", planned.reason
+    yield "relation", scope.relation
+    sizes = f"{scope.iterations} rounds, {scope.classes} classes, {scope.shots} shots, {scope.candidates} candidates"
+    yield "sizes", sizes
+    yield "epsilon of one query", loss(planned.epsilon_per_query, 4)
+    yield "epsilon of the run", f"{loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
+    folder = f"{loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from"
+    yield "  with data.subsample", folder
+    for name, total in planned.totals.items():
+        yield f"  by {name}", "says nothing" if total is None else loss(total, 4)
+    if planned.noise_multiplier is not None:
+        yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
+        yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
+    yield "chance of the best tenth", f"{planned.lift_top10:.1%} at the very best"
+    if (secrets := planned.secrets) is not None:
+        share = f"{secrets.most} texts at most, which count {secrets.share:.3g} of a vote each"
+        yield "listed secrets", f"{guessed(secrets.success)}; by this run alone"
+        yield "  if one stands in", share
+        yield "cells of a class", f"{secrets.cells}"
+    if not planned.within_budget:
+        yield "fits the budget", "NO: a run with this calibration is refused"
+
+
+def outlook(classes: int, shots: int) -> Iterator[tuple[str, ...]]:
+    """Yield which classes a run could tell apart with a folder's shots and with more of them, at several budgets.
+
+    Args:
+        classes: Of the folder.
+        shots: Of each class.
+
+    Yields:
+        The number of shots, and for each of ``EPSILONS`` which classes are told apart, in words.
+    """
+    for more in MORE:
+        yield f"{shots * more}", *(_seen(epsilon, classes, shots * more) for epsilon in EPSILONS)
+
+
+def _seen(epsilon: int, classes: int, shots: int) -> str:
+    """Return which classes the noise of a release leaves to be told apart, in words; by arithmetic alone."""
+    from pcevolve.selectors.means import means_noise
+
+    planned = priced(PlannedRun(method="auto", epsilon=str(epsilon), classes=classes, shots=shots))
+    if planned.method != "dp-means":  # auto takes it wherever its noise hides less than another's
+        return "none"
+    noise = means_noise(planned.events, planned.scope)
+    return next((words for most, words in SEEN if noise <= most), "none")
