@@ -58,7 +58,8 @@ def audit(
         ),
     ] = False,
     encoder_weights: Annotated[
-        str | None, typer.Option(help="The file that the run was given by --set encoder.weights=FILE, if it was.")
+        str | None,
+        typer.Option(help="The file that the run was given by --set encoder.weights=FILE, if it was."),
     ] = None,
     verbose: Verbose = False,
     as_json: Json = False,

@@ -196,7 +196,7 @@ def evaluate(
     from pcevolve.session.progress import error_console, told_of
 
     question = Question(test, private, mix, tuple(judge or ()), control, device)
-    with told_of(error_console(), "training classifiers") as told:
+    with told_of(error_console(), "training classifiers", in_seconds=True) as told:
         found = evaluated(folder, question, told)
     if as_json:
         typer.echo(json.dumps(found))
@@ -230,26 +230,34 @@ def _show(found: dict[str, Any]) -> None:
         other = of_kind(kind).STRANGER
         console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
     for row in found["judges"]:
+        console.print(_by_class(row, found["classes"]))
         for line in _said(row):
             console.print(line)
 
 
 def _accuracies(found: dict[str, Any]) -> Table:
+    """A row for each set that a judge was trained on, so that any number of classes fits a terminal."""
+    table = Table("judge", "trained on", "accuracy", title="Accuracy, % (s.e. over seeds of the head)")
     columns = [
         name for name in ("dataset", "random", "shuffled", "private", "both") if name in found["judges"][0]
     ]
-    table = Table(
-        "judge", *columns, "macro F1", *found["classes"], title="Accuracy, % (s.e. over seeds of the head)"
-    )
     for row in found["judges"]:
         name = f"{row['judge']} (voted)" if row["voted"] else row["judge"]
-        cells = [
-            f"{100 * a['mean']:.1f} ± {100 * a['sem']:.1f}" for a in (row[c]["accuracy"] for c in columns)
-        ]
-        own = [row["dataset"]["per_class"].get(label) for label in found["classes"]]
-        shown = ["–" if each is None else f"{100 * each:.0f}" for each in own]
-        table.add_row(name, *cells, f"{100 * row['dataset']['macro_f1']:.1f}", *shown)
+        for column in columns:
+            own = row[column]["accuracy"]
+            table.add_row(name, column, f"{100 * own['mean']:.1f} ± {100 * own['sem']:.1f}")
+            name = ""
+        table.add_section()
     return table
+
+
+def _by_class(row: dict[str, Any], classes: list[str]) -> str:
+    """What a judge that was trained on the dataset gets right of each class, in a line."""
+    own = row["dataset"]
+    said = ", ".join(
+        f"{label} {100 * own['per_class'][label]:.0f}" for label in classes if label in own["per_class"]
+    )
+    return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; of each class, %: {said}"
 
 
 def _said(row: dict[str, Any]) -> list[str]:

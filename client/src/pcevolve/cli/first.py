@@ -106,7 +106,7 @@ def _show_outlook(classes: int, meant: InspectedFolder) -> None:
 
     heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
     rows = outlook(classes, meant.subsample or meant.shots)
-    print_table("Classes that noise leaves to be told apart", heads, rows)
+    print_table("Classes that noise leaves to be told apart", heads, rows, NARROW)
 
 
 def _said(meant: InspectedFolder) -> Iterator[str]:

@@ -5,6 +5,7 @@ Source of randomness: an explicit seed per head; nothing here touches torch's gl
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,7 @@ CNN_SIDE = 64  # pixels of a side of what the convolutional network sees
 _CNN_WIDTHS = (3, 16, 32, 64, 64)
 _BATCH = 64
 _STEPS = 400
+_FEW_STEPS = 5
 QUICK_STEPS = 100
 """Of the convolutional network where somebody waits for it."""
 _LINEAR_RATE = 1e-2
@@ -87,6 +89,14 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
     network = _cnn(training.classes, generator)
     _fit(network, torch.from_numpy(training.features).float(), training, _CNN_RATE, generator, steps)
     return lambda features: _predict(network, torch.from_numpy(features).float())
+
+
+def cnn_seconds(few: Training, images: int) -> float:
+    """Return about how long ``train_cnn`` will take, from a few of its steps; see ``head_seconds``."""
+    places = np.resize(np.arange(len(few.targets)), _BATCH)
+    repeated = Training(few.features[places], few.targets[places], few.classes)
+    train_cnn(repeated, 0, steps=1)  # the first step prepares what all others use
+    return _seconds(lambda: train_cnn(repeated, 0, steps=_FEW_STEPS)) * _STEPS / _FEW_STEPS
 
 
 def untrained_cnn(shapes: Training, seed: int) -> Predict:
@@ -212,6 +222,25 @@ def train_papers_head(training: Training, seed: int, *, as_published: bool = Fal
         schedule.step()
 
     return PapersHead(layer, scale)
+
+
+def head_seconds(few: Training, images: int) -> float:
+    """Return about how long ``train_papers_head`` will take, from a head on a few images.
+
+    Args:
+        few: At most a batch of what it will be trained on.
+        images: How many it will be trained on.
+
+    Returns:
+        Seconds.
+    """
+    return _seconds(lambda: train_papers_head(few, 0)) * images / BATCH
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def untrained_head(shapes: Training, seed: int) -> PapersHead:

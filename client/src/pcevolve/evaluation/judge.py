@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders.threads import lone_workers
 from pcevolve.errors import DataError, UsageError
-from pcevolve.evaluation.heads import Predict, Training, untrained_head
+from pcevolve.evaluation.heads import Predict, Training, head_seconds, untrained_head
 from pcevolve.modality.medium import Item
 from pcevolve.private.dataset import PrivateDataset
 
@@ -35,6 +34,7 @@ class Judge:
         look: From images to features, a row each; NaN where there is none.
         train: From features and a seed to a classifier.
         untrained: The same classifier before it is trained; of the features it takes their width alone.
+        seconds: About how long ``train`` takes, from a few images of the set and how many there are.
     """
 
     name: str
@@ -42,6 +42,14 @@ class Judge:
     look: Callable[[Sequence[Item | None]], Features]
     train: Callable[[Training, int], Predict]
     untrained: Callable[[Training, int], Predict] = untrained_head
+    seconds: Callable[[Training, int], float] = head_seconds
+
+    def predictions(
+        self, training: Training, seeds: Sequence[int], features: Features
+    ) -> list[NDArray[np.int64]]:
+        """Train a classifier for each seed, several at once, and let each say the classes of other features."""
+        with lone_workers(torch.get_num_threads()) as workers:
+            return list(workers.map(lambda seed: self.train(training, seed)(features), seeds))
 
 
 SEEDS = (0, 1, 2)
@@ -120,13 +128,8 @@ class AccuracyTest:
             UsageError: Fewer than three seeds.
             DataError: A class has no usable image.
         """
-        training = self._training(images, targets)
-        with lone_workers(torch.get_num_threads()) as workers:
-            return Accuracy.of(list(workers.map(partial(self._right, training), seeds)))
-
-    def _right(self, training: Training, seed: int) -> float:
-        """The share of the held-out data that a head of one seed gets right."""
-        return float(np.mean(self.judge.train(training, seed)(self.features) == self.targets))
+        said = self.judge.predictions(self._training(images, targets), seeds, self.features)
+        return Accuracy.of([float(np.mean(each == self.targets)) for each in said])
 
     def _training(self, images: Sequence[Item | None], targets: Sequence[int]) -> Training:
         features = self.judge.look(images)

@@ -216,10 +216,10 @@ def usual_judges() -> list[str]:
 
 def stranger() -> Judge:
     """The network, trained as the PCEvolve paper does."""
-    from pcevolve.evaluation.heads import train_cnn, untrained_cnn
+    from pcevolve.evaluation.heads import cnn_seconds, train_cnn, untrained_cnn
     from pcevolve.evaluation.judge import Judge
 
-    return Judge(STRANGER, voted=False, look=_pixels, train=train_cnn, untrained=untrained_cnn)
+    return Judge(STRANGER, False, _pixels, train_cnn, untrained_cnn, cnn_seconds)
 
 
 def quick_stranger() -> Judge:

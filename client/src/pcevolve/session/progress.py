@@ -306,12 +306,13 @@ def _accuracy(row: dict[str, Any]) -> str:
 
 
 @contextmanager
-def told_of(console: Console, title: str) -> Iterator[ProgressCallback]:
+def told_of(console: Console, title: str, in_seconds: bool = False) -> Iterator[ProgressCallback]:
     """Tell about one piece of long work; what ends before anybody would ask leaves no trace.
 
     Args:
         console: Where.
         title: What is done.
+        in_seconds: Whether work is counted in the seconds that it is expected to take: then it says first how many.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
     bar = Bar(
@@ -322,6 +323,8 @@ def told_of(console: Console, title: str) -> Iterator[ProgressCallback]:
 
     def told(done: int, total: int) -> None:
         nonlocal said
+        if in_seconds and not done and total > LINE_SECONDS:
+            console.print(f"{title} takes {duration(total)}")
         bar.update(task, completed=done, total=total)
         if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:
             said = time.monotonic()

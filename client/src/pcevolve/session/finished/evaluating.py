@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import DataError, UsageError
+from pcevolve.evaluation.clock import Clock
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict
@@ -63,7 +64,7 @@ def evaluated(root: Path, question: Question, told: ProgressCallback = no_progre
     Args:
         root: The run.
         question: What is measured, and on which images.
-        told: Is told how many classifiers are trained.
+        told: Is told how many seconds of the work are done, and of how many.
 
     Raises:
         DataError: Images cannot be used.
@@ -118,7 +119,7 @@ class Evaluation:
         private: Private images, for what compares with them.
         control: A run of the control ``random``, if there is one.
         mix: Whether to train on the private images too, alone and together with the dataset.
-        told: Is told how many classifiers are trained.
+        told: Is told how many seconds of the work are done, and of how many.
         kind: What the run made.
     """
 
@@ -155,23 +156,8 @@ class Evaluation:
             DataError: A class has no usable image.
         """
         sets = dict(self._sets())
-        done, all_of_them = 0, len(self.judges) * len(sets)
-        rows = []
-        for judge in self.judges:
-            seen = {name: judge.look(each.images) for name, each in sets.items() if name != "both"}
-            real = judge.look(self.test.images)
-            if "both" in sets:
-                seen["both"] = np.concatenate([seen["private"], seen["dataset"]])
-            verdicts = {}
-            for name, each in sets.items():
-                verdicts[name] = self._verdict(judge, seen[name], each.targets, real)
-                done += 1
-                self.told(done, all_of_them)
-            self._draw(judge, verdicts["dataset"])
-            told = {name: each.to_json() for name, each in verdicts.items()}
-            rows.append(
-                {"judge": judge.name, "voted": judge.voted, **told, **self._beside(judge, seen, real)}
-            )
+        clock = Clock.of(self.judges, sets, self.test, self.told)
+        rows = [self._row(judge, sets, clock) for judge in self.judges]
         return {
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
@@ -179,6 +165,34 @@ class Evaluation:
             **self._own.measure_sets(sets, self.test, self.private),
             **self._classifier(),
             "judges": rows,
+        }
+
+    def _row(self, judge: Judge, sets: Mapping[str, Labelled], clock: Clock) -> dict[str, object]:
+        """What one judge says of every set; each image is looked at once."""
+        looked: dict[int, Features] = {}
+
+        def look(some: Labelled) -> Features:
+            if (key := id(some.images)) not in looked:
+                looked[key] = judge.look(some.images)
+                clock.looked(judge, some)
+            return looked[key]
+
+        real = look(self.test)
+        seen = {name: look(each) for name, each in sets.items() if name != "both"}
+        if "both" in sets:
+            seen["both"] = np.concatenate([seen["private"], seen["dataset"]])
+        verdicts = {}
+        for name, each in sets.items():
+            verdicts[name] = self._verdict(judge, seen[name], each.targets, real)
+            clock.trained(judge, each)
+        self._draw(judge, verdicts["dataset"])
+        told = {name: each.to_json() for name, each in verdicts.items()}
+        private = None if self.private is None else look(self.private)
+        return {
+            "judge": judge.name,
+            "voted": judge.voted,
+            **told,
+            **self._beside(judge, seen, private, real),
         }
 
     @property
@@ -226,7 +240,7 @@ class Evaluation:
                 f"judge {judge.name} can use no {self.kind} of class {self.labels[min(missing)]!r}"
             )
         tested = _usable(real)
-        said = [judge.train(training, seed)(real[tested]) for seed in SEEDS]
+        said = judge.predictions(training, SEEDS, real[tested])
         return Verdict.of(said, self.test.targets[tested], self.labels)
 
     def _draw(self, judge: Judge, verdict: Verdict) -> None:
@@ -235,7 +249,9 @@ class Evaluation:
         path = RunFolder(self.root).private / f"confusion-{name}.png"
         write_private_bytes(path, confusion_png(verdict.confusion, self.labels))
 
-    def _beside(self, judge: Judge, seen: Mapping[str, Features], real: Features) -> dict[str, object]:
+    def _beside(
+        self, judge: Judge, seen: Mapping[str, Features], private: Features | None, real: Features
+    ) -> dict[str, object]:
         """Distances, for judges whose features are embeddings."""
         if judge.name == self._own.STRANGER:
             return {}
@@ -247,8 +263,8 @@ class Evaluation:
                 _embeddings(seen[RANDOM]), _embeddings(real), clip=judge.name.startswith("clip")
             ).to_json()
         found |= self._own.measure_embeddings(_embeddings(made), _embeddings(real))
-        if self.private is not None:
-            found["memorisation"] = self._memorised(made, judge.look(self.private.images), real)
+        if private is not None:
+            found["memorisation"] = self._memorised(made, private, real)
         return found
 
     def _memorised(self, made: Features, private: Features, real: Features) -> dict[str, object]:

@@ -27,12 +27,12 @@ MORE = (1, 3, 10)
 SEEN = (
     (0.26, "alike ones too"),
     (0.52, "most"),
-    (0.68, "very different ones"),
+    (0.68, "unlike ones"),
 )
 """Which classes are told apart up to which noise, in clip radii on each coordinate of a released class mean.
 
-Five standard deviations tell two classes apart (``public.usefulness``). The classes of fifteen public sets of images lay
-1.3 (waste, chest X-rays) to 3.4 radii from each other, most of them 2.6 (docs/results/verdict.md).
+Five standard deviations tell two classes apart (``public.usefulness``). The classes of fifteen public sets of images
+lay 1.3 (waste, chest X-rays) to 3.4 radii from each other, most of them 2.6 (docs/results/verdict.md).
 """
 
 
