@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from pcevolve.encoders.threads import lone_workers
 from pcevolve.evaluation.heads import BATCH, Training
 from pcevolve.evaluation.judge import SEEDS, Judge
 from pcevolve.evaluation.labelled import Labelled
@@ -82,5 +83,8 @@ def _pace(judge: Judge, test: Labelled, sizes: Sequence[int]) -> _Pace:
     look = (time.perf_counter() - began) / len(features)
     classes = int(test.targets.max()) + 1
     few = Training(np.nan_to_num(features), test.targets[:BATCH], classes)
-    rounds = math.ceil(len(SEEDS) / torch.get_num_threads())
-    return _Pace(look, {size: rounds * judge.seconds(few, size) for size in sizes})
+    threads = torch.get_num_threads()
+    rounds = math.ceil(len(SEEDS) / threads)
+    with lone_workers(threads) as workers:  # as heads are trained
+        seconds = {size: workers.submit(judge.seconds, few, size).result() for size in sizes}
+    return _Pace(look, {size: rounds * each for size, each in seconds.items()})

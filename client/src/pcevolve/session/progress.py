@@ -319,12 +319,13 @@ def told_of(console: Console, title: str, in_seconds: bool = False) -> Iterator[
         *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
     )
     task = bar.add_task(title, total=None)
-    said = time.monotonic()
+    said, forecast = time.monotonic(), in_seconds
 
     def told(done: int, total: int) -> None:
-        nonlocal said
-        if in_seconds and not done and total > LINE_SECONDS:
+        nonlocal said, forecast
+        if forecast and total > LINE_SECONDS:
             console.print(f"{title} takes {duration(total)}")
+        forecast = False
         bar.update(task, completed=done, total=total)
         if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:
             said = time.monotonic()

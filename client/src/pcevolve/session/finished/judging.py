@@ -21,6 +21,7 @@ from pcevolve.evaluation.private_file import write_private
 from pcevolve.evolution import Population
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium
+from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Kind
 from pcevolve.session.execution import Outcome, save_result
@@ -152,12 +153,21 @@ def tests_of(outcome: Outcome, held_out: PrivateDataset) -> Iterator[AccuracyTes
         yield AccuracyTest.on(held_out, judge)
 
 
-def scored(outcome: Outcome) -> dict[str, Any]:
-    """The run's summary, with each judge's accuracies where there are test data."""
+def scored(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, Any]:
+    """The run's summary, with each judge's accuracies where there are test data.
+
+    Args:
+        outcome: The finished run.
+        told: Is told how many judges have spoken, and of how many.
+    """
     held_out = outcome.components.test
     if held_out is None:
         return outcome.summary
-    found = [Scores.of(outcome, test, every=False).as_json() for test in tests_of(outcome, held_out)]
+    told(0, 1)
+    tests, found = [*tests_of(outcome, held_out)], []
+    for place, test in enumerate(tests):
+        told(place, len(tests))
+        found.append(Scores.of(outcome, test, every=False).as_json())
     return keep_accuracy(outcome, found)
 
 

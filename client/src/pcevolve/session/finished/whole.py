@@ -7,7 +7,7 @@ from dataclasses import replace
 from pcevolve.session.dashboard import dashboard
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.preflight import CheckedRun
-from pcevolve.session.progress import Audience
+from pcevolve.session.progress import Audience, told_of
 
 
 def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
@@ -23,8 +23,8 @@ def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     Raises:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
-    outcome = execute(run, audience)
-    return _measured(outcome)
+    audience = audience or Audience()
+    return _measured(execute(run, audience), audience)
 
 
 def carried_out_in_sight(run: CheckedRun, audience: Audience) -> Outcome:
@@ -34,12 +34,13 @@ def carried_out_in_sight(run: CheckedRun, audience: Audience) -> Outcome:
         ClientError: As ``carried_out``.
     """
     with dashboard(run.folder.root, audience.console) as board:
-        return _measured(execute(run, replace(audience, tell=board.told)))
+        return _measured(execute(run, replace(audience, tell=board.told)), audience)
 
 
-def _measured(outcome: Outcome) -> Outcome:
+def _measured(outcome: Outcome, audience: Audience) -> Outcome:
     """With its accuracies, where there are test data."""
     # Loads torch, which a run that is refused does without.
     from pcevolve.session.finished.judging import scored
 
-    return replace(outcome, summary=scored(outcome))
+    with told_of(audience.console, "measuring on test data") as told:
+        return replace(outcome, summary=scored(outcome, told))
