@@ -69,7 +69,7 @@ def test_absent_sides_are_the_models_own_and_given_ones_are_kept(client):
     assert (image_in(own["image"]).size, image_in(wide["image"]).size) == ((64, 32), (512, 32))
 
 
-def test_absent_steps_and_guidance_are_the_papers_unless_the_server_says_otherwise(serve, fake):
+def test_absent_steps_and_guidance_are_the_papers_where_nobody_says_what_suits_the_model(serve, fake):
     for settings, expected in [({}, (50, 7.5)), ({"default_steps": 9, "default_guidance": 3.5}, (9, 3.5))]:
         with serve(fake, **settings) as client:
             client.post(wire.TEXT_TO_IMAGE, json=ASK)
@@ -79,10 +79,10 @@ def test_absent_steps_and_guidance_are_the_papers_unless_the_server_says_otherwi
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
-    [({}, (4, 1.0)), ({"default_steps": 6}, (6, 1.0)), ({"default_guidance": 0}, (4, 0))],
+    [({}, (28, 3.5)), ({"default_steps": 6}, (6, 3.5)), ({"default_guidance": 0}, (28, 0))],
 )
-def test_absent_steps_and_guidance_of_a_few_step_model_are_its_own(serve, fake, settings, expected):
-    own = wire.Recommended(steps=4, guidance=1.0, strength_low=0.3, strength_high=0.9)
+def test_absent_steps_and_guidance_are_those_that_suit_the_model(serve, fake, settings, expected):
+    own = wire.Recommended(steps=28, guidance=3.5, strength_low=0.3, strength_high=0.9)
     fake.info = fake.info.model_copy(update={"recommended": own})
     with serve(fake, **settings) as client:
         client.post(wire.TEXT_TO_IMAGE, json=ASK)

@@ -6,11 +6,11 @@ import torch
 from PIL import Image
 
 from pcevolve_server import networks
-from pcevolve_server.diffusion import numerics
+from pcevolve_server.diffusion import numerics, pipelines, traits
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import Precision
+from pcevolve_server.settings import ModelSettings, Offload, Precision
 from pcevolve_server.work import Recipe, Task
-from support.tiny_model import load
+from support.tiny_model import load, tiny_pipeline
 
 pytestmark = pytest.mark.models
 
@@ -51,6 +51,70 @@ def test_float16_is_for_gpus():
     assert networks.gpu_dtype(Precision.AUTO) == networks.gpu_dtype(Precision.FLOAT16) == torch.float16
     with pytest.raises(ModelLoadError, match="float16 needs a GPU: use --precision"):
         networks.cpu_dtype(Precision.FLOAT16)
+
+
+@pytest.mark.parametrize(
+    ("kind", "able", "wanted", "expected"),
+    [
+        ("FluxPipeline", True, Precision.AUTO, torch.bfloat16),
+        ("StableDiffusion3Pipeline", True, Precision.AUTO, torch.bfloat16),
+        ("StableDiffusion3Pipeline", False, Precision.AUTO, torch.float16),
+        ("StableDiffusion3Pipeline", True, Precision.FLOAT32, torch.float32),
+        ("StableDiffusionXLPipeline", True, Precision.AUTO, torch.float16),
+    ],
+)
+def test_on_a_gpu_transformers_compute_in_bfloat16_where_it_has_it(monkeypatch, kind, able, wanted, expected):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: able)
+    part = "unet" if "XL" in kind else "transformer"
+    source = pipelines.Source("anywhere", None, {"_class_name": kind, part: ["diffusers", "Any"]})
+    found = pipelines._dtype(source, ModelSettings(precision=wanted), torch.device("cuda"))
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("offload", "free_gib", "offloaded"),
+    [(Offload.AUTO, 1, True), (Offload.AUTO, 40, False), (Offload.ON, 40, True), (Offload.OFF, 1, False)],
+)
+def test_networks_visit_the_gpu_where_they_do_not_fit_together(
+    tiny_model, monkeypatch, offload, free_gib, offloaded
+):
+    done = []
+    pipeline = tiny_pipeline()
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free_gib * 2**30, 80 * 2**30))
+    monkeypatch.setattr(pipeline, "to", lambda device: done.append("moved"))
+    monkeypatch.setattr(pipeline, "enable_model_cpu_offload", lambda device: done.append("offloaded"))
+    pipelines.place(pipeline, ModelSettings(offload=offload), torch.device("cuda"))
+    assert done == ["offloaded" if offloaded else "moved"]
+
+
+def test_networks_that_do_not_fit_name_the_option_that_needs_less(monkeypatch):
+    def fails(device):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    pipeline = tiny_pipeline()
+    monkeypatch.setattr(pipeline, "to", fails)
+    with pytest.raises(ModelLoadError, match="cuda has too little memory; --offload on"):
+        pipelines.place(pipeline, ModelSettings(offload=Offload.OFF), torch.device("cuda"))
+
+
+def test_offload_is_for_gpus(tiny_model):
+    with pytest.raises(ModelLoadError, match="--offload on is for GPUs, and the device is cpu"):
+        load(model=str(tiny_model), device="cpu", offload=Offload.ON)
+
+
+@pytest.mark.parametrize("made", ["create", "vary"])
+@pytest.mark.parametrize("kind", ["sdxl", "flux-dev"])
+def test_networks_that_visit_make_the_same_images(zoo, monkeypatch, kind, made):
+    """The processor stands for the GPU: networks have the same hooks, and arrive where they left."""
+    plain = load(model=str(zoo(kind)), device="cpu", threads=1)
+    monkeypatch.setattr(
+        pipelines, "place", lambda pipeline, *_: pipeline.enable_model_cpu_offload(device=torch.device("cpu"))
+    )
+    visiting = load(model=str(zoo(kind)), device="cpu", threads=1)
+    assert hasattr(traits.denoiser(visiting.text_to_image), "_hf_hook")
+    draw = {"create": created, "vary": varied}[made]
+    for _ in range(2):
+        assert (draw(visiting) == draw(plain)).all()
 
 
 def created(generator):

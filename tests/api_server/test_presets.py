@@ -52,6 +52,14 @@ def scheduler(kind: str = "PNDMScheduler"):
         ("lcm-lightning/stable-diffusion-v1-5", pipeline(), scheduler(), 25, 7.5),
         ("./models/transformer", transformer(), scheduler("FlowMatchEulerDiscreteScheduler"), 28, 7.0),
         ("./models/sd3.5-large-turbo", transformer(), scheduler("FlowMatchEulerDiscreteScheduler"), 4, 0.0),
+        ("./large", transformer(qk_norm="rms_norm"), scheduler("FlowMatchEulerDiscreteScheduler"), 28, 3.5),
+        (
+            "./medium",
+            transformer(qk_norm="rms_norm", dual_attention_layers=(0, 1)),
+            scheduler("FlowMatchEulerDiscreteScheduler"),
+            40,
+            4.5,
+        ),
         ("./FLUX.1-dev", transformer("FluxPipeline", guidance_embeds=True), scheduler("FlowMatch"), 28, 3.5),
         (
             "./FLUX.1-schnell",

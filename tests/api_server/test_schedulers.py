@@ -98,6 +98,44 @@ def test_a_named_scheduler_keeps_what_the_model_was_trained_with(schedulers, nam
     assert scheduler.config.beta_schedule == "squaredcos_cap_v2"
 
 
+FLAGS = [
+    {"use_karras_sigmas": True},
+    {"use_exponential_sigmas": True},
+    {"use_beta_sigmas": True},
+    {"use_lu_lambdas": True, "solver_order": 3, "solver_type": "heun", "final_sigmas_type": "sigma_min"},
+    {"algorithm_type": "sde-dpmsolver++", "thresholding": True, "euler_at_final": True},
+]
+"""What the model cards of DPM-Solver++ checkpoints set for their own scheduler."""
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=lambda flags: next(iter(flags)))
+@pytest.mark.parametrize("name", NAMES)
+def test_a_named_scheduler_is_the_same_whatever_flags_the_models_own_has(schedulers, name, flags):
+    from diffusers import DPMSolverMultistepScheduler
+
+    trained = {name: OWN[name] for name in ("beta_start", "beta_end", "beta_schedule")}
+    owns = [DPMSolverMultistepScheduler(**trained, **each) for each in ({}, flags)]
+    plain, flagged = (schedulers.scheduler_named(name, own) for own in owns)
+    assert type(plain) is type(flagged)
+    assert _told(plain) == _told(flagged)
+    for each in (plain, flagged):
+        each.set_timesteps(7)
+    assert plain.timesteps.tolist() == flagged.timesteps.tolist()
+
+
+def _told(scheduler):
+    return {name: value for name, value in scheduler.config.items() if not name.startswith("_")}
+
+
+def test_only_the_name_says_whether_noise_levels_are_those_of_karras(schedulers):
+    from diffusers import EulerDiscreteScheduler
+
+    own = EulerDiscreteScheduler(use_karras_sigmas=True)
+    karras = {name for name in NAMES if schedulers.scheduler_named(name, own).config.get("use_karras_sigmas")}
+    assert karras == {"dpmpp_2m_karras"}
+    assert schedulers.scheduler_named(None, own).config.use_karras_sigmas
+
+
 @pytest.mark.parametrize(
     ("share", "steps", "runs"), [(0.6, 10, 6), (0.62, 10, 7), (0.07, 100, 7), (0.01, 10, 1), (0.58, 50, 29)]
 )

@@ -14,6 +14,7 @@ from functools import partial
 from pcevolve_server import sources
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.settings import ModelSettings
+from pcevolve_server.trial import try_out
 from pcevolve_server.work import Made, Model, Unwanted, Work, perform, wanted
 from pcevolve_shared.wire import ModelInfo
 
@@ -36,7 +37,7 @@ def shelve(
     if len(settings) > 1:  # PyTorch has one number of threads for all models of a process
         settings = [replace(each, threads=each.threads or os.cpu_count() or 1) for each in settings]
     loads = [partial(load, each, stopping) for each in settings]
-    return Shelf(loads, memory_mib * 2**20, _give_back)
+    return Shelf(loads, memory_mib * 2**20, _give_back, try_out)
 
 
 def _give_back() -> None:
@@ -135,6 +136,7 @@ class Shelf:
         loads: Sequence[Callable[[], Model]],
         most_bytes: int = 0,
         tidy: Callable[[], object] = gc.collect,
+        tried: Callable[[Model], object] = lambda _: None,
     ) -> None:
         """Load every model once, so that a wrong one shows at once and what each can do is known.
 
@@ -143,11 +145,12 @@ class Shelf:
             most_bytes: Of the models in memory at a time; 0: no bound. A model that was never loaded is weighed after
                 it was, so that until then there may be one more.
             tidy: Gives back the memory of what was dropped.
+            tried: Told of each model once, to refuse one that cannot do what it offers.
 
         Raises:
             ModelLoadError: A model cannot be loaded, is called as another, or is larger than the bound.
         """
-        self._most, self._tidy = most_bytes, tidy
+        self._most, self._tidy, self._tried = most_bytes, tidy, tried
         self._loads: dict[str, Callable[[], Model]] = {}
         self._bytes: dict[str, int] = {}
         self._held: OrderedDict[str, Model] = OrderedDict()  # by their last use
@@ -175,6 +178,7 @@ class Shelf:
             raise ModelLoadError(
                 f"the model {name} takes {need} MiB: raise --model-memory-mib or leave it out"
             )
+        self._tried(model)
         self._loads[name], self._bytes[name] = load, size
         self._hold(name, model)
         return Offer(model.info, model.companions, model.padded)

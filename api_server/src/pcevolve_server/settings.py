@@ -57,6 +57,14 @@ class Precision(StrEnum):
     FLOAT16 = "float16"
 
 
+class Offload(StrEnum):
+    """Whether a model's networks are on the GPU only while they run."""
+
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
 class EngineKind(StrEnum):
     """Places where batches run."""
 
@@ -99,6 +107,33 @@ class Lora:
 
 
 @dataclass(frozen=True)
+class Embedding:
+    """A word that a model is taught by textual inversion.
+
+    Attributes:
+        source: A weight file, a directory or a hub id.
+        word: What prompts say for it; empty: the file's own word, or its name.
+    """
+
+    source: str
+    word: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Embedding:
+        """From ``SOURCE`` or ``SOURCE=WORD``.
+
+        Raises:
+            SettingsError: One of them is missing.
+        """
+        source, equals, word = text.rpartition("=")
+        if not equals or Path(text).expanduser().exists():
+            source, word = text, ""
+        if not source or (equals and not word and source != text):
+            raise SettingsError(f"--embedding {text}: write SOURCE or SOURCE=WORD")
+        return cls(source, word)
+
+
+@dataclass(frozen=True)
 class Flag:
     """Spelling of a setting on the command line, where its field's name does not say it.
 
@@ -125,9 +160,17 @@ class ModelSettings:
     precision: Annotated[
         Precision,
         Field(
-            description="auto: float16 on CUDA; bfloat16 on processors with matrix units for it; else float32."
+            description="auto: on CUDA bfloat16 for Flux, SD 3 and other transformers, float16 for others; bfloat16 on"
+            " processors with matrix units for it; else float32."
         ),
     ] = Precision.AUTO
+    offload: Annotated[
+        Offload,
+        Field(
+            description="Bring a model's networks to the GPU one at a time, as they run; auto: where they do not fit"
+            " together."
+        ),
+    ] = Offload.AUTO
     threads: Annotated[
         int,
         Field(
@@ -173,6 +216,14 @@ class ModelSettings:
             " added in this order."
         ),
     ] = ()
+    embeddings: Annotated[
+        tuple[Embedding, ...],
+        Flag("embedding", "EMBEDDINGS", read=Embedding.read),
+        Field(
+            description="Weight file, directory or hub id of a textual inversion, and =WORD if prompts call it"
+            " otherwise than its file; may be repeated."
+        ),
+    ] = ()
     scheduler: Annotated[
         str | None,
         Field(
@@ -216,7 +267,14 @@ class ModelSettings:
     def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:
         """The settings of other models in the same server, without what is meant for this one alone."""
         shared = replace(
-            self, model_id="", scheduler=None, loras=(), adapter="", compiled=False, guidance_interval=WHOLE
+            self,
+            model_id="",
+            scheduler=None,
+            loras=(),
+            embeddings=(),
+            adapter="",
+            compiled=False,
+            guidance_interval=WHOLE,
         )
         return tuple(replace(shared, model=name) for name in names)
 
@@ -294,7 +352,7 @@ class Settings:
         Field(
             ge=1,
             le=limits.MAX_STEPS,
-            description="Where a request names none; default: 50, and of few-step models their own.",
+            description="Where a request names none; default: what suits the model.",
         ),
     ] = None
     default_guidance: Annotated[
@@ -302,7 +360,7 @@ class Settings:
         Field(
             ge=0,
             le=limits.MAX_GUIDANCE,
-            description="Where a request names none; default: 7.5, and of few-step models their own.",
+            description="Where a request names none; default: what suits the model.",
         ),
     ] = None
     queue_steps: Annotated[

@@ -22,6 +22,9 @@ CLIP_CONFIG = "open_clip_config.json"
 """File that describes a text-image model in its directory."""
 TEXT = "text:"
 """Prefix of a language model's directory or hub id."""
+_SAFE = ".safetensors"
+_CHECKPOINTS = (_SAFE, ".ckpt", ".pt", ".pth", ".bin")
+"""Ends of the names of files that hold all weights of a model."""
 
 
 def check(settings: ModelSettings) -> None:
@@ -37,8 +40,19 @@ def check(settings: ModelSettings) -> None:
         return
     if is_bundled_text(settings.model):
         return
+    if is_checkpoint(settings.model):
+        _check_pickle(settings)
+        return
     file = "config.json" if is_text(settings.model) else "model_index.json"
     _require_at_hand(locate(settings.model.removeprefix(TEXT)), "model", file, settings.offline)
+
+
+def _check_pickle(settings: ModelSettings) -> None:
+    if Path(locate(settings.model)).suffix != _SAFE and not settings.allow_pickle:
+        raise ModelLoadError(
+            f"cannot load the model {settings.model}: it is no {_SAFE} file, and reading it could run code; if you"
+            " trust who made it, --allow-pickle"
+        )
 
 
 def _check_clip(settings: ModelSettings) -> None:
@@ -90,6 +104,11 @@ def is_bundled_text(name: str) -> bool:
     return name == TEXT + BUNDLED
 
 
+def is_checkpoint(name: str) -> bool:
+    """Return whether a name from the command line is that of one file with a model's weights."""
+    return not (is_library(name) or is_text(name)) and Path(name).expanduser().is_file()
+
+
 def library_folder(name: str) -> Path:
     """Return the directory of a library.
 
@@ -103,18 +122,25 @@ def library_folder(name: str) -> Path:
 
 
 def locate(name: str) -> str:
-    """Return the directory or hub id behind a name from the command line.
+    """Return the directory, checkpoint or hub id behind a name from the command line.
 
     Raises:
-        ModelLoadError: It can only be a directory and there is none.
+        ModelLoadError: It can only be a directory or a file and there is none.
     """
     if name in (BUNDLED, BUNDLED_TEXT):
         return str(resources.files("pcevolve_server") / name)
     path = Path(name).expanduser()
     if path.is_dir():
         return str(path)
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelLoadError(f"there is no directory {name}")
+    if path.is_file():
+        if path.suffix not in _CHECKPOINTS:
+            raise ModelLoadError(
+                f"{name} is a file, and none with a model's weights: {', '.join(_CHECKPOINTS)}"
+            )
+        return str(path)
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix in _CHECKPOINTS:
+        what = "file" if path.suffix in _CHECKPOINTS else "directory"
+        raise ModelLoadError(f"there is no {what} {name}")
     return name
 
 
@@ -142,4 +168,6 @@ def model_id(settings: ModelSettings) -> str:
         return "bundled-text"
     name = settings.model.removeprefix(TEXT)
     path = Path(name).expanduser()
+    if is_checkpoint(name):
+        return path.stem
     return path.resolve().name if path.is_dir() else name

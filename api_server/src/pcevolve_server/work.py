@@ -239,14 +239,6 @@ def _paints(model: Model) -> TypeGuard[Generator]:
     return hasattr(model, "create")
 
 
-def first(info: ModelInfo) -> Work:
-    """The least that a model can be asked for; the first run of one takes longer than others."""
-    if info.base_resolution is None:
-        return TextTask(TextRecipe(1, model=info.id), (("user", "A"),), 0)
-    size = info.size
-    return Task(Recipe(size.width, size.height, steps=1, model=info.id), "", "", 0)
-
-
 def stage_seconds(made: Sequence[Made]) -> dict[str, float]:
     """Return how long each stage of the run that made these, all of them, took."""
     stages: dict[str, float] = {}

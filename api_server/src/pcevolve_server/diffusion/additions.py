@@ -91,7 +91,7 @@ def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
     """The directory or hub id, and the file in it; None where the library may look for it."""
     path = Path(source).expanduser()
     if path.is_dir():
-        return str(path), None if settings.allow_pickle else _only_weights(path)
+        return str(path), None if settings.allow_pickle else only_weights(path, _USUAL_NAME, "LoRA")
     if path.is_file():
         if path.suffix != _SAFE and not settings.allow_pickle:
             raise ModelLoadError(
@@ -101,13 +101,18 @@ def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
     return sources.locate(source), _USUAL_NAME if settings.offline else None
 
 
-def _only_weights(folder: Path) -> str:
+def only_weights(folder: Path, usual: str, what: str) -> str:
+    """Return the name of the one weight file of a folder, or of the one that is called as ``usual``.
+
+    Raises:
+        ModelLoadError: There is none, or which of several is unclear; ``what`` says what it is of.
+    """
     names = sorted(path.name for path in folder.glob(f"*{_SAFE}"))
-    if _USUAL_NAME in names:
-        return _USUAL_NAME
+    if usual in names:
+        return usual
     if len(names) != 1:
         found = f"{len(names)} of them: name one" if names else "none"
-        raise ModelLoadError(f"the LoRA {folder}: a directory needs one {_SAFE} file, and has {found}")
+        raise ModelLoadError(f"the {what} {folder}: a directory needs one {_SAFE} file, and has {found}")
     return names[0]
 
 
@@ -150,7 +155,7 @@ class Adapter:
         (projection,) = pipeline.unet.encoder_hid_proj.image_projection_layers
         hidden = not isinstance(projection, ImageProjection)
         with torch.inference_mode():
-            positive, negative = pipeline.encode_image([image], pipeline.device, 1, hidden)
+            positive, negative = pipeline.encode_image([image], pipeline._execution_device, 1, hidden)
         return positive[:, None], negative[:, None]
 
 

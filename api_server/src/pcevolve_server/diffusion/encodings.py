@@ -10,6 +10,7 @@ import hashlib
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import torch
@@ -61,18 +62,19 @@ class Kept(Generic[_Value]):
 
 _NAMES = ("tokenizer", "tokenizer_2", "tokenizer_3")
 
-Reader = tuple[Any, int]
-"""A tokenizer, and the number of tokens that are read of its."""
+Reader = tuple[Callable[[str], int], int]
+"""What counts a prompt's tokens, and how many of them are read."""
 
 
 def readers(pipeline: DiffusionPipeline) -> list[Reader]:
     """The tokenizers of the pipeline's text encoders, each with how much its encoder reads."""
     asked = inspect.signature(type(pipeline).__call__).parameters.get("max_sequence_length")
-    found = []
+    found: list[Reader] = []
     for tokenizer in filter(None, (getattr(pipeline, name, None) for name in _NAMES)):
         own = tokenizer.model_max_length
         # The argument of the pipelines is about encoders other than CLIP's.
-        found.append((tokenizer, own if asked is None or _is_clip(tokenizer) else min(own, asked.default)))
+        most = own if asked is None or _is_clip(tokenizer) else min(own, asked.default)
+        found.append((partial(_count_tokens, pipeline, tokenizer), most))
     return found
 
 
@@ -82,7 +84,14 @@ def cut_tokens(read_by: Sequence[Reader], prompt: str) -> int:
     The pipeline itself cuts there, by tokens; it says so in a warning that quotes the prompt, which is
     silenced, so the server has to count for itself.
     """
-    return min((max(0, len(tokenizer(prompt).input_ids) - most) for tokenizer, most in read_by), default=0)
+    return min((max(0, count(prompt) - most) for count, most in read_by), default=0)
+
+
+def _count_tokens(pipeline: DiffusionPipeline, tokenizer: Any, prompt: str) -> int:  # noqa: ANN401
+    """A word that the model was taught may stand for several."""
+    if hasattr(pipeline, "maybe_convert_prompt"):
+        prompt = pipeline.maybe_convert_prompt(prompt, tokenizer)
+    return len(tokenizer(prompt).input_ids)
 
 
 def _is_clip(tokenizer: object) -> bool:
@@ -131,7 +140,7 @@ def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
     wanted = {
         "prompt_2": None,  # as the first
         "prompt_3": None,
-        "device": pipeline.device,
+        "device": pipeline._execution_device,  # where its networks run, which is not always where they are
         "num_images_per_prompt": 1,
         "do_classifier_free_guidance": False,
     }

@@ -33,9 +33,14 @@ class Stages:
     which has to wait for it anyway.
     """
 
-    def __init__(self, denoiser: nn.Module, autoencoder: Any) -> None:  # noqa: ANN401 - it gets another method
+    def __init__(
+        self,
+        denoiser: nn.Module,
+        autoencoder: Any,  # noqa: ANN401 - it gets another method
+        device: torch.device,
+    ) -> None:
         self._begun: dict[str, float] = {}
-        self._queues = next(denoiser.parameters()).device.type == "cuda"
+        self._queues = device.type == "cuda"
         denoiser.register_forward_pre_hook(lambda *_: self._pass(DENOISE))
         decode = autoencoder.decode
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 import diffusers
 import torch
@@ -12,17 +11,17 @@ from diffusers import DiffusionPipeline
 from PIL import Image
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import additions, numerics, schedulers, textless, traits
+from pcevolve_server.diffusion import additions, embeddings, numerics, pipelines, schedulers, textless, traits
 from pcevolve_server.diffusion.additions import Adapter, loaded
 from pcevolve_server.diffusion.encodings import prompts_of, remember_images
 from pcevolve_server.diffusion.generator import DiffusionGenerator, Stages
 from pcevolve_server.diffusion.interval import chosen
 from pcevolve_server.diffusion.numerics import is_small, steady, steady_decoder
+from pcevolve_server.diffusion.pipelines import Source
 from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.networks import LOAD_ERRORS
-from pcevolve_server.settings import OWN_SCHEDULER, WHOLE, Batching, ModelSettings, SafetyPolicy
+from pcevolve_server.settings import OWN_SCHEDULER, WHOLE, Batching, ModelSettings, Offload, SafetyPolicy
 from pcevolve_server.work import Generator, Recipe, Task, generate
 
 
@@ -71,18 +70,21 @@ def load(settings: ModelSettings) -> Generator:
     """
     networks.quieten(diffusers.utils.logging)
     device = networks.find_device(settings.device)
-    index = _index(settings)
-    if textless.is_textless(index):
-        return _textless(settings, device)
-    pipeline = _pipeline(settings, device, diffusers.AutoPipelineForText2Image)
+    source = pipelines.find(settings)
+    if textless.is_textless(source.index):
+        return _textless(source, settings, device)
+    pipeline = pipelines.load(source, settings, device)
     if threads := settings.threads or (_THREADS_OF_SMALL if is_small(traits.denoiser(pipeline)) else 0):
         torch.set_num_threads(threads)
     for each in settings.loras:
         additions.add(each, pipeline, settings)
+    for word in settings.embeddings:
+        embeddings.add(word, pipeline, settings)
     adapter = loaded(settings, pipeline)
+    pipelines.place(pipeline, settings, device)
     computes = _lower(settings, pipeline, device)
     checker = _detach_checker(settings, pipeline)
-    generator = _generator(settings, pipeline, adapter)
+    generator = _generator(settings, pipeline, device, adapter)
     if settings.compiled:
         compile_for_usual(generator)
     logger.info(
@@ -91,21 +93,12 @@ def load(settings: ModelSettings) -> Generator:
     return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 
-def _index(settings: ModelSettings) -> Mapping[str, Any]:
-    """The contents of the model's ``model_index.json``."""
-    try:
-        found = DiffusionPipeline.load_config(
-            sources.locate(settings.model), local_files_only=settings.offline
-        )
-    except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
-    return dict(found)
-
-
-def _textless(settings: ModelSettings, device: torch.device) -> Generator:
+def _textless(source: Source, settings: ModelSettings, device: torch.device) -> Generator:
     """A model of classes, or of one kind of image, which has no text encoder and few options."""
     unknown = {
         "--lora": settings.loras,
+        "--embedding": settings.embeddings,
+        "--offload": settings.offload is Offload.ON,
         "--ip-adapter": settings.adapter,
         "--compile": settings.compiled,
         "--guidance-interval": settings.guidance_interval != WHOLE,
@@ -116,29 +109,14 @@ def _textless(settings: ModelSettings, device: torch.device) -> Generator:
         raise ModelLoadError(f"{settings.model} has no text encoder: leave {', '.join(given)} out")
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    pipeline = _pipeline(settings, device, DiffusionPipeline)
+    pipeline = pipelines.load(source, settings, device)
+    pipelines.place(pipeline, replace(settings, offload=Offload.OFF), device)
     try:
         found = textless.generator_of(pipeline, sources.model_id(settings))
     except ModelLoadError as error:
         raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
     logger.info("model loaded", extra={"model": found.info.id, "device": str(device)})
     return found
-
-
-def _pipeline(settings: ModelSettings, device: torch.device, kind: Any) -> DiffusionPipeline:  # noqa: ANN401
-    try:
-        pipeline = kind.from_pretrained(
-            sources.locate(settings.model),
-            dtype=networks.gpu_dtype(settings.precision) if device.type == "cuda" else torch.float32,
-            # Pickled weights run code when they are read.
-            use_safetensors=None if settings.allow_pickle else True,
-            local_files_only=settings.offline,
-        )
-        pipeline.to(device)
-    except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
-    pipeline.set_progress_bar_config(disable=True)
-    return pipeline
 
 
 def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device) -> str:
@@ -170,7 +148,7 @@ def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> Mod
 
 
 def _generator(
-    settings: ModelSettings, pipeline: DiffusionPipeline, adapter: Adapter | None
+    settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device, adapter: Adapter | None
 ) -> DiffusionGenerator:
     image_to_image = _image_to_image(settings, pipeline)
     solver = _solver(settings, pipeline)
@@ -193,7 +171,7 @@ def _generator(
         pipeline,
         image_to_image,
         scheduler,
-        Stages(denoiser, pipeline.vae),
+        Stages(denoiser, pipeline.vae, device),
         adapter,
         same,
         prompts_of(pipeline),

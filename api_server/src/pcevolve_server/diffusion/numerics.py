@@ -75,7 +75,9 @@ _MOST_WEIGHTS = 100_000_000
 
 def is_small(denoiser: nn.Module) -> bool:
     """Return whether a denoiser is of the kind that batches make several times faster: a small UNet on a processor."""
-    if not isinstance(denoiser, UNet2DConditionModel) or denoiser.device.type != "cpu":
+    # One that visits a GPU to run is on the processor meanwhile, and has a hook that brings it there.
+    visits = hasattr(denoiser, "_hf_hook")
+    if not isinstance(denoiser, UNet2DConditionModel) or denoiser.device.type != "cpu" or visits:
         return False
     weights: int = sum(each.numel() for each in denoiser.parameters())
     return weights <= _MOST_WEIGHTS

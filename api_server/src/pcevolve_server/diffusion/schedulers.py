@@ -87,8 +87,31 @@ SCHEDULERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 }
 
 
+# What a model was trained with, and what consistency models were distilled with. All else is a sampler's own choice.
+_TRAINED: Final = {
+    "beta_end",
+    "beta_schedule",
+    "beta_start",
+    "num_train_timesteps",
+    "original_inference_steps",
+    "prediction_type",
+    "rescale_betas_zero_snr",
+    "set_alpha_to_one",
+    "sigma_max",
+    "sigma_min",
+    "steps_offset",
+    "timestep_scaling",
+    "timestep_spacing",
+    "timestep_type",
+    "trained_betas",
+}
+
+
 def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
     """Return a fresh scheduler on the noise schedule of ``own``, the model's; ``None`` keeps its kind.
+
+    A name is one sampler, whatever the model: noise levels as of Karras, a solver's order and the like, which the model
+    brought along for its own scheduler, are not those of the one that is named.
 
     Raises:
         InvalidRequestError: No such scheduler.
@@ -98,7 +121,9 @@ def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
     if name not in SCHEDULERS:
         raise InvalidRequestError(f"unknown scheduler; this model has: {', '.join(SCHEDULERS)}")
     kind, extra = SCHEDULERS[name]
-    return getattr(diffusers, kind).from_config(own.config, **extra)
+    defaults = own.config.get("_use_default_values", ())
+    trained = {each: own.config[each] for each in _TRAINED & own.config.keys() if each not in defaults}
+    return getattr(diffusers, kind).from_config(trained | extra)
 
 
 def check(scheduler: SchedulerMixin) -> None:

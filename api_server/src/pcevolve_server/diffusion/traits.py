@@ -36,6 +36,10 @@ _TURBO: Final = Recommended(steps=4, guidance=0.0, strength_low=0.25, strength_h
 _CONSISTENCY: Final = Recommended(steps=4, guidance=8.0, strength_low=0.25, strength_high=0.95)
 # The same as a low-rank addition to an ordinary model: real guidance, and little of it.
 _CONSISTENCY_LORA: Final = Recommended(steps=4, guidance=1.5, strength_low=0.25, strength_high=0.95)
+# Stable Diffusion 3.5, which is told from 3 by its normalised queries and keys, and the smaller one by its twofold
+# attention.
+_FLOW_LARGE: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
+_FLOW_MEDIUM: Final = Recommended(steps=40, guidance=4.5, strength_low=0.36, strength_high=0.92)
 # Flow matching counts strength in shares of noise: these have the signal-to-noise ratio of 0.2 and 0.95 in diffusion.
 _FLOW: Final = Recommended(steps=28, guidance=7.0, strength_low=0.36, strength_high=0.92)
 _GUIDED_FLOW: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
@@ -75,8 +79,14 @@ def recommended(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixi
     ):  # Flux: dev has them, schnell has none
         return _GUIDED_FLOW if transformer.config["guidance_embeds"] else _SHORT_FLOW
     if type(scheduler).__name__.startswith("FlowMatch"):
-        return _FLOW
+        return _flow(transformer)
     return _XL if "XL" in type(pipeline).__name__ else _DIFFUSION
+
+
+def _flow(transformer: ModelMixin | None) -> Recommended:
+    if transformer is None or not transformer.config.get("qk_norm"):
+        return _FLOW
+    return _FLOW_MEDIUM if transformer.config.get("dual_attention_layers") else _FLOW_LARGE
 
 
 def solver(name: str, pipeline: DiffusionPipeline) -> str | None:
@@ -116,6 +126,12 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
             raise ModelLoadError(f"{type(pipeline).__name__} takes no {', '.join(missing)}")
     if not hasattr(text_to_image, "vae") or not any(hasattr(text_to_image, each) for each in _DENOISERS):
         raise ModelLoadError(f"{type(text_to_image).__name__} is no latent diffusion model")
+    taken, made = denoiser(text_to_image).config.get("in_channels"), text_to_image.vae.config.latent_channels
+    if hasattr(text_to_image, "unet") and taken != made:
+        raise ModelLoadError(
+            f"its UNet takes {taken} channels and not {made}, so it fills holes in images or changes them otherwise and"
+            " draws none by itself; serve the model that it was made from"
+        )
 
 
 def takes(pipeline: DiffusionPipeline, argument: str) -> bool:

@@ -29,7 +29,6 @@ from pcevolve_shared.wire import (
     TextToImageRequest,
 )
 
-_FEW_STEPS = 8
 _OF_THE_API = (50, 7.5)
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
 """Names that getimg's API and others have for the same."""
@@ -124,11 +123,9 @@ class Service:
         )
 
     def _unasked(self, info: ModelInfo) -> tuple[int, float]:
-        """Steps and guidance of a request that names none: the API's own would ruin what a few-step model draws."""
-        steps, guidance = _OF_THE_API
-        if info.recommended is not None and info.recommended.steps <= _FEW_STEPS:
-            steps, guidance = info.recommended.steps, info.recommended.guidance
-        own = self._settings
+        """Steps and guidance of a request that names none: those that suit the model."""
+        told, own = info.recommended, self._settings
+        steps, guidance = _OF_THE_API if told is None else (told.steps, told.guidance)
         return own.default_steps or steps, guidance if own.default_guidance is None else own.default_guidance
 
     def _check_size(self, count: int, model: ModelInfo, width: int, height: int) -> None:

@@ -16,7 +16,7 @@ from pcevolve_server.engines.thread import ThreadEngine
 from pcevolve_server.errors import GenerationError, RequestError
 from pcevolve_server.models import Offer, Shelf
 from pcevolve_server.settings import ModelSettings
-from pcevolve_server.work import Made, Work, first
+from pcevolve_server.work import Made, Work
 from pcevolve_shared.quiet import keep_quiet
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Replica:
 
         Args:
             wanted: What to load.
-            load: How, on the models' thread; by default with a first run, which takes longer than others.
+            load: How, on the models' thread; by default with the logs and warnings of a replica.
         """
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         self._engine = ThreadEngine(executor.submit(load or _warm, wanted).result(), executor)
@@ -94,10 +94,7 @@ class Replica:
 def _warm(wanted: Wanted) -> Shelf:
     logs.configure("info")
     keep_quiet()
-    shelf = models.shelve(wanted.models, wanted.memory_mib)
-    for each in shelf.offers:
-        shelf.run([first(each.info)])
-    return shelf
+    return models.shelve(wanted.models, wanted.memory_mib)
 
 
 def application(wanted: Wanted, scale: Scale) -> serve.Application:

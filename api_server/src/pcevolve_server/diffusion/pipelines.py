@@ -1,0 +1,259 @@
+"""From a model's name to its pipeline: a folder in the layout of diffusers, a hub id, or one file with all weights."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from diffusers import DiffusionPipeline
+from diffusers.loaders.single_file_utils import (
+    SingleFileComponentError,
+    fetch_diffusers_config,
+    load_single_file_checkpoint,
+)
+from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING, _get_task_class
+from huggingface_hub import list_repo_files, snapshot_download, try_to_load_from_cache
+
+from pcevolve_server import networks, sources
+from pcevolve_server.diffusion import textless, traits
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.networks import LOAD_ERRORS
+from pcevolve_server.settings import ModelSettings, Offload
+
+logger = logging.getLogger(__name__)
+
+_INDEX: Final = "model_index.json"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the parts of a model are.
+
+    Attributes:
+        folder: Directory or hub id with the configuration of all parts.
+        file: The checkpoint with all weights; None where they are in the folder, too.
+        index: Contents of the folder's ``model_index.json``: the pipeline's class and its parts.
+    """
+
+    folder: str
+    file: Path | None
+    index: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Name of the pipeline's class."""
+        return str(self.index.get("_class_name", ""))
+
+
+def find(settings: ModelSettings) -> Source:
+    """Find a model's configuration.
+
+    Raises:
+        ModelLoadError: It is not there, or of a model that does not make images by itself.
+    """
+    place = sources.locate(settings.model)
+    file = Path(place) if sources.is_checkpoint(settings.model) else None
+    folder = place if file is None else _configuration(file, settings)
+    try:
+        index = DiffusionPipeline.load_config(folder, local_files_only=settings.offline)
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
+    found = Source(folder, file, dict(index))
+    if reason := _unfit(found):
+        raise ModelLoadError(f"cannot serve {settings.model}: {reason}")
+    return found
+
+
+# By parts of the names of diffusers' classes.
+_UNFIT: Final = {
+    "Inpaint": "it is an inpainting model, which fills holes in images; serve the model that it was made from",
+    "Fill": "it is an inpainting model, which fills holes in images; serve the model that it was made from",
+    "Upscale": "it makes images larger, and none of its own",
+    "ControlNet": "it wants a picture of edges, poses or depths with each prompt; serve the model that it controls",
+}
+
+
+def _unfit(source: Source) -> str | None:
+    """Say why a model cannot be served, as far as its index tells."""
+    if source.index.get("requires_aesthetics_score"):
+        return "it is a refiner, which finishes what a base model began; serve the base model"
+    return next((reason for part, reason in _UNFIT.items() if part in source.kind), None)
+
+
+def load(source: Source, settings: ModelSettings, device: torch.device) -> DiffusionPipeline:
+    """Read a model's weights into the computer's memory.
+
+    Args:
+        source: Where they are.
+        settings: Whether pickles may be read, and the precision.
+        device: That they are meant for.
+
+    Raises:
+        ModelLoadError: With what to do.
+    """
+    dtype = _dtype(source, settings, device)
+    try:
+        if source.file is not None:
+            pipeline = _class_of(source).from_single_file(
+                str(source.file), config=source.folder, dtype=dtype, local_files_only=True
+            )
+        else:
+            kind = DiffusionPipeline if textless.is_textless(source.index) else _class_of(source)
+            pipeline = kind.from_pretrained(
+                source.folder,
+                dtype=dtype,
+                variant=_variant(source, settings),
+                # Pickled weights run code when they are read.
+                use_safetensors=None if settings.allow_pickle else True,
+                local_files_only=settings.offline,
+            )
+    except SingleFileComponentError as error:
+        raise ModelLoadError(
+            f"cannot load the model {settings.model}: the file has not all of the model's networks; serve a folder"
+            f" with all of them. Cause: {_first_line(error)}"
+        ) from error
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline
+
+
+def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
+    found = _get_task_class(AUTO_TEXT2IMAGE_PIPELINES_MAPPING, source.kind, throw_error_if_not_exist=False)
+    if found is None:
+        raise ValueError(f"diffusers has no text-to-image pipeline for a {source.kind}")
+    return found
+
+
+def _dtype(source: Source, settings: ModelSettings, device: torch.device) -> torch.dtype:
+    """Return the type of the weights: on a GPU bfloat16 for transformers, which overflow in less."""
+    if device.type != "cuda":
+        return torch.float32
+    return networks.gpu_dtype(settings.precision, brain="transformer" in source.index)
+
+
+def place(pipeline: DiffusionPipeline, settings: ModelSettings, device: torch.device) -> None:
+    """Bring a pipeline to its device, whole or, where its memory is short, one network at a time while it runs.
+
+    Raises:
+        ModelLoadError: There is no GPU to bring single networks to, or not even they fit.
+    """
+    if settings.offload is Offload.ON and device.type != "cuda":
+        raise ModelLoadError(f"--offload on is for GPUs, and the device is {device}: leave it out")
+    try:
+        if _offloads(pipeline, settings, device):
+            logger.info("networks are brought to the GPU one at a time", extra={"model": settings.model})
+            pipeline.enable_model_cpu_offload(device=device)
+        else:
+            pipeline.to(device)
+    except torch.OutOfMemoryError as error:
+        raise ModelLoadError(
+            f"cannot load the model {settings.model}: {device} has too little memory; --offload on needs less of it"
+        ) from error
+
+
+_ROOM_BYTES: Final = 2 * 2**30
+"""For what a run computes, beside the weights."""
+
+
+def _offloads(pipeline: DiffusionPipeline, settings: ModelSettings, device: torch.device) -> bool:
+    if device.type != "cuda" or settings.offload is not Offload.AUTO:
+        return settings.offload is Offload.ON
+    free: int = torch.cuda.mem_get_info(device)[0]
+    return traits.weight_of(pipeline) + _ROOM_BYTES > free
+
+
+_WEIGHTS: Final = re.compile(
+    r"(?P<part>\w+)/(?:diffusion_pytorch_model|pytorch_model|model)"
+    r"(?:\.(?P<variant>\w+))?(?:-\d+-of-\d+)?\.(?P<kind>safetensors|bin)"
+)
+_USUAL_VARIANTS: Final = ("fp16", "bf16")
+
+
+def _variant(source: Source, settings: ModelSettings) -> str | None:
+    """Return the variant of the weights to read, as in ``model.fp16.safetensors``; None where there are plain ones.
+
+    Raises:
+        ModelLoadError: A network has pickled weights alone, and they must not be read.
+    """
+    there: dict[str, set[str | None]] = {}
+    safe: dict[str, set[str | None]] = {}
+    for found in filter(None, map(_WEIGHTS.fullmatch, _names(source.folder, settings.offline))):
+        part, variant = found["part"], found["variant"]
+        there.setdefault(part, set()).add(variant)
+        if settings.allow_pickle or found["kind"] == "safetensors":
+            safe.setdefault(part, set()).add(variant)
+    if pickled := sorted(there.keys() - safe.keys()):
+        raise ModelLoadError(
+            f"cannot load the model {settings.model}: {', '.join(pickled)} has pickled weights (.bin) alone, no"
+            " safetensors, and reading them could run code; if you trust who made them, --allow-pickle"
+        )
+    without_plain = [variants for variants in safe.values() if None not in variants]
+    common = {each for each in set.intersection(*without_plain) if each} if without_plain else set()
+    return next((each for each in (*_USUAL_VARIANTS, *sorted(common)) if each in common), None)
+
+
+def _names(folder: str, offline: bool) -> Iterable[str]:
+    """Names of the files in the folders of a directory or a repository, as far as is known."""
+    if not Path(folder).is_dir():
+        if not offline:
+            try:
+                return list_repo_files(folder)
+            except Exception as error:  # noqa: BLE001 - of several HTTP libraries; what is cached may do
+                logger.debug("the hub does not answer", extra={"error": type(error).__name__})
+        cached = try_to_load_from_cache(folder, _INDEX)
+        if not isinstance(cached, str):
+            return ()
+        folder = str(Path(cached).parent)
+    return [f"{path.parent.name}/{path.name}" for path in Path(folder).glob("*/*")]
+
+
+def _configuration(file: Path, settings: ModelSettings) -> str:
+    """Return the directory with the configuration of a checkpoint: one beside it that has its name, or the hub's.
+
+    Raises:
+        ModelLoadError: There is none, or the file is no checkpoint of a whole model.
+    """
+    beside = file.with_suffix("")
+    if (beside / _INDEX).is_file():
+        return str(beside)
+    try:
+        checkpoint = load_single_file_checkpoint(str(file))
+        _require_whole(checkpoint, settings.model)
+        base = str(fetch_diffusers_config(checkpoint)["pretrained_model_name_or_path"])
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
+    patterns = ["*.json", "*.txt", "*.model"]
+    try:
+        return snapshot_download(base, allow_patterns=patterns, local_files_only=settings.offline)
+    except Exception as error:
+        include = " ".join(f"--include '{each}'" for each in patterns)
+        raise ModelLoadError(
+            f"cannot load the model {settings.model}: one file has no configuration. On a machine with network access"
+            f" run `hf download {base} {include} --local-dir {beside.name}` (some MB), and put that folder"
+            f" beside {file.name}. Cause: {type(error).__name__}: {_first_line(error)}"
+        ) from error
+
+
+_DENOISERS: Final = ("model.diffusion_model.", "double_blocks.", "joint_blocks.", "transformer_blocks.")
+
+
+def _require_whole(checkpoint: Mapping[str, Any], name: str) -> None:
+    if any("lora_" in each for each in checkpoint):
+        raise ModelLoadError(
+            f"cannot serve {name}: it is a LoRA, which changes a model: --model MODEL --lora {name}"
+        )
+    if not any(each.startswith(_DENOISERS) for each in checkpoint):
+        raise ModelLoadError(
+            f"cannot serve {name}: the file has no denoiser, so it is a part of a model or an addition to one, such"
+            " as an autoencoder or an embedding"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "")[:300]
