@@ -68,7 +68,8 @@ def test_one_file_without_its_configuration_says_which_files_are_missing_and_whe
 ):
     alone = shutil.copy(checkpoint, tmp_path / "style.safetensors")
     with pytest.raises(
-        ModelLoadError, match=r"one file has no configuration.*hf download stable-diffusion-v1-5/.*beside style"
+        ModelLoadError,
+        match=r"one file has no configuration.*hf download stable-diffusion-v1-5/.*beside style",
     ):
         drawn(alone, offline=True)
 
@@ -194,7 +195,7 @@ def test_an_embedding_for_another_model_or_of_another_kind_is_refused(tiny_model
 def test_a_pickled_embedding_is_read_only_if_allowed(tiny_model, tmp_path):
     file = tmp_path / "thing.pt"
     torch.save({"string_to_param": {"*": vectors(1)}, "name": "thing"}, file)
-    with pytest.raises(ModelLoadError, match="no .safetensors file: it could run code; --allow-pickle"):
+    with pytest.raises(ModelLoadError, match=r"no .safetensors file: it could run code; --allow-pickle"):
         drawn(tiny_model, embeddings=(Embedding(str(file)),))
     taught = drawn(tiny_model, "thing", embeddings=(Embedding(str(file)),), allow_pickle=True)
     assert apart(taught, drawn(tiny_model, "thing")) > 0.3
@@ -216,7 +217,5 @@ def test_an_embedding_is_named_with_or_without_a_word(text, expected):
 
 @pytest.mark.parametrize("text", ["", "=x", "a="])
 def test_a_word_without_a_file_or_an_empty_one_is_refused(text):
-    with pytest.raises(SettingsError, match="--embedding .*write SOURCE or SOURCE=WORD"):
+    with pytest.raises(SettingsError, match=r"--embedding .*write SOURCE or SOURCE=WORD"):
         Embedding.read(text)
-
-

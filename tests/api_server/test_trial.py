@@ -63,7 +63,10 @@ def renamed(tiny_model, tmp_path):
 @pytest.mark.parametrize(
     ("index", "reason"),
     [
-        ({"_class_name": "StableDiffusionInpaintPipeline"}, "an inpainting model.*serve the model that it was"),
+        (
+            {"_class_name": "StableDiffusionInpaintPipeline"},
+            "an inpainting model.*serve the model that it was",
+        ),
         ({"_class_name": "FluxFillPipeline"}, "an inpainting model"),
         ({"_class_name": "StableDiffusionXLImg2ImgPipeline", "requires_aesthetics_score": True}, "a refiner"),
         ({"_class_name": "StableDiffusionUpscalePipeline"}, "makes images larger"),
@@ -91,7 +94,8 @@ def test_an_autoencoder_that_gives_no_numbers_is_noticed_before_the_server_is_re
         getattr(pipeline.vae, part).conv_in.weight.fill_(float("nan"))
     pipeline.save_pretrained(tmp_path / "mine", safe_serialization=True)
     with pytest.raises(
-        ModelLoadError, match=rf"cannot serve mine: .*{what} an image fails: .*no numbers.*--precision bfloat16"
+        ModelLoadError,
+        match=rf"cannot serve mine: .*{what} an image fails: .*no numbers.*--precision bfloat16",
     ):
         started(tmp_path / "mine")
 

@@ -82,9 +82,7 @@ def _unet(name, layers, all_names):
 
 
 def _vae(name, blocks):
-    mirrored = re.sub(
-        r"up_blocks\.(\d+)\.resnets\.", lambda m: f"up.{blocks - 1 - int(m[1])}.block.", name
-    )
+    mirrored = re.sub(r"up_blocks\.(\d+)\.resnets\.", lambda m: f"up.{blocks - 1 - int(m[1])}.block.", name)
     name = re.sub(
         r"up_blocks\.(\d+)\.upsamplers\.0\.", lambda m: f"up.{blocks - 1 - int(m[1])}.upsample.", mirrored
     )
