@@ -95,12 +95,6 @@ async def behind_a_running_batch(batcher, generator, *requests):
     return await asyncio.gather(*waiting, return_exceptions=True)
 
 
-def test_a_long_request_is_cut_into_chunks_and_put_together_in_order(fake):
-    pictures = running(lambda batcher: batcher.submit(tasks(*range(10))), fake)
-    assert seeds_of(pictures) == list(range(10))
-    assert batches_of(fake) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-
-
 def test_merging_fills_a_batch_with_requests_of_the_same_recipe(fake):
     requests = [tasks(1), tasks(2, steps=9), tasks(3, 4), tasks(5)]
     results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
@@ -108,32 +102,10 @@ def test_merging_fills_a_batch_with_requests_of_the_same_recipe(fake):
     assert batches_of(fake) == [[99], [1, 3, 4, 5], [2]]
 
 
-def test_a_batch_is_filled_with_parts_of_requests(fake):
-    requests = [tasks(1, 2, 3), tasks(4, 5), tasks(6)]
-    results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
-    assert [seeds_of(result) for result in results] == [[1, 2, 3], [4, 5], [6]]
-    assert batches_of(fake) == [[99], [1, 2, 3, 4], [5, 6]]
-
-
 def test_exact_batching_runs_each_chunk_alone_where_companions_would_show(fake):
     requests = [tasks(1), tasks(2), tasks(*range(3, 8))]
     running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=Batching.EXACT)
     assert batches_of(fake) == [[99], [1], [2], [3, 4, 5, 6], [7]]
-
-
-def test_exact_batching_shares_runs_where_companions_do_not_show(fake):
-    fake.companions = 4
-    requests = [tasks(1), tasks(2), tasks(*range(3, 8))]
-    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=Batching.EXACT)
-    assert batches_of(fake) == [[99], [1, 2, 3, 4], [5, 6, 7]]
-
-
-def test_requests_that_arrive_together_share_a_run_on_an_idle_model(fake):
-    async def scenario(batcher):
-        await asyncio.gather(*(batcher.submit(tasks(seed)) for seed in (1, 2, 3)))
-
-    running(scenario, fake)
-    assert batches_of(fake) == [[1, 2, 3]]
 
 
 @pytest.mark.parametrize("batching", list(Batching))
@@ -148,12 +120,6 @@ def test_a_single_image_waits_for_about_one_batch_of_another_key(fake, batching)
     assert [seed for batch in batches_of(fake)[3:] for seed in batch] == list(range(4, 16))
 
 
-def test_room_beside_a_key_in_turn_is_for_others_of_the_same_recipe(fake):
-    requests = [("one", tasks(1, 2, 3)), ("two", tasks(4, 5)), ("three", tasks(6))]
-    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
-    assert batches_of(fake) == [[99], [1, 2, 3, 4], [6, 5]]  # two had a place already, so it is three's turn
-
-
 def test_a_full_queue_refuses_and_says_when_to_come_back(fake):
     requests = [tasks(1, steps=2), tasks(2, steps=2), tasks(3)]
     results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, queue_steps=4)
@@ -162,25 +128,12 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(fake):
     assert results[2].retry_after_seconds >= 1
 
 
-def test_a_request_longer_than_the_queue_is_taken_when_nothing_waits(fake):
-    pictures = running(lambda batcher: batcher.submit(tasks(*range(9))), fake, queue_steps=1)
-    assert len(pictures) == 9
-
-
 def test_one_key_cannot_fill_the_queue_for_others(fake):
     requests = [("greedy", tasks(1, 2, steps=5)), ("greedy", tasks(3)), ("modest", tasks(4))]
     results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, key_steps=10)
     assert isinstance(results[1], BusyError)
     assert "this key" in str(results[1])
     assert [seeds_of(results[place]) for place in (0, 2)] == [[1, 2], [4]]
-
-
-def test_work_counts_a_variations_share_of_the_steps():
-    assert [tasks(1, steps=10, strength=strength)[0].recipe.runs for strength in (None, 0.55, 0.01)] == [
-        10,
-        6,
-        1,
-    ]
 
 
 def test_what_takes_too_long_is_refused_and_leaves_the_queue(fake):

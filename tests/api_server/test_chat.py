@@ -8,10 +8,10 @@ import pytest
 
 from pcevolve_server import models
 from pcevolve_server.models import Shelf
-from pcevolve_server.settings import Batching, ModelSettings
+from pcevolve_server.settings import ModelSettings
 from pcevolve_shared import limits, wire
 from support.served import FakeGenerator, served
-from support.tiny_writer import CONTEXT, load, save_writer
+from support.tiny_writer import load, save_writer
 
 pytestmark = pytest.mark.models
 
@@ -82,34 +82,6 @@ def test_openais_client_reads_a_stream(http):
     assert not any(chunk.usage for chunk in alone)
 
 
-def test_a_stream_is_data_without_names_and_says_when_it_ends(http):
-    cut = [{"role": "user", "content": "x" * 100}]
-    answer = posted(http, stream=True, messages=cut)
-    assert answer.headers["Content-Type"].startswith("text/event-stream")
-    lines = [line for line in answer.text.splitlines() if line]
-    assert all(line.startswith(("data: {", ": ")) for line in lines[:-1])
-    assert lines[-1] == "data: [DONE]"
-    assert f": {100 - (CONTEXT - 12)} tokens of the prompt were cut" in lines
-    asked = posted(http, stream=True, model="nobody")
-    assert asked.status_code == 404
-
-
-def test_completion_k_takes_the_seed_after_k(http):
-    assert said(posted(http, n=2)) == [said(posted(http, seed=seed))[0] for seed in (5, 6)]
-    assert said(posted(http, seed=None)) != said(posted(http, seed=None))
-
-
-def test_texts_of_several_requests_share_a_run_where_they_may(directory):
-    with served(load(directory, batching=Batching.MERGE)) as http:
-        assert said(posted(http, n=2)) == [said(posted(http, seed=seed))[0] for seed in (5, 6)]
-
-
-def test_a_prompt_that_was_cut_is_told(http):
-    answer = posted(http, messages=[{"role": "user", "content": "x" * 100}])
-    assert answer.headers["X-Prompt-Tokens-Cut"] == str(100 - (CONTEXT - 12))
-    assert "pcevolve_tokens_total 12.0" in http.get("/metrics").text
-
-
 def test_a_server_of_images_and_of_texts_gives_each_what_it_asks_for(both):
     assert said(posted(both)) == said(posted(both, model="tiny"))
     image = {"prompt": "a cat", "width": 64, "height": 32}
@@ -122,14 +94,6 @@ def test_a_server_of_images_and_of_texts_gives_each_what_it_asks_for(both):
     )  # fmt: skip
     listed = both.get(wire.MODELS).json()["data"]
     assert ["base_resolution" in each for each in listed] == [True, False]
-
-
-def test_a_server_without_the_kind_says_so(http, fake):
-    assert refused(http.post(wire.TEXT_TO_IMAGE, json={"prompt": "a cat"})) == (
-        404, "no model of this server has text-to-image",
-    )  # fmt: skip
-    with served(fake) as images:
-        assert refused(posted(images)) == (404, "no model of this server has chat")
 
 
 @pytest.mark.parametrize(

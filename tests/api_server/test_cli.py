@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,8 +15,6 @@ import pytest
 
 from pcevolve_server.keys import API_KEY_VARIABLE
 from pcevolve_shared import images, wire
-from support.examples import at_night
-from support.processes import ServerProcess
 
 pytestmark = pytest.mark.system
 
@@ -42,32 +39,6 @@ def assert_fails(done, code, message):
     assert len(lines) == 1
     assert message in lines[0]
     assert "Traceback" not in done.stderr
-
-
-def test_help_names_every_option_without_importing_a_model_library():
-    done = run("serve", "--help", COLUMNS="200")
-    assert done.returncode == 0
-    for option in (
-        "--model",
-        "--device",
-        "--ip-adapter-scale",
-        "--safety-retries",
-        "--batching",
-        "--api-key-file",
-        "--allowed-host",
-        "--max-connections",
-        "--header-seconds",
-        "--body-seconds",
-        "--max-buffered-mib",
-    ):
-        assert option in done.stdout
-    probe = "import sys, pcevolve_server.cli, pcevolve_server.server; print('torch' in sys.modules)"
-    assert subprocess.check_output([sys.executable, "-c", probe], text=True).strip() == "False"
-
-
-def test_help_can_be_asked_for_in_both_ways():
-    for command in ((), ("serve",)):
-        assert run(*command, "-h").stdout == run(*command, "--help").stdout != ""
 
 
 def test_the_key_cannot_be_given_where_other_users_see_it():
@@ -97,12 +68,6 @@ def test_an_open_key_file_is_refused(tmp_path):
     key.write_text(KEY)
     key.chmod(0o644)
     assert_fails(run("serve", "--api-key-file", key), 2, "chmod 600")
-
-
-def test_a_taken_port_exits_with_4():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert_fails(run("serve", "--port", port), 4, f"cannot listen on 127.0.0.1:{port}")
 
 
 class Server:
@@ -161,30 +126,6 @@ def server(tiny_model, tmp_path_factory):
     running.process.wait()
 
 
-def test_a_model_that_is_not_there_offline_exits_with_3_and_says_how_to_fetch_it():
-    name = "stable-diffusion-v1-5/no-such-model"
-    done = run("serve", "--model", name, "--port", 0)
-    assert_fails(done, 3, f"cannot load the model {name}")
-    assert f"hf download {name} --local-dir DIR" in done.stderr
-
-
-def test_a_fork_that_other_tests_start_answers_as_the_command_does(server, forks, tiny_model, tmp_path):
-    forked = ServerProcess(tmp_path / "log", forks, arguments=("--max-batch", 4), models=(tiny_model,))
-    forked.start()
-    server.wait(lambda: server.call(wire.READY)[0] == 200)
-    ask = wire.TextToImageRequest(model="bundled", prompt="a cat", steps=4, seed=11, n=2)
-    body = ask.model_dump_json(exclude_unset=True).encode()
-    asked = urllib.request.Request(
-        forked.address + wire.TEXT_TO_IMAGE, body, {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(asked, timeout=60) as answer:
-        images_of_fork = wire.BatchResponse.model_validate_json(answer.read())
-    named = ask.model_copy(update={"model": server.model().id})
-    assert images_of_fork == wire.BatchResponse.model_validate_json(server.call(wire.TEXT_TO_IMAGE, named)[1])
-    forked.process.terminate()
-    assert forked.process.wait(60) == 0
-
-
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in Linux's /proc")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
 def test_replicas_answer_as_one_process_does_and_end_with_the_server(
@@ -205,28 +146,6 @@ def test_replicas_answer_as_one_process_does_and_end_with_the_server(
         assert time.monotonic() < deadline, "a replica outlives its server"
         time.sleep(0.1)
     assert "leaked" not in several.log_path.read_text()
-
-
-def test_what_this_machine_makes_of_a_model_is_measured(tiny_model):
-    done = run("bench", "--model", tiny_model, "--max-batch", 1, "--batching", "merge", "--json")
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert [figure["images"] for figure in told["figures"]] == [1, 1]
-    assert told["images_per_hour"] > 0
-    assert_fails(run("bench", "--model", "/nowhere", "--offline"), 3, "there is no directory /nowhere")
-    assert_fails(
-        run("bench", "--compare", "--threads", 2),
-        2,
-        "--compare tries --engine, --replicas and --threads itself",
-    )
-
-
-@at_night
-def test_bench_compares_the_ways_to_use_the_cores(tiny_model):
-    done = run("bench", "--model", tiny_model, "--max-batch", 2, "--batching", "merge", "--compare", "--json")
-    found = json.loads(done.stdout)
-    assert found["advised"] in found["ways"]
-    assert all(len(each["figures"]) == 4 for each in found["ways"].values())
 
 
 def test_after_sigterm_who_cannot_be_served_in_time_is_told_so_and_not_cut_off(tiny_model, tmp_path):

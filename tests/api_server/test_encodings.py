@@ -74,16 +74,6 @@ def test_each_encoder_reads_a_text_once_however_many_images_runs_and_requests_it
     assert runs == [texts] * len(encoders)
 
 
-def test_a_prototype_is_encoded_once_for_all_its_variations_in_several_runs(fresh):
-    generator, _ = fresh
-    with counted(generator.image_to_image.vae.encoder) as runs:
-        for some in (range(16), range(16, 20)):
-            generator.vary(tasks(*some, image=picture(1), strength=0.5))
-        assert runs == [1]
-        generator.vary(tasks(1, image=picture(2), strength=0.5))
-        assert runs == [2]
-
-
 def test_an_image_has_the_same_bits_whether_its_inputs_were_encoded_before_or_for_it(fresh, zoo):
     generator, kind = fresh
     asked = tasks(7, image=picture(3), strength=0.5)
@@ -94,17 +84,6 @@ def test_an_image_has_the_same_bits_whether_its_inputs_were_encoded_before_or_fo
     assert (first == pixels(unknowing.vary(asked))).all()
 
 
-def test_what_is_kept_of_an_image_is_what_the_autoencoder_makes_of_it(loaded):
-    import torch
-
-    autoencoder = loaded("sdxl").image_to_image.vae
-    images = torch.rand(2, 3, 48, 32, generator=torch.Generator().manual_seed(0))
-    with torch.inference_mode():
-        kept = [autoencoder.encode(images[1:]).latent_dist.parameters for _ in range(2)]
-        (anew,) = type(autoencoder).encode(autoencoder, images[1:].clone(), return_dict=False)
-    assert all(torch.equal(each, anew.parameters) for each in kept)
-
-
 def test_images_of_the_same_bytes_and_other_shapes_are_told_apart(loaded):
     import torch
 
@@ -113,37 +92,3 @@ def test_images_of_the_same_bytes_and_other_shapes_are_told_apart(loaded):
     with torch.inference_mode():
         shapes = [autoencoder.encode(each).latent_dist.mean.shape for each in (wide, wide.transpose(2, 3))]
     assert [tuple(each[2:]) for each in shapes] == [(4, 8), (8, 4)]
-
-
-def test_what_is_kept_of_a_prompt_holds_no_graph_of_how_it_was_computed(fresh):
-    generator, _ = fresh
-    for kept in generator.encoded("a prompt").values():
-        assert not kept.requires_grad
-        assert kept.grad_fn is None
-
-
-def kept_of(most):
-    from pcevolve_server.diffusion.encodings import Kept
-
-    kept, made = Kept(most, len), []
-
-    def get(value):
-        return kept.get(value, lambda: made.append(value) or value)
-
-    return kept, made, get
-
-
-def test_the_value_that_was_used_least_recently_gives_way_when_bytes_run_out():
-    kept, made, get = kept_of(6)
-    for value in ("aaa", "bb", "aaa", "ccc", "aaa", "bb"):
-        assert get(value) == value
-    assert made == ["aaa", "bb", "ccc", "bb"]
-    assert kept.nbytes == 5
-
-
-def test_a_value_that_is_larger_than_the_bound_drives_out_no_other():
-    kept, made, get = kept_of(3)
-    for value in ("aaa", "too long", "aaa", "too long"):
-        assert get(value) == value
-    assert made == ["aaa", "too long", "too long"]
-    assert kept.nbytes == 3

@@ -1,19 +1,15 @@
 """Replicas in processes: the same images, and none of their deaths is a caller's."""
 
 import asyncio
-import os
-import re
 from functools import partial
 
 import pytest
 
 from pcevolve_server.engines import processes
-from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
-from pcevolve_server.metrics import Metrics
+from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.models import Shelf
-from pcevolve_server.settings import EngineKind, Settings
 from pcevolve_server.work import Recipe, Task
-from support.replicas import Obedient, OnTwoGpus, unloadable
+from support.replicas import Obedient, unloadable
 
 pytestmark = pytest.mark.system
 
@@ -41,24 +37,6 @@ def engaged(scenario, load=Obedient, replicas=1):
     return asyncio.run(run())
 
 
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def test_what_a_model_can_do_comes_from_its_process_which_ends_with_the_engine():
-    async def scenario(engine):
-        (offer,) = engine.offers
-        return offer.info.id, offer.companions, engine.pids, seeds_of(await engine.run(tasks("p", 5, 6)))
-
-    *told, pids, seeds = engaged(scenario, replicas=2)
-    assert (told, seeds, len(pids)) == (["obedient", 4], [5, 6], 2)
-    assert not any(alive(pid) for pid in pids)
-
-
 def test_a_replica_that_is_killed_is_replaced_and_its_batch_answered(tmp_path):
     async def scenario(engine):
         before = engine.pids
@@ -71,26 +49,6 @@ def test_a_replica_that_is_killed_is_replaced_and_its_batch_answered(tmp_path):
     assert seeds == [[7, 8], [9]]
     assert len(before & after) == 1
     assert len(after) == 2
-
-
-def test_memory_on_gpus_is_told_of_all_processes_and_no_longer_of_those_that_ended():
-    async def scenario(engine):
-        metrics = Metrics()
-        metrics.watch(engine)
-        begun = metrics.text().decode()
-        await asyncio.gather(engine.run(tasks("p", 30)), engine.run(tasks("p", 12)))
-        return begun, metrics.text().decode(), metrics
-
-    begun, used, metrics = engaged(scenario, OnTwoGpus, replicas=2)
-    assert gpus(begun) == {"0": 0, "1": 14}
-    assert gpus(used) == {"0": 42, "1": 14}
-    assert gpus(metrics.text().decode()) == {}
-
-
-def gpus(text):
-    """Bytes by device, out of the metrics' text."""
-    found = re.findall(r'^pcevolve_device_memory_bytes{device="(\d)"} (\S+)$', text, re.MULTILINE)
-    return {device: int(float(held)) for device, held in found}
 
 
 def test_a_batch_that_kills_whatever_runs_it_is_given_up_and_the_next_is_answered():
@@ -118,15 +76,6 @@ def test_a_cancelled_run_ends_and_its_replica_goes_on(tmp_path):
     assert engaged(scenario)
 
 
-def test_steps_are_told_in_order_and_before_the_pictures():
-    async def scenario(engine):
-        told = []
-        await engine.run(tasks("count 3", 1), lambda step, steps: told.append((step, steps)))
-        return told
-
-    assert engaged(scenario) == [(1, 3), (2, 3), (3, 3)]
-
-
 def test_what_a_model_raises_comes_back_without_its_words():
     async def scenario(engine):
         with pytest.raises(GenerationError) as caught:
@@ -142,9 +91,3 @@ def test_what_a_model_raises_comes_back_without_its_words():
 def test_a_model_that_cannot_be_loaded_ends_every_process():
     with pytest.raises(ModelLoadError, match="no such model"):
         engaged(lambda engine: None, unloadable, replicas=2)
-
-
-def test_one_thread_has_no_replicas():
-    with pytest.raises(SettingsError, match="--engine processes"):
-        Settings(replicas=2)
-    assert Settings(replicas=2, engine=EngineKind.PROCESSES).replicas == 2

@@ -1,7 +1,5 @@
 """Flow matching that begins at an exact share of noise, whatever shifts the schedule."""
 
-import inspect
-
 import pytest
 import torch
 
@@ -47,14 +45,6 @@ def test_a_run_begins_at_exactly_its_strength_and_falls_to_nothing(own, strength
     assert torch.allclose(times, sigmas[:-1] * 1000)
 
 
-def test_at_full_strength_the_schedule_is_the_models_own(own):
-    scheduler, mu = own
-    scheduler.set_timesteps(10, mu=mu)
-    sigmas, times = levels(own, 1.0, 10)
-    assert torch.allclose(sigmas, scheduler.sigmas, atol=1e-6)
-    assert torch.allclose(times, scheduler.timesteps, atol=1e-3)
-
-
 @pytest.mark.parametrize("name", ["none", "fixed", "by size", "by size, linear"])
 def test_what_is_left_of_a_run_is_spaced_as_the_run_was(name):
     """Five steps from the level that is half of the way are the last five of ten."""
@@ -68,35 +58,3 @@ def test_what_is_left_of_a_run_is_spaced_as_the_run_was(name):
     begun = FlowFrom.of(scheduler, scheduler.sigmas[5].item())
     begun.set_timesteps(5, sigmas=[1 - step / 5 for step in range(5)], mu=mu)
     assert torch.allclose(begun.sigmas, scheduler.sigmas[5:], atol=1e-6)
-
-
-def test_pipelines_find_the_arguments_that_they_look_for(own):
-    from diffusers import FlowMatchEulerDiscreteScheduler
-
-    from pcevolve_server.diffusion.schedulers import FlowFrom
-
-    known = inspect.signature(FlowMatchEulerDiscreteScheduler.set_timesteps).parameters
-    assert list(inspect.signature(FlowFrom.set_timesteps).parameters) == list(known)
-
-
-def test_a_scheduler_of_another_kind_or_of_noise_without_a_seed_is_refused():
-    from diffusers import (
-        DPMSolverMultistepScheduler,
-        FlowMatchEulerDiscreteScheduler,
-        FlowMatchHeunDiscreteScheduler,
-    )
-
-    from pcevolve_server.diffusion.schedulers import check
-    from pcevolve_server.errors import ModelLoadError
-
-    check(FlowMatchEulerDiscreteScheduler())
-    for unknown in (
-        FlowMatchHeunDiscreteScheduler(),
-        DPMSolverMultistepScheduler(use_flow_sigmas=True, prediction_type="flow_prediction"),
-    ):
-        with pytest.raises(
-            ModelLoadError, match=f"{type(unknown).__name__} cannot begin at an exact strength"
-        ):
-            check(unknown)
-    with pytest.raises(ModelLoadError, match="draws noise without a seed"):
-        check(FlowMatchEulerDiscreteScheduler(stochastic_sampling=True))

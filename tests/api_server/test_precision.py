@@ -5,7 +5,6 @@ import pytest
 import torch
 from PIL import Image
 
-from pcevolve_server import networks
 from pcevolve_server.diffusion import numerics, pipelines, traits
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import ModelSettings, Offload, Precision
@@ -13,44 +12,6 @@ from pcevolve_server.work import Recipe, Task
 from support.tiny_model import load, tiny_pipeline
 
 pytestmark = pytest.mark.models
-
-
-@pytest.fixture
-def capabilities(monkeypatch):
-    """Sets what the processor is said to have."""
-
-    def have(**found):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: found)
-
-    return have
-
-
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
-        ({"amx_bf16": True}, torch.bfloat16),
-        ({"amx_bf16": False, "avx512_bf16": True}, torch.float32),
-        ({}, torch.float32),
-    ],
-)
-def test_a_processor_with_matrix_units_for_bfloat16_uses_them(capabilities, found, expected):
-    capabilities(**found)
-    assert networks.cpu_dtype(Precision.AUTO) == expected
-
-
-@pytest.mark.parametrize(
-    ("wanted", "expected"), [(Precision.FLOAT32, torch.float32), (Precision.BFLOAT16, torch.bfloat16)]
-)
-@pytest.mark.parametrize("native", [False, True])
-def test_what_is_asked_for_is_used_everywhere(capabilities, wanted, expected, native):
-    capabilities(amx_bf16=native)
-    assert networks.cpu_dtype(wanted) == networks.gpu_dtype(wanted) == expected
-
-
-def test_float16_is_for_gpus():
-    assert networks.gpu_dtype(Precision.AUTO) == networks.gpu_dtype(Precision.FLOAT16) == torch.float16
-    with pytest.raises(ModelLoadError, match="float16 needs a GPU: use --precision"):
-        networks.cpu_dtype(Precision.FLOAT16)
 
 
 @pytest.mark.parametrize(
@@ -145,19 +106,3 @@ def test_the_denoiser_alone_computes_in_less_and_images_hardly_change(tiny_model
     assert half.text_to_image.vae.dtype == half.text_to_image.text_encoder.dtype == torch.float32
     apart = np.abs(made(whole) - made(half))
     assert 0 < apart.mean() < 2
-
-
-def test_tensors_of_numbers_are_cast_but_for_timesteps_and_nothing_else():
-    wide = torch.ones(1, 2)
-    given = (
-        (wide, torch.tensor([3]), torch.tensor([613.0])),
-        {"words": [wide], "timestep": torch.tensor(613.0), "flag": True, "none": None},
-    )
-    (number, step, time), named = numerics._cast(given, torch.bfloat16)
-    assert (number.dtype, step.dtype, named["words"][0].dtype) == (
-        torch.bfloat16,
-        torch.int64,
-        torch.bfloat16,
-    )
-    assert time.item() == named["timestep"].item() == 613
-    assert (named["flag"], named["none"]) == (True, None)

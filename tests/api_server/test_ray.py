@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
-import functools
 import importlib.util
-import itertools
-import threading
 import time
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
-import yaml
-from PIL import Image
 
-from support import ray_cluster
-from support.ray_cluster import STARTING_SECONDS, RayServer, descendants, living
+from support.ray_cluster import RayServer, descendants, living
 from support.served import served, wait_until
 from support.tiny_model import load
 
@@ -72,11 +65,6 @@ def test_images_and_variations_have_the_bytes_that_they_have_without_ray(server,
     assert made == alone(n=3, steps=4).json()
     source = {"image": made["images"][0]["image"], "strength": 0.5, "n": 3, "steps": 4}
     assert server.ask("image-to-image", **source).json() == alone("image-to-image", **source).json()
-
-
-def test_what_cannot_be_made_is_refused_as_without_ray(server, alone):
-    refused = [ask(scheduler="nothing").json()["error"] for ask in (server.ask, alone)]
-    assert refused[0] | {"request_id": ""} == refused[1] | {"request_id": ""}
 
 
 def test_two_batches_run_at_once_and_a_replica_killed_in_the_middle_loses_no_request(server, alone):
@@ -149,103 +137,3 @@ def test_sigterm_refuses_what_cannot_be_done_in_time_and_leaves_nothing_behind(s
     wait_until(lambda: living(processes) == [])
     assert not folder.exists()
     assert "Traceback" not in server.log.read_text()
-
-
-def test_several_models_are_served_each_by_its_name(tiny_model, zoo, tmp_path):
-    models = {each.name: each for each in (Path(tiny_model), Path(zoo("lcm")))}
-    options = [word for path in models.values() for word in ("--model", path)]
-    server = RayServer(tmp_path, *options, "--replicas", 1, "--threads", 1)
-    try:
-        server.wait_ready()
-        for name in (*models, *models):
-            with served(load(model=str(models[name]), threads=1)) as alone:
-                body = {"model": name, "prompt": "a b c", "seed": 1, "steps": 2}
-                expected = alone.post("/v1/stable-diffusion/text-to-image", json=body).json()
-            assert server.ask(**body).json() == expected
-        assert server.ask(model="nothing").status_code == 404
-    finally:
-        server.end()
-
-
-def test_a_replica_is_added_while_images_wait_and_no_request_fails(tiny_model, tmp_path):
-    options = ("--model", tiny_model, "--replicas", 1, "--max-replicas", 2, "--threads", 1)
-    server = RayServer(tmp_path, *options)
-    guidance = itertools.count(2)  # what asks for another one shares no batch
-    try:
-        server.wait_ready()
-        assert len(server.replicas()) == 1
-        ask = functools.partial(server.ask, width=64, height=64, steps=20)
-        with asking(lambda: ask(guidance=next(guidance) % 40), callers=4) as answers:
-            wait_until(lambda: len(server.replicas()) == 2, STARTING_SECONDS)
-            done = len(answers)
-            wait_until(lambda: len(answers) > done + 4, 120)
-        assert {answer.status_code for answer in answers} == {200}
-    finally:
-        server.end()
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    """Writes the Serve config of a library whose images have one colour, which loads in a second."""
-    folder = tmp_path_factory.mktemp("config")
-
-    def written(colour):
-        library = folder / colour
-        library.mkdir()
-        Image.new("RGB", (64, 64), colour).save(library / "only.png")
-        arguments = {
-            "model": f"library:{library}",
-            "model_id": "colours",
-            "library_cache": str(folder / "cache"),
-        }
-        shipped = yaml.safe_load((Path(__file__).parents[2] / "docker/ray/serve.yaml").read_text())
-        (application,) = shipped["applications"]
-        application["args"] = arguments
-        (application["deployments"][0]["ray_actor_options"]) = {"num_cpus": 1}
-        (folder / f"{colour}.yaml").write_text(yaml.safe_dump(shipped))
-        return folder / f"{colour}.yaml"
-
-    return written
-
-
-def test_a_cluster_s_update_is_rolling_and_fails_no_request(config, tmp_path):
-    with ray_cluster.cluster() as known:
-        ray_cluster.serve(config("red"), known)
-        server = RayServer(tmp_path, "--ray-address", known["RAY_ADDRESS"], **known)
-        try:
-            server.wait_ready()
-            first = server.ask().json()
-            with asking(server.ask, callers=4) as answers:
-                ray_cluster.serve(config("blue"), known)
-                wait_until(lambda: updated(answers, first), STARTING_SECONDS)
-            assert {answer.status_code for answer in answers} == {200}
-            before = {each.pid for each in descendants(server.process)}
-            server.process.terminate()
-            assert server.process.wait(30) == 0
-            assert before == set()  # the cluster is not the server's, and stays
-        finally:
-            server.end()
-
-
-def updated(answers, first):
-    """Whether the last ten answers came from replicas of the new config."""
-    return all(answer.json() != first for answer in answers[-10:]) and len(answers) > 10
-
-
-@contextlib.contextmanager
-def asking(ask, callers):
-    """Have callers ask over and over, all at once; yields the list of their answers, which grows."""
-    answers, enough = [], threading.Event()
-
-    def go_on():
-        while not enough.is_set():
-            answers.append(ask())
-
-    with concurrent.futures.ThreadPoolExecutor(callers) as pool:
-        each = [pool.submit(go_on) for _ in range(callers)]
-        try:
-            yield answers
-        finally:
-            enough.set()
-    for caller in each:
-        caller.result()

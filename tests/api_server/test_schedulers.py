@@ -1,8 +1,5 @@
 """A schedule that begins at an exact strength is the beginning of the model's own."""
 
-import importlib.util
-import sys
-
 import pytest
 import torch
 
@@ -47,18 +44,6 @@ def own(request):
     return DDIMScheduler(**request.param)
 
 
-def test_every_scheduler_is_tried(schedulers):
-    assert list(schedulers.SCHEDULERS) == NAMES
-
-
-def test_what_integrates_with_scipy_is_not_offered_without_it(schedulers, monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    spec = importlib.util.spec_from_file_location("schedulers_without_scipy", schedulers.__file__)
-    without = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(without)
-    assert [name for name in NAMES if name not in without.SCHEDULERS] == ["lms"]
-
-
 GETIMG = ["euler_a", "euler", "lms", "ddim", "dpmsolver++", "pndm"]
 """What getimg's v1 API calls the schedulers of its Stable Diffusion endpoints."""
 
@@ -88,14 +73,6 @@ def test_every_kept_timestep_means_the_same_noise_as_before(schedulers, name, ow
     full = schedulers.scheduler_named(name, own)
     begun = schedulers.begun_at(full, 600)
     assert torch.allclose(begun.alphas_cumprod, full.alphas_cumprod[:600], rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.parametrize("own", [COSINE], indirect=True)
-@pytest.mark.parametrize("name", NAMES)
-def test_a_named_scheduler_keeps_what_the_model_was_trained_with(schedulers, name, own):
-    scheduler = schedulers.scheduler_named(name, own)
-    assert scheduler.config.prediction_type == "v_prediction"
-    assert scheduler.config.beta_schedule == "squaredcos_cap_v2"
 
 
 FLAGS = [
@@ -136,13 +113,6 @@ def test_only_the_name_says_whether_noise_levels_are_those_of_karras(schedulers)
     assert schedulers.scheduler_named(None, own).config.use_karras_sigmas
 
 
-@pytest.mark.parametrize(
-    ("share", "steps", "runs"), [(0.6, 10, 6), (0.62, 10, 7), (0.07, 100, 7), (0.01, 10, 1), (0.58, 50, 29)]
-)
-def test_a_share_of_the_schedule_costs_that_share_of_the_steps_rounded_up(schedulers, share, steps, runs):
-    assert schedulers.run_steps(share, steps) == runs
-
-
 @pytest.mark.parametrize("own", [OWN], indirect=True)
 def test_flow_matching_is_told_apart_and_resolves_strength_as_finely(schedulers, own):
     from diffusers import FlowMatchEulerDiscreteScheduler
@@ -151,12 +121,3 @@ def test_flow_matching_is_told_apart_and_resolves_strength_as_finely(schedulers,
     assert not schedulers.is_discrete(flow)
     assert schedulers.is_discrete(own)
     assert schedulers.levels(flow) == schedulers.levels(own) == 1000
-
-
-@pytest.mark.parametrize("kept", [1, 20, 613, 649, 999])
-def test_a_consistency_model_begins_there_too_although_it_was_distilled_on_a_coarser_grid(schedulers, kept):
-    from diffusers import LCMScheduler
-
-    begun = schedulers.begun_at(LCMScheduler(), kept)
-    begun.set_timesteps(1)
-    assert begun.timesteps.tolist() == [kept - 1]

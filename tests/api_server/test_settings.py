@@ -51,13 +51,6 @@ def test_a_key_file_that_others_can_reach_is_refused(tmp_path, mode):
         read_keys(key_file(tmp_path, mode=mode), "")
 
 
-def test_a_missing_or_empty_key_file_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match=r"cannot read the API key file .*FileNotFoundError"):
-        read_keys(tmp_path / "none", "")
-    with pytest.raises(SettingsError, match="is empty"):
-        read_keys(key_file(tmp_path, text="\n"), "")
-
-
 def test_a_file_may_hold_several_keys_with_names(tmp_path):
     text = f"# who may ask\nclinic {KEY}\n\n  lab-2 {KEY[::-1]}2\n{KEY}3\n"
     names = [key.name for key in read_keys(key_file(tmp_path, text=text), "")]
@@ -77,8 +70,3 @@ def test_a_file_may_hold_several_keys_with_names(tmp_path):
 def test_keys_that_cannot_be_told_apart_or_can_be_guessed_are_refused(tmp_path, text, complaint):
     with pytest.raises(SettingsError, match=complaint):
         read_keys(key_file(tmp_path, text=text), "")
-
-
-def test_a_key_and_a_file_are_one_too_many(tmp_path):
-    with pytest.raises(SettingsError, match="choose one"):
-        read_keys(key_file(tmp_path), KEY)

@@ -1,19 +1,12 @@
 """What OpenTelemetry is told of a request, and what it is never told."""
 
-import http.server
-import threading
-
 import pytest
-from opentelemetry.exporter.otlp.proto.http import trace_exporter
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from flood.servers import running, waited
 from pcevolve_server import tracing
-from pcevolve_server.errors import SettingsError
-from pcevolve_server.work import Picture, stage_seconds
+from pcevolve_server.work import Picture
 from pcevolve_shared import wire
 
 PROMPT = "a most unusual prompt"
@@ -84,57 +77,3 @@ def test_a_path_that_a_caller_made_up_is_told_as_none(serve, fake, told):
         f"_OTHER {wire.MODELS}",
     ]
     assert not any("SECRET" in span.to_json() for span in told.get_finished_spans())
-
-
-def test_stages_of_pictures_add_up_to_those_of_their_run():
-    pictures = [
-        Picture(None, seconds={"denoise": 1.0}),
-        Picture(None, seconds={"denoise": 2.0, "decode": 4.0}),
-    ]
-    assert stage_seconds(pictures) == {"denoise": 3.0, "decode": 4.0}
-
-
-def test_without_what_exports_the_server_says_what_to_install(monkeypatch):
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-    monkeypatch.delattr(trace_exporter, "OTLPSpanExporter")
-    with pytest.raises(SettingsError, match=r"install pcevolve-server\[otel\]"):
-        tracing.configure()
-
-
-class Collector(http.server.BaseHTTPRequestHandler):
-    """Takes what is exported."""
-
-    def do_POST(self):
-        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.mark.system
-def test_a_server_exports_to_where_the_environment_says(tmp_path, monkeypatch):
-    collector = http.server.HTTPServer(("127.0.0.1", 0), Collector)
-    collector.bodies = []
-    threading.Thread(target=collector.serve_forever, daemon=True).start()
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
-    try:
-        with running(tmp_path) as server:
-            body = b'{"prompt": "%s", "n": 2}' % PROMPT.encode()
-            status, _ = server.ask("POST", wire.TEXT_TO_IMAGE, body, Content_Type="application/json")
-            server.process.terminate()
-            assert (status, server.process.wait(30)) == (200, 0)
-        waited(lambda: collector.bodies, 10)
-    finally:
-        collector.shutdown()
-        collector.server_close()
-    resources = [
-        each
-        for body in collector.bodies
-        for each in ExportTraceServiceRequest.FromString(body).resource_spans
-    ]
-    names = [span.name for each in resources for scope in each.scope_spans for span in scope.spans]
-    assert set(names) == {"wait", "run", "write", f"POST {wire.TEXT_TO_IMAGE}"}  # and none of FastAPI's own
-    assert PROMPT.encode() not in b"".join(collector.bodies)

@@ -51,14 +51,6 @@ def test_who_asks_for_ten_times_the_work_gets_a_tenth_of_the_turns(chunks):
     assert first[:2] == ["greedy", "modest"]
 
 
-def test_going_away_saves_nothing_up(chunks):
-    waiting = Waiting(10**6, 10**6)
-    waiting.add(chunks("here", 50), 0.0)
-    assert order(waiting, runs=20) == ["here"] * 20
-    waiting.add(chunks("new", 50), 0.0)
-    assert order(waiting, runs=10).count("new") == 5
-
-
 def test_coming_back_does_not_make_a_long_batch_forgotten(chunks):
     waiting = Waiting(10**6, 10**6)
     waiting.add(chunks("modest", 100), 0.0)
@@ -68,14 +60,6 @@ def test_coming_back_does_not_make_a_long_batch_forgotten(chunks):
             waiting.add(chunks("greedy", 1, images=2, steps=10), 0.0)
         turns += order(waiting, runs=1)
     assert turns.count("greedy") == 3
-
-
-def test_who_has_had_no_more_than_others_is_forgotten(chunks):
-    waiting = Waiting(10**6, 10**6)
-    for number in range(1000):
-        waiting.add(chunks(f"key {number}", 1), 0.0)
-        order(waiting)
-    assert len(waiting._had) <= 2
 
 
 def test_a_batch_that_is_padded_costs_what_a_full_one_does(chunks):
@@ -92,12 +76,3 @@ def test_who_shares_a_batch_pays_for_a_share(chunks):
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["a", "a", "a", "b"]
     assert waiting._had == {"a": 6, "b": 2, "c": 0}
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["c", "b"]
-
-
-def test_when_nobody_waits_nobody_is_owed_anything(chunks):
-    waiting = Waiting(10**6, 10**6)
-    waiting.add(chunks("early", 30), 0.0)
-    order(waiting)
-    waiting.add(chunks("early", 4), 0.0)
-    waiting.add(chunks("late", 4), 0.0)
-    assert order(waiting) == ["early", "late"] * 4

@@ -1,8 +1,5 @@
 """What is found in a folder, what is left out and said, and an index that is whole or not used."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -46,23 +43,6 @@ def collect(tmp_path):
     return collect
 
 
-def test_an_embedding_depends_on_its_image_alone_and_likens_what_looks_alike():
-    embed = Appearance().embed
-    red, similar, blue = (
-        embed(Image.fromarray(pixels(colour, number)))
-        for colour, number in (((200, 40, 40), 0), ((200, 40, 40), 1), ((40, 60, 200), 0))
-    )
-    assert red.shape == (Appearance.size,)
-    assert red.dtype == np.uint8
-    gaps = [np.linalg.norm(red.astype(float) - other) for other in (similar, blue)]
-    assert gaps[0] < gaps[1] / 2
-
-
-@pytest.mark.parametrize("size", [(1, 1), (1, 4000), (64, 64), (333, 17)])
-def test_every_size_has_an_embedding(size):
-    assert Appearance().embed(Image.new("RGB", size, "white")).shape == (Appearance.size,)
-
-
 def test_neighbours_are_exact_and_only_among_those_that_are_asked_for():
     codes = np.random.default_rng(0).integers(0, 256, (500, 12), dtype=np.uint8)
     index, query = Neighbours(codes), codes[7]
@@ -74,25 +54,6 @@ def test_neighbours_are_exact_and_only_among_those_that_are_asked_for():
         assert index.nearest(query, count, among).tolist() == expected[:count]
 
 
-def test_pieces_cover_everything_and_one_more_file_changes_one_piece():
-    before, after = files(12_000), files(12_000)
-    after.insert(5000, ImageFile("tile/04999x.png", 7, 7))
-    assert [image for piece in pieces(before) for image in piece] == before
-    old, new = ({tuple(piece) for piece in pieces(each)} for each in (before, after))
-    assert len(old) > 3
-    assert len(new - old) <= 2
-
-
-def test_a_piece_comes_back_as_it_was_kept(tmp_path):
-    piece, kept = files(9), facts(9)
-    FactStore(tmp_path, "e", 4).keep(piece, kept)
-    found = FactStore(tmp_path, "e", 4).load(piece)
-    assert all(
-        np.array_equal(getattr(found, name), getattr(kept, name)) for name in ("sizes", "digests", "codes")
-    )
-    assert found.usable.all()
-
-
 @pytest.mark.parametrize(
     "damage", [lambda d: d[:-1], lambda d: d[:40], lambda d: b"", lambda d: d[:-3] + b"???"]
 )
@@ -102,14 +63,6 @@ def test_a_piece_that_is_not_whole_is_not_used(tmp_path, damage):
     (path,) = tmp_path.iterdir()
     path.write_bytes(damage(path.read_bytes()))
     assert shelf.load(piece) is None
-
-
-def test_a_piece_is_of_these_files_and_this_embedder_alone(tmp_path):
-    piece = files(3)
-    FactStore(tmp_path, "e", 4).keep(piece, facts(3))
-    changed = [ImageFile(each.path, each.size, each.changed + 1) for each in piece]
-    assert FactStore(tmp_path, "e", 4).load(changed) is None
-    assert FactStore(tmp_path, "other", 4).load(piece) is None
 
 
 def test_an_image_is_embedded_once_and_again_when_it_changes(tmp_path, collect):
@@ -146,31 +99,6 @@ def test_what_is_no_image_is_skipped_counted_and_named(tmp_path, collect, caplog
     assert "1 images are neither PNG, JPEG nor WebP" in caplog.text
 
 
-def test_names_may_be_in_any_script_and_need_not_be_text(tmp_path, collect):
-    folder = tmp_path / "tiles" / "Fliesen é 瓦"
-    folder.mkdir(parents=True)
-    Image.fromarray(pixels((1, 2, 3), 0)).save(folder / "größe.png")
-    (folder / "größe.png").rename(os.fsdecode(os.fsencode(folder) + b"/gr\xf6\xdfe.png"))
-    Image.fromarray(pixels((1, 2, 3), 1)).save(folder / "plain.png")
-    found, _ = collect(tmp_path / "tiles")
-    assert len(found.files) == 2
-    assert found.read(0).size == (24, 24)
-
-
-@pytest.mark.parametrize(
-    "content", [{}, {"notes.txt": b"x"}, {"a.png": b"x"}, {"a.tif": b"x", "b.tif": b"x"}]
-)
-def test_a_folder_without_an_image_is_refused_with_what_is_in_it(tmp_path, collect, content):
-    (tmp_path / "tiles").mkdir()
-    for name, data in content.items():
-        (tmp_path / "tiles" / name).write_bytes(data)
-    said = {"a.png": "1 files are damaged", "a.tif": "2 images are neither"}.get(
-        min(content, default=""), "has no PNG"
-    )
-    with pytest.raises(ModelLoadError, match=said):
-        collect(tmp_path / "tiles")
-
-
 def test_an_image_that_was_changed_under_the_server_is_not_served(tmp_path, collect):
     root = library(tmp_path / "tiles", images=1)
     found, _ = collect(root)
@@ -190,30 +118,15 @@ def test_indexing_stops_when_the_server_does_and_goes_on_later(tmp_path, collect
     assert seen == 18
 
 
-def test_replicas_that_load_at_once_read_each_image_once(tmp_path):
-    root, counting = library(tmp_path / "tiles", images=12), [Counting(), Counting()]
-    shelves = [FactStore(tmp_path / "shelf", Counting.name, Counting.size) for _ in counting]
-    found = listing(root)
-    with ThreadPoolExecutor(2) as pool:
-        loads = [
-            pool.submit(collected, found, embedder, shelf, 1, lambda: False)
-            for embedder, shelf in zip(counting, shelves, strict=True)
-        ]
-    first, second = (load.result() for load in loads)
-    assert sum(each.seen for each in counting) == len(first.files)
-    assert first.files == second.files
-    assert not list((tmp_path / "shelf").glob("*.partial"))
-
-
-def test_a_server_that_is_told_to_stop_does_not_wait_for_another(tmp_path, collect):
-    root = library(tmp_path / "tiles", images=4)
-    shelf = FactStore(tmp_path / "shelf", Counting.name, Counting.size)
-    asked = []
-    with shelf.alone(lambda: pytest.fail("nobody else is there")), pytest.raises(Stopped):
-        collect(root, lambda: asked.append(1) or len(asked) > 2)
-
-
-def test_a_cache_that_cannot_be_written_says_which_option_helps(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ModelLoadError, match="--library-cache"):
-        FactStore(tmp_path / "file" / "shelf", "e", 4)
+@pytest.mark.parametrize(
+    "content", [{}, {"notes.txt": b"x"}, {"a.png": b"x"}, {"a.tif": b"x", "b.tif": b"x"}]
+)
+def test_a_folder_without_an_image_is_refused_with_what_is_in_it(tmp_path, collect, content):
+    (tmp_path / "tiles").mkdir()
+    for name, data in content.items():
+        (tmp_path / "tiles" / name).write_bytes(data)
+    said = {"a.png": "1 files are damaged", "a.tif": "2 images are neither"}.get(
+        min(content, default=""), "has no PNG"
+    )
+    with pytest.raises(ModelLoadError, match=said):
+        collect(tmp_path / "tiles")

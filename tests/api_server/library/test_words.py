@@ -5,60 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pcevolve_server.library.captions import Captions, words
+from pcevolve_server.library.captions import Captions
 from pcevolve_server.library.folder import listing
-from pcevolve_server.library.words import WordIndex, drawn, fraction
+from pcevolve_server.library.words import drawn
 from support.collections import library
-
-CELLS = [
-    *[frozenset({"blood", "smear", "platelet"})] * 4,
-    *[frozenset({"blood", "smear", "lymphocyte"})] * 8,
-    *[frozenset({"chest", "ray", "x"})] * 12,
-]
-
-
-def share(weights, places):
-    return weights[places].sum() / weights.sum()
-
-
-def test_case_plural_accents_and_small_words_make_no_difference():
-    assert words("A photo of the Blood CELLS, École") == words("blood cell e\u0301cole")
-    assert words("gas bus 3") == {"gas", "bus", "3"}
-
-
-def test_the_more_of_a_prompts_words_an_image_has_the_likelier_it_is():
-    weights = WordIndex(CELLS).weights("A blood smear image with platelet")
-    assert weights[0] == 1 > weights[4] > 0 == weights[12]
-
-
-def test_guidance_says_how_much_words_matter():
-    index = WordIndex(CELLS)
-    shares = [share(index.weights("blood smear platelet", "", guidance), slice(4)) for guidance in (0, 4, 50)]
-    assert shares[0] == pytest.approx(4 / 12)
-    assert shares[0] < shares[1] < shares[2]
-    assert shares[2] == pytest.approx(1)
-
-
-def test_words_that_nobody_knows_fall_back_to_those_of_the_domain():
-    index = WordIndex(CELLS)
-    assert np.array_equal(index.weights("blood smear with basophil"), index.weights("blood smear"))
-    assert share(index.weights("blood smear with basophil"), slice(12)) == 1
-
-
-@pytest.mark.parametrize("prompt", ["", "a tractor", "the image of"])
-def test_a_prompt_of_unknown_words_draws_from_the_whole_library(prompt):
-    assert np.array_equal(WordIndex(CELLS).weights(prompt), np.ones(24))
-
-
-def test_a_word_that_every_image_has_decides_nothing():
-    index = WordIndex([each | {"picture1"} for each in CELLS])
-    assert np.array_equal(index.weights("picture1"), np.ones(24))
-    assert np.array_equal(index.weights("picture1 platelet"), index.weights("platelet"))
-
-
-def test_a_negative_prompt_makes_its_images_unlikely():
-    index = WordIndex(CELLS)
-    assert share(index.weights("blood smear", "platelet"), slice(4)) < 0.01
 
 
 def test_draws_are_in_proportion_to_the_weights():
@@ -72,12 +22,6 @@ def test_consecutive_seeds_repeat_an_image_only_where_there_are_fewer_than_asked
         seeds = [(first + k) % 2**32 for k in range(32)]
         assert len({drawn(np.ones(100), seed) for seed in seeds}) == 32
         assert {drawn(np.ones(8), seed) for seed in seeds} == set(range(8))
-
-
-def test_every_seed_gives_a_fraction_of_its_own():
-    assert 0 < fraction(0) < 1
-    assert 0 < fraction(2**32 - 1) < 1
-    assert len({fraction(seed) for seed in range(0, 2**32, 2**20 + 1)}) == 2**12
 
 
 def test_captions_come_from_folders_names_tables_and_text_files(tmp_path):
@@ -116,26 +60,3 @@ def test_a_damaged_table_is_said_in_the_log_and_the_rest_goes_on(tmp_path, caplo
     captions = Captions(listing(root))
     assert captions.words("painted tile/red/000.png") == {"painted", "tile", "red"}
     assert caplog.text.count("the rest of a table of captions was not read") == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "left_open"),
-    [
-        ("", 0),
-        ("blood smear", 0),
-        ("a tractor", 1),
-        ("blood with basophil", 0.5),
-        ("blood smear with basophils", 1 / 3),
-    ],
-)
-def test_what_words_leave_open_is_the_share_that_no_image_has(text, left_open):
-    assert WordIndex(CELLS).left_open(text) == pytest.approx(left_open)
-
-
-def test_a_word_that_every_image_has_leaves_the_rest_of_the_prompt_as_open_as_it_was():
-    index = WordIndex([each | {"scan"} for each in CELLS])
-    assert (index.left_open("scan"), index.left_open("scan basophil"), index.left_open("scan blood")) == (
-        0,
-        1,
-        0,
-    )
