@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import demo_seeds
-from benchmarks.membership.__main__ import joined
-from benchmarks.rows import accuracy
 from benchmarks.selectors.__main__ import _heads
 from benchmarks.selectors.tables import strangers, write
 
@@ -51,11 +47,6 @@ def test_a_figure_that_does_not_say_it_is_found(found):
     assert len(silent(found)) == 1
 
 
-def test_a_row_without_a_judge_has_no_accuracy_of_it():
-    row = {"verdicts": [{"judge": "cnn", "voted": False, "accuracy": 0.4}]}
-    assert (accuracy(row, "cnn"), accuracy(row, "clip")) == (0.4, None)
-
-
 @pytest.fixture(scope="module")
 def published() -> list[dict[str, Any]]:
     return json.loads((ROOT / "docs" / "results" / "selectors.json").read_text())
@@ -92,39 +83,3 @@ def test_a_judge_that_voted_or_measured_nothing_is_refused():
     assert _heads(None, ["cnn", "mobilenet"]) == ["cnn", "mobilenet"]
     with pytest.raises(SystemExit, match=r"bundled voted or measured nothing; there are cnn, mobilenet"):
         _heads("cnn,bundled", ["cnn", "mobilenet"])
-
-
-def test_make_passes_the_judges_and_other_options_on():
-    done = subprocess.run(
-        ["make", "-n", "bench-selectors", "JUDGE=cnn", "ARGS=--seeds 3"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "-m benchmarks.selectors --judge cnn --seeds 3" in done.stdout
-
-
-def row_of_the_demonstration(seed: int, cnn: float) -> dict[str, Any]:
-    said = {"cnn": (False, cnn), "bundled": (True, 0.97)}
-    verdicts = [{"judge": name, "voted": voted, "accuracy": share} for name, (voted, share) in said.items()]
-    return {"seed": seed, "way": "the demonstration", "candidates": 60, "verdicts": verdicts}
-
-
-def test_the_demonstrations_page_shows_its_spread_and_the_voter_last_and_marked():
-    page = demo_seeds.page([row_of_the_demonstration(0, 0.6), row_of_the_demonstration(1, 0.8)])
-    assert "| the demonstration | 2 | 70.0 ± 10.0 | 14.1 | 60 to 80 |" in page
-    assert page.index("60 images per class, CNN") < page.index("60 images per class, bundled: **voted**")
-    assert "MobileNet" not in page
-
-
-def test_the_demonstrations_rows_are_measured_once():
-    left = list(demo_seeds._missing([row_of_the_demonstration(0, 0.6)], 1, [60], list(demo_seeds.WAYS)))
-    assert (0, "the demonstration", 60) not in left
-    assert len(left) == len(demo_seeds.WAYS) - 1
-
-
-def test_attacks_on_one_method_leave_the_rows_of_the_others():
-    known = [{"method": name, "epsilon": 1, "advantage": 0.1} for name in ("pe", "dp-means")]
-    fresh = [{"method": "dp-means", "epsilon": 1, "advantage": 0.2}]
-    assert joined(known, fresh) == [known[0], fresh[0]]

@@ -53,8 +53,3 @@ def test_the_changelog_s_newest_release_is_the_one_that_is_cited() -> None:
 )
 def test_each_command_prints_it(command: typer.Typer) -> None:
     assert CliRunner().invoke(command, ["--version"]).output.strip() == VERSION
-
-
-def test_no_source_writes_it_down_again() -> None:
-    sources = [path for folder in PROJECTS for path in (ROOT / folder / "src").rglob("*.py")]
-    assert [path.name for path in sources if f'"{VERSION}"' in path.read_text(encoding="utf-8")] == []

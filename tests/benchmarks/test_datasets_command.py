@@ -10,7 +10,6 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from pcevolve_benchmarks.cli.main import app, main
-from pcevolve_benchmarks.datasets.catalogue import DATASETS
 
 
 def shown(*arguments: object) -> str:
@@ -28,17 +27,6 @@ def cats(tmp_path: Path) -> Path:
     return tmp_path / "cats"
 
 
-def test_without_a_name_all_are_listed():
-    assert all(name in shown() for name in DATASETS)
-
-
-@pytest.mark.parametrize("name", DATASETS)
-def test_a_name_alone_tells_where_it_comes_from_and_what_it_has_to_look_like(name: str):
-    page = " ".join(shown(name).split())
-    assert DATASETS[name].where in page
-    assert "terms" in page
-
-
 def test_folders_are_made_and_the_commands_that_come_next_are_told(cats: Path, tmp_path: Path):
     page = shown("cats", "--from", cats, "--out", tmp_path / "out", "--held-out", 1)
     assert "6 images in train, 2 in test" in page
@@ -48,14 +36,6 @@ def test_folders_are_made_and_the_commands_that_come_next_are_told(cats: Path, t
     assert words[words.index("--domain") + 1] == "ragdoll cat"
     assert words[words.index("--set") + 1] == "data.subsample=3", "no more than can be drawn"
     assert f"--data 'ragdoll cat={tmp_path / 'out'}'" in page
-
-
-def test_all_images_are_for_training_where_none_is_held_out(cats: Path, tmp_path: Path):
-    page = shown("cats", "--from", cats, "--out", tmp_path / "out", "--held-out", 0)
-    assert "8 images in train, 0 in test" in page
-    assert [each.name for each in (tmp_path / "out").iterdir()] == ["train"]
-    assert "--test" not in page
-    assert "pcevolve-bench table" not in page
 
 
 @pytest.mark.parametrize(

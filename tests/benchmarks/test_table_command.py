@@ -85,49 +85,6 @@ def killed(bench: Client, out: Path, log: Path) -> int:
     return measured(out)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("table9",), "there is no table 'table9': pcevolve-bench table --list names them"),
-        (("table1", "--smoke", "--full"), "--smoke, --full and --paper are sizes"),
-        (("table1", "--data", "x=y"), "say --public-data if they are public"),
-        (("table1", "--model", "a", "--model", "b"), "several models are for table2"),
-        (
-            ("table1", "--encoder", "a", "--encoder", "b"),
-            "several encoders are for figure8 and pe-encoder; give one --encoder",
-        ),
-        (("table1", "--candidates", "0"), "--candidates: Input should be greater than or equal to 1"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_made(
-    bench: Client, tmp_path: Path, arguments: tuple[str, ...], said: str
-):
-    refused = bench("table", *arguments, "--out", tmp_path / "out")
-    assert refused.returncode == 2
-    assert said in " ".join(refused.stderr.split())
-    assert not (tmp_path / "out").exists()
-
-
-def test_weights_that_are_not_at_hand_are_said_once_and_before_a_server_is_started(
-    bench: Client, tmp_path: Path
-):
-    for option in ("--judge", "--encoder"):
-        refused = bench("table", "table1", "--smoke", option, "resnet18", "--out", tmp_path / "out")
-        assert refused.returncode != 0
-        said = " ".join(refused.stderr.split())
-        assert said.count("are not on this machine") == 1
-        assert "(a judge: --judge resnet18=PATH)" in said
-        assert not (tmp_path / "out" / "server.log").exists()
-
-
-@pytest.mark.parametrize("words", [("--list",), ("table", "--list")])
-def test_the_list_says_of_every_table_how_to_see_it_in_minutes(bench: Client, words: tuple[str, ...]):
-    shown = bench(*words)
-    assert shown.returncode == 0
-    for name in ("table1", "figure8", "pe-lookahead", "text-secrets"):
-        assert f"pcevolve-bench table {name} --smoke" in shown.stdout
-
-
 def measured(out: Path) -> int:
     """Cells that are in the database."""
     if not (out / "figures.sqlite").is_file():
@@ -135,14 +92,6 @@ def measured(out: Path) -> int:
     with closing(sqlite3.connect(out / "figures.sqlite", timeout=60)) as connection:
         begun = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'cells'").fetchone()[0]
         return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0]) if begun else 0
-
-
-@pytest.mark.parametrize("option", ["--api", "--encoder", "--candidates", "--dialect"])
-def test_a_bench_of_texts_refuses_what_it_would_not_look_at(bench: Client, tmp_path: Path, option: str):
-    done = bench("table", "text", "--smoke", option, "5", "--out", tmp_path / "bench")
-    assert done.returncode == 2
-    assert f"{option} means nothing to the table 'text'" in done.stderr
-    assert not (tmp_path / "bench").exists()
 
 
 @pytest.mark.parametrize(
@@ -161,9 +110,3 @@ def test_a_bench_of_texts_ends_in_a_line_of_json_and_goes_on_where_it_was(
     kept = (folder / f"{table}-smoke.jsonl").read_bytes()
     assert bench(*words).stdout == done.stdout
     assert (folder / f"{table}-smoke.jsonl").read_bytes() == kept
-
-
-def test_a_bench_that_there_is_not_is_refused(bench: Client):
-    done = bench("table", "text-nothing")
-    assert done.returncode == 2
-    assert "there is no table 'text-nothing'" in done.stderr

@@ -79,9 +79,3 @@ def test_the_first_screen_says_what_left_what_did_not_and_what_an_attacker_can_t
         "When",
         "How to check it",
     ]
-
-
-def test_a_preview_s_pictures_fill_their_squares(browser: Browser, pages: dict[str, Path]):
-    tab = Tab(browser, width=400).open(pages["preview"])
-    sides = "[...document.querySelectorAll('.tiles img')].map(each => each.getBoundingClientRect())"
-    assert tab.run(f"{sides}.every(box => Math.abs(box.width - box.height) < 1)") is True

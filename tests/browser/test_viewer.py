@@ -18,7 +18,6 @@ from support.runs import small_plan
 
 HOSTILE = '"><script>document.title="owned"</script><img src=x onerror="document.title=1">'
 SHOWN = "[...document.querySelectorAll('.step')].filter(step => step.offsetHeight > 0)"
-COLOURS = ("ink", "quiet", "accent", "mark", "good", "bad")
 
 
 def page(root: Path) -> Path:
@@ -99,58 +98,6 @@ def test_a_person_without_a_mouse_can_filter(browser: Browser, viewer: Path):
     assert tab.run(f"{SHOWN}.length") == 0
 
 
-def test_retries_and_failures_can_be_picked_out(browser: Browser, viewer: Path):
-    tab = Tab(browser).open(viewer)
-    tab.run("document.getElementById('with-trouble').click()")
-    assert tab.run(f"{SHOWN}.map(step => step.id)") == ["r4"]
-
-
-def test_a_link_to_an_attempt_that_is_folded_opens_the_fold(browser: Browser, viewer: Path):
-    tab = Tab(browser).open(viewer)
-    choose(tab, "by-round", "2")
-    assert tab.run("document.getElementById('r3').offsetHeight") == 0
-    tab.run("document.getElementById('go').value = 3")
-    tab.run("document.getElementById('go').dispatchEvent(new Event('change'))")
-    visible = (
-        "new Promise(done => setTimeout(() => { const box = document.getElementById('r3')"
-        ".getBoundingClientRect(); done(box.height > 0 && box.top < innerHeight && box.bottom > 0) }, 300))"
-    )
-    assert tab.run(visible) is True
-
-
-def test_a_row_of_retries_is_folded_opens_for_a_link_and_when_trouble_is_asked_for(
-    browser: Browser, folder: Path
-):
-    def meddle(request: Outgoing) -> Incoming | None:
-        asked.append(request)
-        return Incoming(503, (("Retry-After", "0"),), b"{}") if 2 <= len(asked) < 5 else None
-
-    asked: list[Outgoing] = []
-    root = paid_run(folder / "busy", small_plan(method="pcevolve"), FakeProvider(meddle))
-    tab = Tab(browser).open(page(root))
-    inside = "document.getElementById('r4').offsetHeight > 0 && document.querySelector('.again').open"
-    assert tab.run(inside) is False
-    tab.run("document.getElementById('with-trouble').click()")
-    assert tab.run(inside) is True
-    tab.run("document.getElementById('with-trouble').click()")
-    assert tab.run(inside) is False
-    tab.run("location.hash = 'r4'")
-    assert tab.run(f"new Promise(done => setTimeout(() => done({inside}), 300))") is True
-
-
-def test_a_link_leads_to_its_request_even_if_that_was_hidden(browser: Browser, viewer: Path):
-    tab = Tab(browser).open(viewer)
-    choose(tab, "by-kind", "image-to-image")
-    origin = tab.run("document.querySelector('.proto a[href^=\"#r\"]').getAttribute('href').slice(1)")
-    assert tab.run(f"document.getElementById('{origin}').hidden") is True
-    tab.run("document.querySelector('.proto a[href^=\"#r\"]').click()")
-    visible = (
-        f"new Promise(done => setTimeout(() => {{ const box = document.getElementById('{origin}')"
-        ".getBoundingClientRect(); done(box.height > 0 && box.top < innerHeight && box.bottom > 0) }, 300))"
-    )
-    assert tab.run(visible) is True
-
-
 @pytest.mark.parametrize("width", [400, 1280])
 def test_nothing_sticks_out_sideways(browser: Browser, viewer: Path, width: int):
     tab = Tab(browser, width=width).open(viewer)
@@ -173,25 +120,6 @@ def test_without_scripts_everything_is_there_and_nothing_is_offered_that_would_n
     assert hidden == []
     assert tab("DOM.querySelectorAll", nodeId=document, selector="#filters[hidden]")["nodeIds"]
     assert len(tab("DOM.querySelectorAll", nodeId=document, selector=".jumps a")["nodeIds"]) == 3
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour.strip().lstrip("#")[place : place + 2], 16) / 255 for place in (0, 2, 4)]
-    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_text_stands_out_from_its_ground_in_light_and_dark(browser: Browser, viewer: Path, dark: bool):
-    tab = Tab(browser, dark=dark).open(viewer)
-    value = "getComputedStyle(document.documentElement).getPropertyValue('--{}')"
-    for ground in ("paper", "card"):
-        behind = luminance(tab.run(value.format(ground)))
-        assert (behind < 0.1) is dark
-        for name in COLOURS:
-            before = luminance(tab.run(value.format(name)))
-            high, low = max(before, behind), min(before, behind)
-            assert (high + 0.05) / (low + 0.05) >= 4.5, (name, ground)
 
 
 def test_a_broken_run_says_so_first(browser: Browser, viewer: Path, folder: Path):

@@ -51,25 +51,3 @@ def test_a_run_varies_through_the_adapter_and_passes_the_audit(client: Client, t
         "tiny-adapter",
         0.7,
     )
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"adapter": "another"}, "no IP-Adapter 'another': it has tiny-adapter"),
-        ({"adapter": "tiny-adapter", "dialect": "openai"}, "adapter"),
-        ({"adapter_scale": 0.5}, "provider.adapter_scale weighs the image prompt of an adapter"),
-        (
-            {"adapter": "tiny-adapter", "method": "t2i"},
-            "provider.adapter needs rounds of variation",
-        ),
-    ],
-)
-def test_what_cannot_be_done_is_said_before_anything_is_spent(
-    client: Client, tmp_path: Path, changes: dict[str, object], complaint: str
-):
-    private, out = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
-    done = client(*client.run_options(private, out, **changes))
-    assert done.returncode == 2
-    assert complaint in " ".join(done.stderr.split())
-    assert "paid" not in done.stderr

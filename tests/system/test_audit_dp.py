@@ -26,11 +26,3 @@ def test_methods_survive_an_audit_with_the_noise_of_real_runs(client, method):
     # How much an audit sees is asserted with seeded noise; with real noise these few runs may by chance see nothing.
     assert found["epsilon_lower_bound"] <= found["epsilon_claimed"] == 2 < found["epsilon_ceiling"]
     assert "is not refuted" in done.stderr
-
-
-def test_a_method_without_private_data_is_one_line_and_a_usage_error(client):
-    done = client("audit-dp", "random", "--epsilon", "2")
-    assert done.returncode == 2
-    assert done.stderr.splitlines() == [
-        "error: method 'random' never looks at private data: there is nothing to audit"
-    ]

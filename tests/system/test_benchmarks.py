@@ -1,4 +1,4 @@
-"""The benchmarks run: a table that nobody can make again is worth little."""
+"""The benchmarks run, and their yardsticks are bounded as their noise assumes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
-from benchmarks.peers import __main__ as peers
-from benchmarks.selectors.__main__ import main as compare
+from benchmarks.oracles.cases import Subject
+from benchmarks.oracles.stops import share
+from benchmarks.release.data import real_set
+from benchmarks.release.seen import VOTER, Draw, Seen
+from benchmarks.selectors.yardsticks import RADIUS, clipped_sums
+from benchmarks.usefulness.cases import Verdict
+from pcevolve.encoders import load_encoder
+from pcevolve.private.dataset import PrivateDataset
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,38 +59,78 @@ def test_the_selector_benchmark_writes_its_table_its_figures_and_its_picture(sel
     assert "| dp-means | 1 |" in (results / "selectors.md").read_text()
 
 
-def test_the_selector_benchmark_runs_nothing_twice(selectors, capsys):
-    out, options = selectors
-    before = (out / "trials.jsonl").read_bytes()
-    compare(options)
-    assert "0 to run" in capsys.readouterr().err
-    assert (out / "trials.jsonl").read_bytes() == before
+def thumbnails(pictures):
+    """A judge: small grey copies."""
+    return np.array([np.asarray(each.convert("L").resize((12, 12)), np.float64).ravel() for each in pictures])
 
 
-def test_the_selector_benchmark_names_the_methods_when_one_is_misspelt(selectors):
-    with pytest.raises(SystemExit, match=r"the method dp-maens.*dp-means, t2i"):
-        compare([*selectors[1], "--only", "dp-means,dp-maens"])
+def profiles(pictures):
+    """Another judge: ink by row and by column."""
+    grey = [np.asarray(each.convert("L"), np.float64) for each in pictures]
+    return np.array([np.concatenate([each.mean(axis=0), each.mean(axis=1)]) for each in grey])
 
 
-def test_the_selector_benchmark_keeps_published_rows_that_it_would_not_run_again(selectors):
-    out, options = selectors
-    table = out / "results" / "selectors.json"
-    rows = json.loads(table.read_text())
-    other = {**rows[0], "key": "mnist:1,2,6/t2i", "world": "mnist:1,2,6"}
-    table.write_text(json.dumps([*rows, other]))
-    compare(options)
-    assert json.loads(table.read_text()) == [*rows, other]
+def static(count: int, seed: int) -> list[Image.Image]:
+    """What a generator sends that draws nothing."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (count, 64, 64, 3), dtype=np.uint8)
+    return [Image.fromarray(each) for each in pixels]
 
 
-def test_the_nearest_candidate_benchmark_finds_the_same_as_faiss():
-    sizes = ["--records", "3000", "--candidates", "200", "--width", "64", "--turns", "2", "--json"]
-    done = run("benchmarks/nearest.py", *sizes)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)
+LOOKS = {VOTER: load_encoder("bundled").embed, "thumbnails": thumbnails, "profiles": profiles}
+JUDGES = {name: look for name, look in LOOKS.items() if name != VOTER}
 
 
-def test_the_comparison_with_peers_wants_their_package(tmp_path: Path, capsys):
-    with pytest.raises(SystemExit):
-        peers.main(["--checkout", str(tmp_path), "--work", str(tmp_path / "work")])
-    assert "there is no pe/runner, so it is no checkout of DPSDA" in capsys.readouterr().err
-    assert not (tmp_path / "work").exists()
+def seen(name: str) -> tuple[Seen, Subject]:
+    real = real_set(name, 60)
+    drawn = [static(60, seed) for seed in range(len(real.labels))]
+    found = Seen(
+        {name: np.asarray(look(real.images), np.float64) for name, look in LOOKS.items()},
+        {name: [np.asarray(look(each), np.float64) for each in drawn] for name, look in LOOKS.items()},
+        real.targets,
+    )
+    return found, Subject(name, real, found, Draw.of(real.targets, 0), JUDGES)
+
+
+def test_an_interval_of_a_share_is_as_wide_as_draws_say():
+    """Against the spread of the estimate itself, over many samples of ten draws whose parts and wholes go together."""
+    random = np.random.default_rng(0)
+    wholes = random.normal(40, 6, (4000, 10))
+    parts = 0.6 * wholes + random.normal(0, 5, wholes.shape)
+    shares = np.array([share(*each) for each in zip(parts, wholes, strict=True)])
+    covered = np.abs(shares[:, 0] - 0.6) <= shares[:, 1]
+    assert 0.94 < covered.mean() < 0.96
+
+
+@pytest.mark.parametrize("name", ["usefulness", "usefulness-texts"])
+def test_the_published_words_are_those_of_today_s_bounds(name: str):
+    published = json.loads((ROOT / "docs" / "results" / f"{name}.json").read_text())
+    assert published
+    assert [row["word"] for row in published] == [Verdict.of_row(row).assessment.word for row in published]
+
+
+def dataset(pixels: list[np.ndarray], targets: list[int]) -> PrivateDataset:
+    pictures = tuple(Image.fromarray(each.astype(np.uint8)).convert("RGB") for each in pixels)
+    units = tuple(b"%d" % place for place in range(len(pictures)))
+    return PrivateDataset(("cut", "good"), pictures, np.array(targets), units)
+
+
+def extremes() -> list[np.ndarray]:
+    """Images whose spectra lie as far from the centre as any: flat black and white, and a checkerboard."""
+    board = 255 * (np.indices((64, 64)).sum(axis=0) % 2)
+    return [
+        np.zeros((64, 64)),
+        np.full((64, 64), 255),
+        board,
+        np.random.default_rng(1).integers(0, 256, (64, 64)),
+    ]
+
+
+def test_no_replaced_image_moves_the_sums_by_more_than_two_radii():
+    moved = []
+    for first in extremes():
+        for second in extremes():
+            for target in (0, 1):
+                one = clipped_sums(dataset([first, extremes()[3]], [0, 1]))
+                other = clipped_sums(dataset([second, extremes()[3]], [target, 1]))
+                moved.append(np.linalg.norm(one - other))
+    assert RADIUS < max(moved) <= 2 * RADIUS

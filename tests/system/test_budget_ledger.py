@@ -69,17 +69,6 @@ def test_history_lists_every_access_with_the_running_epsilon(client, ledger):
     assert rows[2]["parameter"] == NOISE.parameter
 
 
-def test_history_can_be_read_whatever_the_clock_said(client, ledger):
-    done = client("budget", "history", "--ledger", ledger)
-    assert done.returncode == 0
-    assert all(word in done.stdout for word in ("2027-01-15", "1970-01-01", "4e+18", "3.08642"))
-
-
-def test_the_history_of_one_run_is_of_that_run(client, ledger):
-    rows = json.loads(client("budget", "history", "--run", "second", "--ledger", ledger, "--json").stdout)
-    assert [row["run_id"] for row in rows] == ["second"]
-
-
 def test_an_export_lets_an_accountant_elsewhere_recompute_and_holds_nothing_private(client, ledger, tmp_path):
     shown = client("budget", "export", "--ledger", ledger).stdout
     assert client("budget", "export", "--ledger", ledger, "--out", tmp_path / "all.json").returncode == 0
@@ -119,12 +108,6 @@ def test_a_damaged_ledger_is_one_clear_line_and_is_left_alone(client, ledger, co
     assert "is damaged" in done.stderr
     assert done.stderr.count("\n") == 1
     assert ledger.read_bytes() == data
-
-
-def test_the_history_of_an_unknown_run_is_one_clear_line(client, ledger):
-    done = client("budget", "history", "--run", "third", "--ledger", ledger)
-    assert done.returncode == 4
-    assert done.stderr.startswith("error: the ledger knows no run third")
 
 
 def test_a_ledger_can_be_read_while_a_run_is_drawing(client, ledger):

@@ -34,38 +34,6 @@ def complaint(client: Client, *options: object) -> str:
     return " ".join(process.stderr.replace("│", " ").split())
 
 
-def test_private_evolution_s_cat_experiments_cost_what_the_paper_says(client):
-    options = ("--iterations", 13, "--delta", "1e-3", "--relation", "add-remove")
-    cats = planned(client, "--method", "pe", "--noise-multiplier", 2, *options)
-    assert cats["epsilon_total"] == pytest.approx(6.62, abs=0.005)
-    again = planned(client, "--method", "pe", "--epsilon", cats["epsilon_total"], *options)
-    assert again["noise_multiplier"] == pytest.approx(2, rel=1e-6)
-
-
-@pytest.mark.parametrize(("iterations", "draw"), [(3, 3.41), (20, 0.886)])
-def test_joint_votes_get_the_known_ranges_at_ten(client, iterations, draw):
-    options = ("--epsilon", 10, "--delta", "1e-5", "--iterations", iterations)
-    votes = planned(client, "--method", "jvem", *options)
-    assert votes["epsilon_per_query"] == pytest.approx(draw, rel=1e-3)
-    assert 10 * (1 - 1e-6) < votes["epsilon_total"] <= 10
-
-
-def test_the_published_setting_is_told_to_be_chance(client):
-    pcevolve = planned(client, "--method", "pcevolve", "--epsilon", 10, "--iterations", 20, "--classes", 2)
-    assert (pcevolve["epsilon_per_query"], pcevolve["epsilon_total"]) == (0.25, 10.0)
-    assert pcevolve["lift_top10"] == pytest.approx(0.1118, abs=1e-4)
-    assert pcevolve["verdict"] == "cannot be told from choosing at random"
-
-
-def test_a_method_is_all_that_must_be_given(client):
-    process = client("budget", "plan", "--method", "pe")
-    assert process.returncode == 0, process.stderr
-    for words in ("noise multiplier", "sigma", "by gdp", "chance of the best tenth"):
-        assert words in process.stdout
-    assert "Selection against noise: weak" in process.stdout
-    assert "Whether the provider can draw your images is another question" in process.stdout
-
-
 def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spent(client):
     options = ("--method", "secpe", "--shots", 90, "--candidates", 40, "--secret-size", 3)
     secrets = planned(client, *options, "--secret-bound", "2e-4")["secrets"]
@@ -77,19 +45,6 @@ def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spe
     assert "0.001 where it was 1e-4" in shown
     assert "3 texts at most, which count 0.105 of a vote each" in shown
     assert planned(client, "--method", "pe")["secrets"] is None
-
-
-def test_auto_says_what_it_chose_and_why(client):
-    chosen = planned(client, "--method", "auto")
-    assert chosen["method"] != "auto"
-    assert chosen["reason"]
-
-
-def test_a_calibration_that_breaks_the_budget_is_announced(client):
-    process = client(
-        "budget", "plan", "--method", "pe", "--epsilon", 100, "--iterations", 3, "--calibration", "published"
-    )
-    assert "NO: a run with this calibration is refused" in process.stdout
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,7 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("per_image", "candidates"),
-    [(0.01, 100), (0.011, 60), (0.018, 45), (0.024, 30), (0.036, 20), (1, 20)],
+    ("per_image", "candidates"), [(0.01, 100), (0.011, 60), (0.018, 45), (0.024, 30), (0.036, 20), (1, 20)]
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
     assert demo.affordable(per_image) == candidates

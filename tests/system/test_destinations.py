@@ -1,7 +1,4 @@
-"""Where a whole run goes: every name that the client process looks up and every address that it connects to.
-
-Python tells of both through audit events, whatever library asks; proxies in the environment must not be believed.
-"""
+"""Where a whole run goes, and that it goes there whatever the private data."""
 
 from __future__ import annotations
 
@@ -19,8 +16,9 @@ import pytest
 
 from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
 from pcevolve.providers.dialect import WireRequest
+from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared.quiet import VARIABLES
-from support.folders import class_folders
+from support.folders import class_folders, events
 from support.processes import BIN, READY_SECONDS, RUN_SECONDS, Client
 from support.served import wait_until
 
@@ -145,3 +143,33 @@ def test_tls_names_the_api_host_only_and_tells_a_stranger_nothing(tmp_path: Path
     server.close()
     assert server.names == ["localhost"]
     assert server.heard == b""
+
+
+def requests(run: Path) -> list[dict]:
+    """Everything that left, put together again."""
+    bodies = Bodies(run / "transcript" / "bodies")
+    sent = [event for event in events(run) if event["kind"] == "sent"]
+    return [{**event, "body": bodies.get(BodyRef(**event["body"])).decode()} for event in sent]
+
+
+def without_image(request: dict) -> dict:
+    body = json.loads(request["body"] or "{}")
+    image = body.pop("image", None)
+    lengths = {"Content-Length"} if image else set()
+    headers = [pair for pair in request["headers"] if pair[0] not in lengths]
+    kept = {key: value for key, value in request.items() if key != "wire_bytes" or not image}
+    return {**kept, "headers": headers, "body": body, "has_image": image is not None}
+
+
+def test_two_private_datasets_that_differ_in_everything_cause_the_same_requests(client: Client, tmp_path):
+    runs = []
+    for seed, shots in ((1, 3), (2, 5)):
+        private = class_folders(tmp_path / f"private {seed}", seed=seed, shots=shots)
+        runs.append(tmp_path / f"run{seed}")
+        done = client(*client.run_options(private, runs[-1]))
+        assert done.returncode == 0, done.stderr
+    one, two = (requests(run) for run in runs)
+    assert one[:2] == two[:2]
+    assert [without_image(each) for each in one] == [without_image(each) for each in two]
+    assert sum(without_image(each)["has_image"] for each in one) == 3 * 2 * 2
+    assert [e["slot"] for e in one if "text-to-image" in e["url"]] == [e["slot"] for e in one[1:5]]

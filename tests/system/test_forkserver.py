@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from support.folders import class_folders
-from support.forking import API_SERVER, COMMANDS
+from support.forking import API_SERVER
 from support.forkserver import TESTS, ForkServer
 from support.processes import BIN, Client
 
@@ -27,19 +24,6 @@ SERVERS = {
     "an impossible port": ["serve", "--port", "99999"],
     "an address for everybody without a key": ["serve", "--host", "0.0.0.0"],
 }
-ORDERS = """
-import sys
-from support.forkserver import ForkServer
-started = ForkServer(sys.argv[1]).start([], {}, first=("time:sleep", 300))
-print(started.pid, flush=True)
-started.wait()
-"""
-OWNS = """
-from support.forkserver import ForkServers
-print(*[each.pid for each in ForkServers()._processes], flush=True)
-input()
-"""
-END_SECONDS = 30
 
 
 @pytest.fixture
@@ -59,26 +43,6 @@ def test_exit_code_and_outputs_are_those_of_the_installed_command(client: Client
         installed.stdout,
         installed.stderr,
     )
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_signal_ends_it(client: Client, tmp_path: Path, number: signal.Signals):
-    private = class_folders(tmp_path / "private", seed=1)
-    process = client.start(*client.run_options(private, tmp_path / "run", first_contact=60))
-    assert process.poll() is None
-    with pytest.raises(TimeoutError):
-        process.wait(0.05)
-    process.send_signal(number)
-    assert process.wait(30) == -number
-    assert process.poll() == -number
-
-
-def test_one_fork_sees_nothing_of_another(client: Client, tmp_path: Path):
-    other = {**client.environment(), "XDG_STATE_HOME": str(tmp_path / "elsewhere")}
-    first = client.forks.run(["budget", "show"], other, 60)
-    second = client("budget", "show")
-    assert "elsewhere" in first.stdout + first.stderr
-    assert "elsewhere" not in second.stdout + second.stderr
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -107,33 +71,3 @@ def ordered(script: str, *arguments: str) -> tuple[subprocess.Popen[str], list[i
     )
     assert process.stdout is not None
     return process, [int(each) for each in process.stdout.readline().split()]
-
-
-def assert_ends(pid: int) -> None:
-    deadline = time.monotonic() + END_SECONDS
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < deadline, f"process {pid} outlived those who started it"
-        time.sleep(0.02)
-
-
-def test_a_fork_ends_with_the_worker_that_ordered_it(fork_servers: str):
-    worker, (pid,) = ordered(ORDERS, fork_servers)
-    assert Path(f"/proc/{pid}").exists()
-    worker.kill()
-    worker.communicate()
-    assert_ends(pid)
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["crash", "Ctrl-C"])
-def test_the_fork_servers_end_with_the_session_and_without_a_word(number: signal.Signals):
-    session, pids = ordered(OWNS)
-    assert len(pids) == len(COMMANDS)
-    if number == signal.SIGINT:
-        os.killpg(session.pid, number)  # a terminal sends it to all
-    else:
-        session.send_signal(number)
-    _, told = session.communicate(timeout=END_SECONDS)
-    assert session.returncode == -number
-    assert told.count("Traceback") == (number == signal.SIGINT)
-    for pid in pids:
-        assert_ends(pid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,16 +14,11 @@ from PIL import Image
 from pcevolve_shared import images
 from support.collections import COLOURS, library, pixels
 from support.forkserver import ForkServer
-from support.processes import BIN, Client, ServerProcess
+from support.processes import Client, ServerProcess
 
 
 def server_on(folder: Path, work: Path, forks: ForkServer) -> ServerProcess:
-    arguments = (
-        "--model-id",
-        "library:tiles",
-        "--library-cache",
-        work / "cache",
-    )
+    arguments = ("--model-id", "library:tiles", "--library-cache", work / "cache")
     return ServerProcess(
         work / "server.log", forks, arguments=(*arguments, "--threads", "2"), models=(f"library:{folder}",)
     )
@@ -108,29 +102,3 @@ def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(
 
 def finished(cache: Path) -> int:
     return sum(1 for _ in cache.rglob("*.piece"))
-
-
-def test_a_folder_without_images_ends_with_3_and_one_line(tmp_path: Path):
-    (tmp_path / "empty").mkdir()
-    for name, said in (("empty", "has no image that can be read"), ("nowhere", "there is no directory")):
-        command = [BIN / "pcevolve-server", "serve", "--port", "0", "--model", f"library:{tmp_path / name}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        lines = [line for line in done.stderr.splitlines() if line.startswith("pcevolve-server: ")]
-        assert (done.returncode, len(lines)) == (3, 1), done.stderr
-        assert said in lines[0]
-
-
-def test_a_server_stops_while_it_indexes(tmp_path: Path, tiles: Path, forks: ForkServer):
-    root = tmp_path / "many"
-    for number in range(4000):
-        (root / str(number % 9)).mkdir(parents=True, exist_ok=True)
-        (root / str(number % 9) / f"{number}.png").write_bytes(
-            (tiles / "painted tile/red/000.png").read_bytes()
-        )
-    process = server_on(root, tmp_path, forks)
-    process.start(ready=False)
-    while "listening" not in process.log.read_text():
-        time.sleep(0.01)
-    assert process.process is not None
-    process.process.terminate()
-    assert process.process.wait(20) == 0

@@ -1,4 +1,4 @@
-"""Every method and every shape of run between real processes: it ends, it is audited, it costs what was planned."""
+"""Shapes of runs between real processes: each ends, is audited and costs what was planned."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.transcript import RunReader
 from support.folders import class_folders, events, receipts
-from support.processes import Client
-
-METHODS = ["auto", "pcevolve"]
-"""In processes of their own; ``client/auditing/test_honest_runs.py`` has all of them in every shape, in this one."""
+from support.forkserver import ForkServer
+from support.processes import Client, ServerProcess
 
 
 def finished(client: Client, private: Path, out: Path, *flags: str, **options: object) -> dict:
@@ -22,15 +21,6 @@ def finished(client: Client, private: Path, out: Path, *flags: str, **options: o
     audited = client("audit", out, "--json")
     assert audited.returncode == 0, audited.stderr
     return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_runs_within_its_budget_and_is_audited(client: Client, tmp_path: Path, method: str):
-    private = class_folders(tmp_path / "private", seed=1)
-    summary = finished(client, private, tmp_path / "run", method=method, epsilon=3)
-    assert 2.9 < summary["epsilon_spent"] <= 3
-    assert summary["images_released"] == 8
-    assert any(event["kind"] == "released" for event in events(tmp_path / "run"))
 
 
 @pytest.mark.parametrize(("appearance", "settled"), [("matched", [[]]), ("auto", [[0.0], [1.0]])])
@@ -48,18 +38,6 @@ def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(
     card = (tmp_path / "run" / "release" / "README.md").read_text()
     assert ("matched to six numbers" in card) == (found[-1]["values"] != [0.0])
     assert ("nearer to what was released" in card) == (appearance == "auto")
-
-
-def test_lookahead_and_more_samples_send_back_what_the_plan_names(client: Client, tmp_path: Path):
-    private = class_folders(tmp_path / "private", seed=1)
-    summary = finished(client, private, tmp_path / "run", method="pe", lookahead=2, more=3)
-    kinds = Counter(event["slot"][0] for event in events(tmp_path / "run") if event["kind"] == "sent")
-    looked, extended = (
-        2 * 2 * 4,
-        4 * 2 * 2,
-    )  # iterations x classes x images; the last is sent in two batches each
-    assert (kinds["l"], kinds["x"]) == (looked, extended)
-    assert summary["images_released"] == 2 * (4 + 4 * 3)
 
 
 def test_images_without_labels_are_one_class(client: Client, tmp_path: Path):
@@ -84,20 +62,6 @@ def test_a_patient_with_several_images_is_one_unit(client: Client, tmp_path: Pat
     assert summary["unit"] == "patient"
     shown = client("budget", "show", "--ledger", (tmp_path / "run").with_suffix(".ledger"), "--json")
     assert [row["units"] for row in json.loads(shown.stdout)] == [3]
-
-
-def test_a_published_calibration_is_told_as_what_it_is_worth(client: Client, tmp_path: Path):
-    private = class_folders(tmp_path / "private", seed=1)
-    summary = finished(client, private, tmp_path / "run", method="pe", calibration="published", epsilon=1)
-    assert summary["epsilon_spent"] < 1
-
-
-def test_noise_that_needs_a_delta_is_refused_without_one(client: Client, tmp_path: Path):
-    private = class_folders(tmp_path / "private", seed=1)
-    refused = client(*client.run_options(private, tmp_path / "run", method="pe", delta=0))
-    assert refused.returncode == 2
-    assert "--delta" in refused.stderr
-    assert not (tmp_path / "run" / "transcript").exists() or not receipts(tmp_path / "run")
 
 
 def test_two_kinds_of_noise_on_the_same_data_add_up(client: Client, tmp_path: Path):
@@ -164,3 +128,28 @@ def test_several_prompts_for_each_class_reach_the_wire_as_they_stand(client: Cli
     assert set(shares) == {prompt for own in written.values() for prompt in own}
     stored = json.loads((tmp_path / "run" / "release" / "manifest.json").read_text())["plan"]
     assert stored["prompts"] == [written[label] for label in stored["labels"]]
+
+
+def test_a_preview_spends_nothing_and_the_run_goes_on_from_it(
+    tmp_path: Path, server: ServerProcess, forks: ForkServer
+):
+    client = Client(tmp_path, server.address, forks)
+    out = tmp_path / "run"
+    _, *options = client.run_options(class_folders(tmp_path / "private", seed=1), out, candidates=12)
+    shown = client("preview", *options)
+    assert shown.returncode == 0, shown.stderr
+    assert Path(shown.stdout.strip()) == out / "preview.html"
+    before = RunReader.strict(out)
+    assert (before.receipts, len(before.outputs)) == ((), 2 * 4)
+    ledger = out.with_suffix(".ledger")
+    assert [
+        row["draws"] for row in json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
+    ] == [0]
+
+    done = client("run", "--resume", out)
+    assert done.returncode == 0, done.stderr
+    after = RunReader.strict(out)
+    assert after.entries[: len(before.entries)] == before.entries
+    assert len({each.record.slot for each in after.entries if each.record.kind == "sent"}) == after.requests
+    audited = client("audit", out)
+    assert audited.returncode == 0, audited.stdout

@@ -64,16 +64,6 @@ def test_each_run_gets_the_model_that_it_asks_for_and_what_that_is_best_asked_wi
     assert "they are real public ones" not in said["tiny-turbo"]
 
 
-def test_a_model_that_the_server_has_not_is_named_with_those_that_it_has(client: Client, tmp_path: Path):
-    private = class_folders(tmp_path / "private", seed=1)
-    done = client(*client.run_options(private, tmp_path / "run", model="bundled"))
-    assert done.returncode == 2
-    told = " ".join(done.stderr.split())
-    assert (
-        "no model 'bundled': it offers library:tiles, tiny-lcm, tiny-turbo; choose one with --model" in told
-    )
-
-
 def test_a_negative_prompt_is_refused_before_anything_is_spent_where_the_model_reads_none(
     client: Client, tmp_path: Path
 ):

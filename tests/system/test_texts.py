@@ -6,7 +6,6 @@ import csv
 import json
 import random
 import time
-import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -151,16 +150,6 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
     assert all(row["private"]["accuracy"]["mean"] > 0.8 for row in found["judges"])
 
 
-def test_a_run_s_own_columns_are_those_of_its_evaluation(client: Client, private: Path, tmp_path: Path):
-    out, table = tmp_path / "run", tmp_path / "named.csv"
-    table.write_text(private.read_text().replace("patient,text,label", "patient,note,kind", 1))
-    own = {"text_column": "note", "label_column": "kind"}
-    assert client(*asked(client, table, out, **own)).returncode == 0
-    done = client("evaluate", out, "--test", table, "--judge", "ngrams", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["test_texts"] == 8
-
-
 def test_the_released_means_classify_texts(client: Client, private: Path, tmp_path: Path):
     out = tmp_path / "run"
     assert client(*asked(client, private, out, method="dp-means", iterations=1)).returncode == 0
@@ -177,56 +166,6 @@ def test_the_released_means_classify_texts(client: Client, private: Path, tmp_pa
         done = client("classify", out, path)
         assert done.returncode == 3
         assert complaint in done.stderr
-
-
-def test_whether_a_dataset_of_texts_is_useful_is_told_in_words_for_texts(
-    client: Client, private: Path, tmp_path: Path
-):
-    out = tmp_path / "run"
-    done = client(*asked(client, private, out, method="dp-means", iterations=1))
-    assert done.returncode == 0
-    summary = json.loads((out / "summary.json").read_text())
-    word = summary["usefulness"]["word"]
-    assert f"{word.upper()}: " in " ".join(done.stdout.split())
-    assert " texts, 2 classes)" in " ".join(done.stdout.split())
-    assert "; the texts lie " in (out / "release" / "README.md").read_text()
-    assert client("audit", out).returncode == 0
-    assert summary["modality"] == "text"
-
-
-def test_a_table_is_looked_at_before_a_run(client: Client, private: Path, tmp_path: Path):
-    done = client("check", private, "--shots", 4, "--set", "data.unit_column=patient")
-    assert done.returncode == 0, done.stderr
-    assert "Private texts in" in done.stdout
-    assert "--set data.unit_column=patient" in done.stdout
-    fat = client("check", private, "--shots", 40, "--json")
-    assert fat.returncode == 3
-    assert "the classes hold 4 units each" in json.loads(fat.stdout)["faults"][0]
-    private.write_text(private.read_text() + private.read_text().splitlines()[1] + "\n")
-    twins = client("check", private, "--shots", 4)
-    assert twins.returncode == 3
-    assert "has the text of row 1: remove one" in twins.stdout
-    assert "chills" not in twins.stdout + twins.stderr
-
-
-def test_listed_secrets_count_less_and_are_nowhere_to_be_seen(client: Client, private: Path, tmp_path: Path):
-    out, secrets = tmp_path / "run", tmp_path / "secrets.txt"
-    secrets.write_text("chills\nwhite bread\n")
-    own = {"method": "secpe", "secrets": secrets, "secret_size": 2}
-    done = client(*asked(client, private, out, **own))
-    assert done.returncode == 0, done.stderr
-    assert "0.001 where it was 1e-4" in " ".join(done.stderr.split())
-    manifest = json.loads((out / "release" / "manifest.json").read_text())
-    assert manifest["plan"]["secrecy"] == {"prior": 1e-4, "bound": 1e-3, "most": 2}
-    assert "guessed with at most 0.001 after it" in manifest["guarantee"]["statement"]
-    assert len(next(iter(receipts(out)))["events"]) == 1
-    shared = [
-        path for path in out.rglob("*") if path.is_file() and "private" not in path.relative_to(out).parts
-    ]
-    everything = b"".join(path.read_bytes() for path in shared if path.name != "config.toml")
-    assert b"chills" not in everything
-    assert b"white bread" not in everything
-    assert json.loads(client("audit", out, "--json").stdout)["holds"]
 
 
 def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, private: Path, tmp_path: Path):
@@ -262,31 +201,6 @@ def test_texts_with_secrets_of_which_nothing_may_be_learned_are_not_counted(
     record = RunReader.strict(out)
     measured = load(record.bodies.file(next(each.measured for each in record.receipts if each.measured)))
     assert abs(measured["cells"].sum() - counted) < 0.5  # more than ten deviations of the noise of 24 cells
-
-
-def test_secrets_by_column_and_over_runs_are_told_before_anything_is_spent(
-    client: Client, private: Path, tmp_path: Path
-):
-    ledger = {"ledger": tmp_path / "ledger.sqlite"}
-    own = {"method": "secpe", "secret_columns": "patient", "secret_size": 1, "lifetime_epsilon": 40, **ledger}
-    assert client(*asked(client, private, tmp_path / "one", **own)).returncode == 0
-    again = client(*asked(client, private, tmp_path / "two", **own))
-    assert again.returncode == 0, again.stderr
-    said = " ".join(again.stderr.split())
-    assert "0.001 where it was 1e-4" in said
-    assert "all runs guessed with a probability of at most" in said
-    assert "0.0023 where it was 1e-4" in said
-    shown = json.loads(client("budget", "show", "--ledger", ledger["ledger"], "--json").stdout)
-    assert [round(row["secret_mu"], 4) for row in shown] == [0.6288, 0.6288]
-    config = tmp_path / "two" / "config.toml"
-    assert tomllib.loads(config.read_text())["method"]["secret_columns"] == ["patient"]
-    everything = [path for path in (tmp_path / "two").rglob("*") if path.is_file() and path != config]
-    shared = [path for path in everything if "private" not in path.relative_to(tmp_path / "two").parts]
-    assert not any(b"patient" in path.read_bytes() for path in shared)
-    assert json.loads(client("audit", tmp_path / "two", "--json").stdout)["holds"]
-    page = (tmp_path / "two" / "report.html").read_text("utf-8")
-    assert "Declared secrets" in page
-    assert "promised: 0.001 where it was 0.0001" in page
 
 
 def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(

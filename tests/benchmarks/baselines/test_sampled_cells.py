@@ -5,16 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtri
 
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.dp.secrecy import secret_budget
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
 from pcevolve_benchmarks.baselines.secpe_as_noted import SampledCells
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, Sampled, smallest_sigma
@@ -90,13 +86,6 @@ def test_whatever_the_holders_hold_each_moves_what_is_hidden_by_the_joint_norm_a
     assert longest > 2  # and so would the published one
 
 
-def test_a_holder_of_a_unit_of_several_counts_his_share():
-    asked = scene()
-    without = hidden(records((9.0, 0, 1.0), (9.0, 0, 0.0), units=(0, 0)), asked)
-    with_it = hidden(records((9.0, 0, 1.0), (9.0, 0, 0.5), units=(0, 0)), asked)
-    assert 0.99 * math.sqrt(2) / 2 <= np.linalg.norm(with_it - without) <= math.sqrt(2) / 2
-
-
 def test_whoever_is_not_sampled_this_time_is_not_there_and_who_holds_no_secret_always_is():
     asked, noise = scene(), Watched(2**30 - 1)
     SampledCells(4.0).measure(records(*OTHERS), asked, PAID, noise)
@@ -160,17 +149,6 @@ def test_too_little_noise_is_refuted(weaker: float):
     assert rate > BOUND + 5 * error
 
 
-def test_the_noise_that_is_put_on_is_the_one_that_is_said():
-    held = records(*[(0.4, 0, 1.0)] * 5)
-    found = [SampledCells(3.456).measure(held, scene(), PAID, SeededNoise(seed)) for seed in range(300)]
-    assert {float(each["sigma"][0]) for each in found} == {3.46}
-    spread = (
-        np.std([each["cells"] for each in found], axis=0),
-        np.std([each["shifts"] for each in found], axis=0),
-    )
-    assert np.abs(np.concatenate([spread[0], spread[1].ravel()]) - 3.46).max() < 5 * 3.46 / math.sqrt(600)
-
-
 def picked(asked: Scene, counts: list[float], shifts: list[float] | None = None) -> list[list[int]]:
     measured = {
         "cells": np.array(counts),
@@ -178,22 +156,3 @@ def picked(asked: Scene, counts: list[float], shifts: list[float] | None = None)
         "sigma": np.array([4.0]),
     }
     return [each.tolist() for each in SampledCells(4.0).pick(measured, asked)]
-
-
-def test_the_candidates_that_most_centres_are_nearest_to_are_kept():
-    later = scene((0.0, 1.0, 2.0, 0.9, 5.0), first=3)
-    assert picked(later, [1.0, 5.0, 3.0]) == [[1, 2]]
-    # The centre of the second cell was shifted by a tenth of the radius: another candidate is nearer now.
-    assert picked(later, [1.0, 5.0, 3.0], [0.0, -0.5, 0.0]) == [[3, 2]]
-
-
-def test_a_centre_never_leaves_its_cell_s_radius_however_loud_the_noise():
-    assert picked(scene((0.0, 1.0, 2.0, 100.0), first=3), [0.1, 5.0, 0.2], [0.0, 1e6, 0.0])[0][0] == 2
-
-
-@pytest.mark.parametrize("bound", [2e-4, 1e-3, 5e-3])
-def test_the_floor_keeps_the_promise_for_whoever_is_sampled_once_for_certain(bound: float):
-    floor = Exposed((1e-6,), 1e-4, bound).floor
-    assert Fraction(math.sqrt(2) / floor) <= Fraction(secret_budget(1e-4, bound))
-    assert Sampled((1.0,), 1, floor / math.sqrt(2)).success(1e-4) <= bound * 1.01
-    assert -ndtri(1e-4) > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -35,13 +34,6 @@ def test_no_utility_in_its_range_does_better_than_the_ideal_one():
     assert max(others) < chances.drawn(IDEAL, 0.25)[:10].sum()
 
 
-def test_forty_draws_are_a_twenty_third_of_a_bit_away_from_blind_ones():
-    blind, drawn = np.full(100, 0.01), chances.drawn(IDEAL, 0.25)
-    bits = 40 * float(np.sum(drawn * np.log2(drawn / blind)))
-    assert chances.bits_of_a_run(chances.of_method("pcevolve", 10, PAPER), PAPER) == pytest.approx(bits)
-    assert bits == pytest.approx(0.0434, abs=1e-4)
-
-
 def test_the_means_of_two_runs_differ_by_no_more_than_their_draws_do():
     """The total variation distance of all draws, by enumeration of two draws of three candidates."""
     pools = np.array([[1.0, 0.3, 0.0]])
@@ -52,39 +44,6 @@ def test_the_means_of_two_runs_differ_by_no_more_than_their_draws_do():
     assert variation < bound < 1.3 * variation
 
 
-def test_the_published_calibrator_leaves_10_4_percent():
-    assert chances.as_published(chances.calibrated_pools(100), 0.25) == pytest.approx(0.1036, abs=1e-4)
-
-
-@pytest.mark.parametrize("count", [10, 100, 500])
-def test_the_number_of_candidates_changes_nothing_in_the_best_case(count: int):
-    assert chances.of_method("pcevolve", 10, replace(PAPER, candidates=count)) == pytest.approx(
-        0.11183, abs=1e-5
-    )
-
-
-def test_the_number_of_shots_changes_nothing_for_pcevolve_and_much_for_votes():
-    many = replace(PAPER, shots=1000)
-    assert chances.of_method("pcevolve", 10, many) == chances.of_method("pcevolve", 10, PAPER)
-    assert chances.of_method("pe", 10, many) > 0.85 > chances.of_method("pe", 10, PAPER)
-
-
-def test_one_draw_of_pairs_by_the_mean_of_two_utilities_is_two_draws_of_half_the_epsilon():
-    first, second = np.random.default_rng(3).random((2, 7))
-    pairs = np.array([np.exp(0.5 * (one + other) / 2 / 2) for one, other in product(first, second)])
-    together = (pairs / pairs.sum()).reshape(7, 7).sum(axis=1)
-    assert together == pytest.approx(chances.drawn(first, 0.25))
-
-
-def test_half_of_all_draws_is_at_two_rounds_classes_and_the_logarithm_of_nine():
-    found = chances.needed(lambda epsilon: chances.of_method("pcevolve", epsilon, PAPER))
-    assert found == pytest.approx(2 * 20 * 2 * np.log(9), rel=1e-3)
-
-
-def test_what_is_never_reached_needs_an_infinite_epsilon():
-    assert chances.needed(lambda epsilon: 0.49) == np.inf
-
-
 def test_the_papers_noise_on_a_count_is_as_its_definition_says():
     sigma = chances.published_deviation(10, PAPER)
     assert sigma == pytest.approx(np.sqrt(2 * np.log(1.25 / 1e-5)) * 20 / 10)
@@ -92,17 +51,6 @@ def test_the_papers_noise_on_a_count_is_as_its_definition_says():
     votes = np.maximum(noise + IDEAL, 0)
     share = votes[:, :10].mean() * 10 / votes.mean() / 100
     assert chances.of_published_votes(10, PAPER) == pytest.approx(share, abs=1e-3)
-
-
-def test_the_sum_of_ten_shots_has_so_many_times_the_signal_of_a_vote():
-    ratio = chances.signal_of_means(10, PAPER) / chances.signal_of_votes(10, PAPER)
-    assert ratio == pytest.approx(10 * np.sqrt(20) / np.sqrt(2), rel=1e-6)
-
-
-@pytest.mark.parametrize(("tested", "classes"), [(27, 3), (600, 3)])
-def test_the_best_of_twenty_guesses_is_what_simulation_finds(tested: int, classes: int):
-    guesses = np.random.default_rng(5).binomial(tested, 1 / classes, (100_000, 20)).max(axis=1) / tested
-    assert chances.best_of(20, tested, 1 / classes) == pytest.approx(guesses.mean(), abs=0.001)
 
 
 def official(distances: np.ndarray, own: int, epsilon: float, tau: float = 10.0) -> np.ndarray:
