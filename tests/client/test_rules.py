@@ -10,14 +10,7 @@ import pytest
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Receipt
-from pcevolve.rules import (
-    NoImage,
-    OneImage,
-    PlanNames,
-    ReceiptChose,
-    Refusal,
-    RunState,
-)
+from pcevolve.rules import OneImage, PlanNames, Refusal, RunState
 from support.runs import small_plan
 
 PLAN = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
@@ -55,22 +48,10 @@ LOOK = "l000/c000/n000000"
 HONEST = receipt(cut=("i000-c000-000001", "i000-c000-000003"))
 
 
-def test_text_to_image_carries_no_image():
-    call = next(iter(PLAN.round(0)))
-    assert RunState(PLAN).verdict(call) == NoImage()
-
-
 def test_what_the_plan_names_leaves_as_the_provider_sent_it():
     call = PLAN.calls[LOOK]
     image = Chosen(call.source, sha(call.source))
     assert state_before(LOOK).verdict(call) == OneImage(image, PlanNames())
-
-
-@pytest.mark.parametrize(("slot", "place"), [(FIRST, 0), (SECOND, 1)])
-def test_what_a_receipt_chose_leaves_with_the_call_of_its_place(slot: str, place: int):
-    state = state_before(slot)
-    state.note_receipt(HONEST)
-    assert state.verdict(PLAN.calls[slot]) == OneImage(HONEST.of("cut")[place], ReceiptChose(HONEST))
 
 
 def refused(state: RunState, call: Call) -> str:
@@ -146,12 +127,6 @@ def test_a_receipt_cannot_choose_an_image_of_its_own_iteration():
     assert "no earlier iteration" in refused(state, PLAN.calls[SECOND])
 
 
-def test_a_place_beyond_what_was_chosen_has_no_receipt():
-    state = state_before(SECOND)
-    state.note_receipt(receipt(cut=("i000-c000-000001",)))
-    assert "no receipt for its class and iteration" in refused(state, PLAN.calls[SECOND])
-
-
 def test_an_answer_out_of_its_turn_advances_nothing_and_overwrites_nothing():
     state = state_before(LOOK)
     answered = state.answered
@@ -168,15 +143,3 @@ def test_behind_a_gap_in_the_record_images_still_have_their_reason():
     call = next(each for each in PLAN.lookaheads(0) if each.label == "good")
     assert isinstance(state.verdict(call), Refusal)
     assert isinstance(state.image_of(call), OneImage)
-
-
-def test_a_run_is_complete_when_its_last_call_is_answered():
-    state = state_before("none")
-    assert state.complete
-    assert not state_before(FIRST).complete
-
-
-def test_a_receipt_that_names_what_the_api_never_sent_lets_nothing_leave():
-    state = state_before(FIRST)
-    state.note_receipt(receipt(cut=("p001-c000-000000", "p001-c000-000001")))
-    assert "names an image that is not what the API sent" in refused(state, PLAN.calls[FIRST])

@@ -19,7 +19,6 @@ from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool, evolve
 from pcevolve.modality.media import medium
 from pcevolve.public.release import Candidate
-from pcevolve.public.settings import MethodSettings
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability
@@ -140,11 +139,6 @@ def test_a_hundred_that_differ_are_enough_of_however_many(different: int, enough
     assert looked_at(*made).enough == enough
 
 
-def test_a_quarter_is_needed_where_nobody_says_otherwise():
-    assert small_plan().min_usable == 0.25
-    assert MethodSettings.model_fields["min_usable"].default == 0.25
-
-
 def test_other_bytes_of_the_same_pixels_are_the_same_image():
     buffer = io.BytesIO()
     Image.open(io.BytesIO(png(1))).save(buffer, "PNG", compress_level=0)
@@ -194,15 +188,6 @@ def test_what_comes_back_unchanged_is_no_new_candidate():
 def test_with_lookahead_variations_that_are_the_candidate_itself_leave_nothing_to_choose():
     found = looked_at(*map(png, range(3)), views={place: [png(place)] for place in range(3)})
     assert (found.unchanged, found.enough) == (3, False)
-
-
-def test_another_size_than_was_asked_for_is_named():
-    large = Image.open(io.BytesIO(png(1))).resize((32, 24))
-    buffer = io.BytesIO()
-    large.save(buffer, "PNG")
-    pool, stored = pool_of(png(1), png(2), buffer.getvalue())
-    notes = list(Usability(small_plan(labels=("cut",)), stored.__getitem__).notes(pool))
-    assert notes == ["of class 'cut' 1 of 3 images are 32 x 24, and 16 x 16 was asked for"]
 
 
 @pytest.mark.parametrize(
@@ -320,26 +305,6 @@ def test_nothing_more_is_released_where_a_later_round_brings_nothing(tmp_path: P
     assert len(run.account.receipts()) == 1
 
 
-def echoing() -> FakeProvider:
-    """A provider that hands back what it is to vary, whatever the strength."""
-
-    def answer(request: Outgoing) -> Incoming | None:
-        fields = json.loads(request.body) if request.method == "POST" else {}
-        if "image" not in fields:
-            return None
-        made = [{"image": fields["image"], "seed": 0} for _ in range(fields.get("n", 1))]
-        return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
-
-    return FakeProvider(answer)
-
-
-def test_nothing_more_is_released_where_variations_are_what_was_to_be_varied(tmp_path: Path):
-    run = SmallRun.open(tmp_path, provider=echoing())
-    with pytest.raises(UnusableError, match=r"3 of 3 images can be used \(3 came back unchanged\)"):
-        run.evolve()
-    assert len(run.account.receipts()) == 1
-
-
 def finished_regardless(root: Path, provider: FakeProvider, **changes: object) -> Path:
     """A run whose client does not look at what came."""
     run = SmallRun.open(root, small_plan(**changes), provider)
@@ -366,12 +331,6 @@ def test_an_auditor_finds_a_release_that_chose_among_nothing(tmp_path: Path):
     ]
     assert "0 of 3 images can be used (3 are all of one colour), 2 different ones are needed" in faults[0]
     assert unusable(finished_regardless(tmp_path / "honest", FakeProvider())) == []
-
-
-def test_an_auditor_finds_a_release_that_chose_among_what_had_been_there_before(tmp_path: Path):
-    (first, *_) = unusable(finished_regardless(tmp_path, echoing()))
-    assert first.startswith("receipt for iteration 2")
-    assert "3 of 3 images can be used (3 came back unchanged)" in first
 
 
 def test_an_auditor_counts_by_the_share_that_the_plan_names(tmp_path: Path):
@@ -412,9 +371,3 @@ def test_what_is_paid_for_is_kept_as_long_as_one_class_has_something():
         "of class 'cut' 0 of 4 images can be used (4 are all of one colour); what cannot be used is left out"
     ]
     assert usability.fault(black, is_dataset=True) == usability.fault(black) != ""
-
-
-def test_images_that_are_all_the_same_are_told():
-    pool, stored = pool_of(*[png(1)] * 3)
-    notes = list(Usability(small_plan(labels=("cut",)), stored.__getitem__).notes(pool))
-    assert notes == ["of class 'cut' 3 of 3 images can be used (they are the same)"]

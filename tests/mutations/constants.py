@@ -158,10 +158,10 @@ CONSTANTS = (
         "session.progress",
         "longest <= tick",
         "whether the owner is warned",
-        "client/session/test_progress.py",
+        "client/session/test_told.py",
         WARNING,
     ),
-    Row("session.progress", "SLOW_DAY", "how long a tick is", "client/session/test_progress.py"),
+    Row("session.progress", "SLOW_DAY", "how long a tick is", "client/session/test_told.py"),
     Row("public.figures", "ROUNDING_SHARE", "what is printed as ε", REVIEWED, TOLERANCE),
     # whether there is anything to see, and anything to choose
     Row(

@@ -10,13 +10,8 @@ import numpy as np
 import pytest
 
 from pcevolve.auditing import Audit, audit
-from pcevolve.auditing.checks import _leftovers
-from pcevolve.pages.preview import write_preview
-from pcevolve.public.fields import Extension
-from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.examples import examples
-from support.extended import extended_run
 from support.forge import Event, forge, rewritten_body
 from support.provider import png
 from support.runs import SmallRun, small_plan
@@ -83,11 +78,6 @@ def faults(root: Path) -> list[str]:
     return [fault for finding in audit(root) for fault in finding.faults]
 
 
-def test_an_honest_run_passes_every_check(finished: Path):
-    assert faults(finished) == []
-    assert all(finding.checked > 0 for finding in audit(finished))
-
-
 def test_any_changed_byte_of_the_transcript_is_noticed(finished: Path, tmp_path: Path):
     files = sorted(path for path in (finished / "transcript").rglob("*") if path.is_file())
     random = np.random.default_rng()  # other bytes every time
@@ -108,31 +98,6 @@ def test_a_truncated_transcript_is_noticed(copy: Path):
     assert "the end of its record is not anchored" in " ".join(faults(copy))
 
 
-def test_swapped_lines_are_noticed(copy: Path):
-    log = copy / "transcript" / "log.jsonl"
-    lines = log.read_bytes().splitlines(keepends=True)
-    lines[4], lines[5] = lines[5], lines[4]
-    log.write_bytes(b"".join(lines))
-    assert "does not follow the line before it" in " ".join(faults(copy))
-
-
-def test_two_swapped_images_are_noticed(copy: Path):
-    first, second = sorted((copy / "transcript" / "bodies").iterdir())[:2]
-    (a, b) = first.read_bytes(), second.read_bytes()
-    first.write_bytes(b)
-    second.write_bytes(a)
-    assert "was changed" in " ".join(faults(copy))
-
-
-def test_a_file_that_belongs_to_no_record_is_noticed(copy: Path):
-    (copy / "transcript" / "notes.txt").write_text("hello")
-    assert "transcript/notes.txt belongs to no record" in " ".join(faults(copy))
-
-
-def test_a_missing_transcript_is_one_clear_fault(tmp_path: Path):
-    assert "is not the folder of a run: it has no transcript" in " ".join(faults(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("key", "value", "fault"),
     [
@@ -149,17 +114,6 @@ def test_a_manifest_that_claims_more_than_the_receipts_is_noticed(copy: Path, ke
     manifest["guarantee"][key] = value
     path.write_text(json.dumps(manifest))
     assert f"release/manifest.json {fault}" in " ".join(faults(copy))
-
-
-def test_an_image_that_is_not_the_providers_is_noticed_in_the_dataset(copy: Path):
-    one, two = sorted((copy / "release" / "cut").iterdir())[:2]
-    one.write_bytes(two.read_bytes())
-    assert "is not the image that the provider sent" in " ".join(faults(copy))
-
-
-def test_an_extra_image_in_the_dataset_is_noticed(copy: Path):
-    shutil.copy(next((copy / "release" / "cut").iterdir()), copy / "release" / "cut" / "extra.png")
-    assert "release/cut/extra.png is not part of the dataset" in " ".join(faults(copy))
 
 
 def changed_request(root: Path, field: str, value: object, slot: str = "i002/") -> None:
@@ -197,59 +151,6 @@ def test_a_lying_client_cannot_hide_a_request_that_the_plan_does_not_give(copy: 
     assert "its body differs from what the plan and the receipt give" in " ".join(faults(copy))
 
 
-def dropped(kind: str, which: int):
-    def change(events: list[Event]) -> list[Event]:
-        places = [index for index, event in enumerate(events) if event["kind"] == kind]
-        return [event for index, event in enumerate(events) if index != places[which]]
-
-    return change
-
-
-def test_a_prototype_without_a_receipt_is_noticed(copy: Path):
-    forge(copy, dropped("released", 0))
-    assert "stands where the receipt for iteration 1 is due" in " ".join(faults(copy))
-
-
-def test_a_receipt_for_an_image_of_another_class_is_noticed(copy: Path):
-    def change(events: list[Event]) -> list[Event]:
-        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
-        receipt["choices"][0]["chosen"] = receipt["choices"][1]["chosen"]
-        return events
-
-    forge(copy, change)
-    assert "varies an image of another class" in " ".join(faults(copy))
-
-
-def test_a_receipt_that_was_paid_less_than_planned_is_noticed(copy: Path):
-    def change(events: list[Event]) -> list[Event]:
-        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
-        receipt["events"] = [{"mechanism": "exponential", "parameter": "1/1000", "count": 1}]
-        return events
-
-    forge(copy, change)
-    assert "not the planned price or mechanism" in " ".join(faults(copy))
-
-
-def test_a_receipt_that_says_what_the_plan_does_not_leave_open_is_noticed(copy: Path):
-    def change(events: list[Event]) -> list[Event]:
-        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
-        receipt["values"] = [0.0]
-        return events
-
-    forge(copy, change)
-    assert "says something that the plan does not leave open" in " ".join(faults(copy))
-
-
-def test_a_request_to_another_host_is_noticed(copy: Path):
-    def change(events: list[Event]) -> list[Event]:
-        sent = next(event for event in events if event["kind"] == "sent")
-        sent["url"] = sent["url"].replace("127.0.0.1", "127.0.0.2")
-        return events
-
-    forge(copy, change)
-    assert "not where the plan says" in " ".join(faults(copy))
-
-
 def test_a_greeting_in_the_middle_of_a_run_is_noticed(copy: Path):
     def change(events: list[Event]) -> list[Event]:
         greeting = [event for event in events if event.get("slot") == "hello"]
@@ -260,43 +161,6 @@ def test_a_greeting_in_the_middle_of_a_run_is_noticed(copy: Path):
 
     forge(copy, change)
     assert "'sent' hello stands where request" in " ".join(faults(copy))
-
-
-def test_a_header_that_the_plan_does_not_give_is_noticed(copy: Path):
-    def change(events: list[Event]) -> list[Event]:
-        sent = next(event for event in events if event["kind"] == "sent")
-        sent["headers"].append(["X-Ward", "3"])
-        return events
-
-    forge(copy, change)
-    assert "carried headers that the plan does not give" in " ".join(faults(copy))
-
-
-def test_a_request_left_out_of_the_record_is_noticed(copy: Path):
-    forge(copy, dropped("answered", -1))
-    assert "stands where what came of request i002/c001/n000002 is due" in " ".join(faults(copy))
-
-
-def test_outputs_in_another_order_than_the_answer_brought_them_are_noticed(copy: Path):
-    def change(events: list[Event]) -> list[Event]:
-        last = max(place for place, each in enumerate(events) if len(each.get("outputs", ())) > 1)
-        events[last]["outputs"].reverse()
-        return events
-
-    forge(copy, change)
-    assert "brought other outputs than are on record" in " ".join(faults(copy))
-
-
-@pytest.mark.parametrize(
-    ("kind", "said"), [("sent", "with another key"), ("answered", "its recorded length is wrong")]
-)
-def test_a_length_that_is_not_that_of_what_crossed_the_wire_is_noticed(copy: Path, kind: str, said: str):
-    def change(events: list[Event]) -> list[Event]:
-        next(each for each in reversed(events) if each["kind"] == kind)["wire_bytes"] += 1
-        return events
-
-    forge(copy, change)
-    assert said in " ".join(faults(copy))
 
 
 def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
@@ -315,16 +179,6 @@ def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
     ]
 
 
-def test_a_measurement_that_nobody_paid_for_is_noticed(copy: Path):
-    def change(events: list[Event]) -> list[Event]:
-        stored = next(each for each in events if each["kind"] == "received")["outputs"][0]
-        next(each for each in events if each["kind"] == "released")["receipt"]["measured"] = stored
-        return events
-
-    forge(copy, change)
-    assert "names a measurement that nobody paid for" in " ".join(faults(copy))
-
-
 def test_the_receipt_of_the_dataset_is_one_of_this_run(tmp_path: Path):
     """No request follows it that another run's would not allow."""
     run = SmallRun.open(tmp_path, small_plan(pool="all", keep="selected"))
@@ -338,16 +192,6 @@ def test_the_receipt_of_the_dataset_is_one_of_this_run(tmp_path: Path):
 
     forge(tmp_path, change)
     assert "for another run or relation" in " ".join(faults(tmp_path))
-
-
-def test_a_line_behind_the_closing_line_is_noticed(copy: Path):
-    forge(copy, lambda events: [*events, events[-1]])
-    assert "stands where nothing, for the record is closed is due" in " ".join(faults(copy))
-
-
-def test_a_closing_line_that_counts_another_number_of_requests_is_noticed(copy: Path):
-    forge(copy, lambda events: [*events[:-1], events[-1] | {"sent": 14}])
-    assert "counts 14 requests, and 13 are on record" in " ".join(faults(copy))
 
 
 def test_the_api_key_is_nowhere_in_the_run(finished: Path):
@@ -409,58 +253,10 @@ def test_what_is_made_of_a_release_is_none_of_an_unfinished_run(copy: Path):
     assert "and yet there is report.html" in " ".join(state(copy)[0])
 
 
-def test_a_release_of_before_its_last_extension_is_that_of_a_run_that_is_being_extended(
-    finished: Path, tmp_path: Path
-):
-    root = Path(shutil.copytree(finished, tmp_path / "run"))
-    extended_run(root, Extension(more=1, strength=0.3), Extension(more=1, strength=0.1 + 0.2))
-    assert faults(root) == []
-    older = Path(shutil.copytree(root, tmp_path / "older"))
-    remove(older, *MADE)
-    shutil.copytree(finished / "release", older / "release")
-    assert "release/manifest.json is not what the record gives" in " ".join(state(older)[0]), "two before"
-    once = Path(shutil.copytree(finished, tmp_path / "once"))
-    extended_run(once, Extension(more=1, strength=0.3))
-    remove(root, *MADE)
-    assert RunReader.strict(once).head in {each.digest for each in RunReader.strict(root).entries}
-    shutil.copytree(once / "release", root / "release")
-    wrong, pending = state(root)
-    assert wrong == []
-    assert pending == [
-        f"an extension is under way; pcevolve extend {root} --more 1 --strength 0.30000000000000004 goes on"
-    ]
-    next((root / "release" / "cut").glob("*.png")).write_bytes(png(4242))
-    assert "is not the image that the provider sent" in " ".join(state(root)[0])
-
-
-def test_only_what_no_line_names_is_looked_at_as_a_leftover(copy: Path):
-    log = copy / "transcript" / "log.jsonl"
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-    run = RunReader.lenient(copy)
-    assert _leftovers(run) == set()
-    stored = run.bodies.keep(b"cut off")
-    (copy / "transcript" / "bodies" / "notes").write_text("x")
-    assert _leftovers(run) == {f"bodies/{stored}"}
-
-
 def test_more_extensions_than_a_run_may_have_are_a_fault_and_no_crash(copy: Path):
     asked = {"kind": "extended", "extension": {"more": 1, "strength": 0.5}}
     forge(copy, lambda events: [*events, *([asked] * 1000)])
     assert "'extended' stands where request y001/c000/n000000 is due" in " ".join(faults(copy))
-
-
-def test_the_page_of_the_first_images_is_a_view_and_no_link(tmp_path: Path):
-    run = SmallRun.open(tmp_path, small_plan())
-    for call in run.plan.opening:
-        run.gate.create(call)
-    run.close()
-    page = write_preview(RunReader.strict(tmp_path))
-    page.write_bytes(page.read_bytes().replace(b"Is this your domain?", b"This is your domain!"))
-    assert faults(tmp_path) == []
-    assert "preview.html" in Audit.of(tmp_path).unverified
-    page.unlink()
-    page.symlink_to("elsewhere.html")
-    assert faults(tmp_path) == ["preview.html is a link"]
 
 
 def test_what_was_not_verified_is_named_file_by_file(copy: Path):
@@ -488,3 +284,70 @@ def test_an_audit_renders_what_it_verified_and_nothing_of_a_broken_run_but_what_
 
 
 OWN = {"README.md": "release/README.md", "report.html": "report.html", "summary.json": "summary.json"}
+
+
+def test_a_file_that_belongs_to_no_record_is_noticed(copy: Path):
+    (copy / "transcript" / "notes.txt").write_text("hello")
+    assert "transcript/notes.txt belongs to no record" in " ".join(faults(copy))
+
+
+def test_a_receipt_that_was_paid_less_than_planned_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
+        receipt["events"] = [{"mechanism": "exponential", "parameter": "1/1000", "count": 1}]
+        return events
+
+    forge(copy, change)
+    assert "not the planned price or mechanism" in " ".join(faults(copy))
+
+
+def test_a_request_to_another_host_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        sent = next(event for event in events if event["kind"] == "sent")
+        sent["url"] = sent["url"].replace("127.0.0.1", "127.0.0.2")
+        return events
+
+    forge(copy, change)
+    assert "not where the plan says" in " ".join(faults(copy))
+
+
+def test_a_header_that_the_plan_does_not_give_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        sent = next(event for event in events if event["kind"] == "sent")
+        sent["headers"].append(["X-Ward", "3"])
+        return events
+
+    forge(copy, change)
+    assert "carried headers that the plan does not give" in " ".join(faults(copy))
+
+
+def test_outputs_in_another_order_than_the_answer_brought_them_are_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        last = max(place for place, each in enumerate(events) if len(each.get("outputs", ())) > 1)
+        events[last]["outputs"].reverse()
+        return events
+
+    forge(copy, change)
+    assert "brought other outputs than are on record" in " ".join(faults(copy))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("sent", "with another key"), ("answered", "its recorded length is wrong")]
+)
+def test_a_length_that_is_not_that_of_what_crossed_the_wire_is_noticed(copy: Path, kind: str, said: str):
+    def change(events: list[Event]) -> list[Event]:
+        next(each for each in reversed(events) if each["kind"] == kind)["wire_bytes"] += 1
+        return events
+
+    forge(copy, change)
+    assert said in " ".join(faults(copy))
+
+
+def test_a_line_behind_the_closing_line_is_noticed(copy: Path):
+    forge(copy, lambda events: [*events, events[-1]])
+    assert "stands where nothing, for the record is closed is due" in " ".join(faults(copy))
+
+
+def test_a_closing_line_that_counts_another_number_of_requests_is_noticed(copy: Path):
+    forge(copy, lambda events: [*events[:-1], events[-1] | {"sent": 14}])
+    assert "counts 14 requests, and 13 are on record" in " ".join(faults(copy))

@@ -133,12 +133,6 @@ def test_an_attempt_that_failed_late_is_not_taken_for_the_one_that_was_sent_afte
     assert faults(audited(tmp_path, late, candidates=6, initial=6, batch=1, at_once=4)) == {}
 
 
-def test_what_was_not_under_way_at_once_may_not(tmp_path: Path):
-    root = audited(tmp_path, candidates=6, initial=6, batch=1, at_once=4)
-    in_the_capture(root, lambda numbers: [*numbers[:3], numbers[10], *numbers[3:10], *numbers[11:]])
-    assert "at another place in the order" in " ".join(faults(root)[UNRECORDED])
-
-
 def in_the_capture(root: Path, order: Callable[[list[int]], list[int]]) -> None:
     """Number the flows of a capture anew, in another order."""
 
@@ -371,13 +365,6 @@ def test_the_capture_of_another_run_is_told(copy: Path, tmp_path: Path):
     )  # the first contact is everybody's
 
 
-def test_the_capture_of_two_runs_is_told(copy: Path, tmp_path: Path):
-    other = audited(tmp_path / "other", run_seed=8)
-    with (copy / "capture.jsonl").open("ab") as file:
-        file.write((other / "capture.jsonl").read_bytes())
-    assert len(faults(copy)[UNRECORDED]) == RunReader.strict(other).requests
-
-
 def test_a_torn_last_line_is_noted_and_counts_for_nothing(copy: Path):
     path = copy / "capture.jsonl"
     with path.open("ab") as file:
@@ -392,7 +379,6 @@ def test_a_capture_that_was_cut_short_is_told(copy: Path):
     assert list(faults(copy)) == [ANSWERS]
 
 
-EMPTY = other_body(b"")
 DAMAGES = {
     "no capture": (lambda lines: lines[1:], "no capture: it does not begin with an opening line"),
     "another format": (
@@ -419,12 +405,6 @@ def test_a_damaged_capture_is_refused(copy: Path, name: str):
     change, message = DAMAGES[name]
     rewrite(copy, change)
     with pytest.raises(TranscriptError, match=message):
-        faults(copy)
-
-
-def test_a_file_that_is_something_else_is_refused(copy: Path):
-    (copy / "capture.jsonl").write_bytes(b"\x89PNG\r\n\x1a\n")
-    with pytest.raises(TranscriptError, match="line 1 is damaged"):
         faults(copy)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from pcevolve.auditing import Audit, audit, encoder_of
+from pcevolve.auditing import audit
 from pcevolve.cli.main import main
-from pcevolve.encoders import BUNDLED_WEIGHTS, bundled_digest
+from pcevolve.encoders import bundled_digest
 from pcevolve.errors import ModelError
 from pcevolve.public.finding import Finding
 from support.paid import paid_run
@@ -52,41 +51,3 @@ def test_the_command_says_so_and_ends_with_the_code_of_weights_that_are_not_at_h
     assert "NOT CHECKED" in printed.out
     assert "BROKEN" not in printed.out
     assert f"{CHOICES}: NOT CHECKED, none of 2 measurements" in printed.err
-
-
-def test_json_says_so_too(foreign: Path, capsys):
-    with pytest.raises(SystemExit):
-        main(["audit", str(foreign), "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["holds"] is False
-    assert [each["unchecked"] != "" for each in told["findings"]].count(True) == 1
-
-
-def test_the_page_does_not_say_that_all_holds(foreign: Path):
-    page = Audit.of(foreign).write_pages().read_text()
-    assert "NOT ALL CHECKED" in page
-    assert "BROKEN" not in page
-    assert "checks hold" not in page
-
-
-def test_a_run_that_is_broken_as_well_ends_with_the_code_of_a_broken_one(foreign: Path, capsys):
-    (foreign / "odd").write_text("odd")
-    with pytest.raises(SystemExit) as ended:
-        main(["audit", str(foreign)])
-    (foreign / "odd").unlink()
-    assert ended.value.code == 1
-
-
-def test_a_file_of_the_weights_that_the_plan_names_is_taken(tmp_path):
-    copy = tmp_path / "copy.safetensors"
-    copy.write_bytes(BUNDLED_WEIGHTS.read_bytes())
-    assert encoder_of(small_plan(), str(copy)).name == "bundled"
-    (tmp_path / "other.safetensors").write_bytes(b"other")
-    with pytest.raises(ModelError, match=f"with sha256 {OTHER}: give --encoder-weights FILE"):
-        encoder_of(small_plan(weights=OTHER), str(tmp_path / "other.safetensors"))
-
-
-def test_an_encoder_that_is_not_bundled_is_not_said_to_come_with_another_version():
-    with pytest.raises(ModelError, match="weights of encoder resnet18 with sha256") as caught:
-        encoder_of(small_plan(encoder="resnet18", weights=OTHER))
-    assert "version of pcevolve" not in str(caught.value)

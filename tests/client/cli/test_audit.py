@@ -49,20 +49,6 @@ def test_a_broken_run_still_gets_its_page_and_exit_code_1(run: Path, capsys):
     assert "NO, transcript line" in capsys.readouterr().err
 
 
-def test_a_capture_that_is_none_is_one_line_and_exit_code_7(run: Path, tmp_path: Path, capsys):
-    capture = tmp_path / "capture.jsonl"
-    capture.write_text("hello\n")
-    assert audit(run, "--capture", capture) == 7
-    assert capsys.readouterr().err.startswith("error: ")
-
-
-def test_a_capture_cannot_be_compared_with_a_record_that_is_broken(run: Path, tmp_path: Path, capsys):
-    (run / "transcript" / "log.jsonl").write_bytes(b"")
-    assert audit(run, "--capture", tmp_path / "none", "--json") == 1
-    claims = [each["claim"] for each in json.loads(capsys.readouterr().out)["findings"]]
-    assert claims == ["the chain of records is unbroken", "the capture agrees with the record"]
-
-
 def test_a_folder_that_is_no_run_is_one_line_and_exit_code_2(tmp_path: Path, capsys):
     assert audit(tmp_path / "nope", "--html") == 2
     assert "nope is not the folder of a run: it has no transcript" in capsys.readouterr().err
@@ -74,20 +60,3 @@ def test_a_card_in_other_words_is_not_checked_and_has_a_code_of_its_own(run: Pat
     assert audit(run, "--html") == 11
     assert "NOT CHECKED, release/README.md: not this version's words" in capsys.readouterr().err
     assert "## Guarantee" in (run / "audit" / "README.md").read_text()
-
-
-def test_json_names_what_was_not_verified_and_has_the_figures(run: Path, capsys):
-    (run / "summary.json").write_text("{}")
-    audit(run, "--json")
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["unverified"] == ["private/", "report.html", "summary.json"]
-    assert (printed["summary"]["epsilon_spent"], printed["summary"]["classes"]) == (0.0, 2)
-
-
-def test_the_page_about_a_run_is_written_anew(run: Path, capsys):
-    page = (run / "report.html").read_bytes()
-    (run / "report.html").write_text("as another version made it")
-    with pytest.raises(SystemExit):
-        main(["report", str(run)])
-    assert (run / "report.html").read_bytes() == page
-    assert capsys.readouterr().out.split() == [str(run / "report.html")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -58,44 +57,6 @@ def test_what_people_touch_first_is_in_it_and_nothing_else(written):
     assert sorted(found) == sorted(path.partition(".")[2] for path in shown)
     assert len(text.splitlines()) < 100
     assert "`pcevolve init --all` writes all of them" in text
-
-
-@pytest.fixture
-def whole(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    assert init("--all") == 0
-    return tmp_path / "pcevolve.toml"
-
-
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.path)
-def test_each_comment_becomes_an_option_by_taking_the_mark_away(whole, option):
-    section, _, key = option.path.partition(".")
-    before, opening, rest = whole.read_text().partition(f"[{section}]\n")
-    rest = re.sub(rf"^#({key} = )", r"\1", rest, count=1, flags=re.MULTILINE)
-    if option.owners:
-        rest = rest.replace('name = "auto"', f'name = "{option.owners[0]}"', 1)
-    text = before + opening + rest
-    if key == "subsample":
-        text = text.replace("shots = 10", "shots = 16")
-    if key == "threshold_end":
-        text = text.replace("#threshold = ", "threshold = ")
-    whole.write_text(text)
-    assert key in tomllib.loads(text)[section]
-    settings_from(whole)
-
-
-def test_each_option_says_what_it_is_for(whole):
-    text = " ".join(line.removeprefix("# ") for line in whole.read_text().splitlines())
-    assert all(" ".join(option.help.split()) in text for option in OPTIONS)
-
-
-def test_nothing_is_overwritten_unless_it_was_meant(written, capsys):
-    written.write_text("years of work")
-    assert init() == 2
-    assert "pcevolve.toml is there already: --force overwrites it" in capsys.readouterr().err
-    assert written.read_text() == "years of work"
-    assert init("--force") == 0
-    assert "epsilon" in written.read_text()
 
 
 def test_a_folder_is_made_and_a_file_is_not_taken_for_one(tmp_path, capsys):

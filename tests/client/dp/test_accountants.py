@@ -67,13 +67,6 @@ def test_private_evolution_s_cat_experiments_cost_what_the_paper_says():
     assert epsilon([gaussian(2, 13)], 1e-3) == pytest.approx(6.62, abs=0.005)
 
 
-@pytest.mark.parametrize(("eta", "rounds"), [(3.40, 3), (0.886, 20)])
-def test_renyi_accounting_allows_more_than_pure_at_ten(eta, rounds):
-    assert RDP.epsilon([exponential(eta, rounds)], 1e-5) <= 10
-    assert RDP.epsilon([exponential(eta + 0.01, rounds)], 1e-5) > 10
-    assert PURE.epsilon([exponential(eta, rounds)], 1e-5) > 10
-
-
 def test_zcdp_converts_as_bun_and_steinke_do():
     rho = 20 * 0.5**2 / 8
     assert ZCDP.epsilon([exponential("1/2", 20)], 1e-5) == pytest.approx(
@@ -109,13 +102,6 @@ def test_the_epsilon_of_gaussian_noise_is_the_first_float_whose_delta_is_small_e
     assert found == 0 or gaussian_delta(mu, math.nextafter(found, 0)) > delta
 
 
-@pytest.mark.parametrize(("multiplier", "count"), [("1/2", 1), ("2", 13), ("5", 100)])
-def test_gaussian_dp_agrees_with_dp_accounting_s_loss_distributions(theirs, multiplier, count):
-    pld = theirs.pld.PLDAccountant(value_discretization_interval=1e-4)
-    pld.compose(theirs.GaussianDpEvent(float(Fraction(multiplier))), count)
-    assert GDP.epsilon([gaussian(multiplier, count)], 1e-5) == pytest.approx(pld.get_epsilon(1e-5), rel=1e-3)
-
-
 @pytest.mark.parametrize(("multiplier", "count"), [("1/2", 1), ("2", 13), ("5", 100), ("1/10", 3)])
 def test_renyi_accounting_of_gaussian_noise_agrees_with_dp_accounting(theirs, multiplier, count):
     rdp = theirs.rdp.RdpAccountant(orders=ORDERS)
@@ -133,14 +119,6 @@ def test_renyi_accounting_of_pure_draws_agrees_with_randomised_response(theirs, 
     rdp.compose(theirs.RandomizedResponseDpEvent(flips, 2), count)
     ours = RDP.epsilon([Event("permute-and-flip", eps, count)], 1e-5)
     assert ours == pytest.approx(rdp.get_epsilon(1e-5), rel=1e-3)
-
-
-@pytest.mark.parametrize("eta", ["1/100", "1/4", "886/1000", "341/100", "20"])
-@pytest.mark.parametrize("count", [1, 3, 20, 400])
-def test_the_curve_of_bounded_range_is_never_worse_than_its_zcdp_in_dp_accounting(theirs, eta, count):
-    rdp = theirs.rdp.RdpAccountant(orders=ORDERS)
-    rdp.compose(theirs.ZCDpEvent(rho=float(Fraction(eta) ** 2 / 8)), count)
-    assert RDP.epsilon([exponential(eta, count)], 1e-5) <= rdp.get_epsilon(1e-5) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("rate", ["1/20", "1/4", "1"])
@@ -204,13 +182,6 @@ def test_choosing_the_pairs_adaptively_does_not_help_either(eta, delta):
     assert adaptive_delta(eta, 3, claimed * 0.5, grid=12) > delta, "the bound is not idle"
 
 
-@unhurried
-@given(st.floats(0.05, 5), st.integers(1, 40), st.floats(1e-9, 0.3))
-def test_randomised_response_leaks_no_more_than_pure_draws_are_said_to(eps, count, delta):
-    claimed = epsilon([Event("permute-and-flip", str(Fraction(eps)), count)], delta)
-    assert exact_delta(2 * eps, eps, count, claimed) <= delta * (1 + 1e-6) + 1e-14
-
-
 def decimal_renyi(eta: float, order: float, steps: int = 1500) -> float:
     """The curve with 60 digits, by trying many pairs; ``order`` is α - 1."""
     with localcontext() as context:
@@ -242,11 +213,6 @@ def test_monstrous_parameters_give_a_number_and_no_exception(accountant, mechani
     assert result >= 0
 
 
-@pytest.mark.parametrize("eta", [200, 10**4, 10**6])
-def test_one_enormous_draw_costs_itself_under_renyi_accounting(eta):
-    assert RDP.epsilon([exponential(eta)], 1e-6) == pytest.approx(eta, rel=1e-2)
-
-
 @unhurried
 @given(st.fractions(min_value=0))
 def test_rounding_to_a_float_is_upwards(value):
@@ -254,12 +220,6 @@ def test_rounding_to_a_float_is_upwards(value):
 
 
 # What every accountant keeps.
-
-
-@every_accountant
-def test_nothing_costs_nothing(accountant: Accountant):
-    assert accountant.epsilon([], 0.0) == 0
-    assert accountant.epsilon([FREE, Event("uniform", count=9)], 1e-5) == 0
 
 
 @every_accountant
@@ -285,11 +245,6 @@ def test_a_group_never_costs_less_than_one_of_its_units(accountant: Accountant, 
     assert accountant.epsilon([event.on_group(size)], delta) >= accountant.epsilon([event], delta) * (
         1 - 1e-9
     )
-
-
-def test_a_group_of_three_has_three_times_the_range_and_a_third_of_the_noise_of_one():
-    assert exponential("1/4").on_group(3) == exponential("3/4")
-    assert gaussian("6").on_group(3) == gaussian("2")
 
 
 @every_accountant
@@ -323,20 +278,10 @@ def test_without_delta_only_pure_composition_says_anything(history):
     assert all(each.epsilon(history, 0.0) == math.inf for each in (ZCDP, RDP, GDP))
 
 
-def test_gaussian_noise_has_no_pure_epsilon_and_noise_of_no_width_none_at_all():
-    assert pure_epsilon([exponential(1), gaussian(2)]) is None
-    assert epsilon([Event("gaussian", "0")], 1e-5) == math.inf
-
-
 @unhurried
 @given(histories, deltas)
 def test_the_result_is_the_least_of_all_accountants(history, delta):
     assert epsilon(history, delta) == min(each.epsilon(history, delta) for each in ACCOUNTANTS)
-
-
-def test_gaussian_dp_is_the_tightest_for_gaussian_noise():
-    costs = [each.epsilon([gaussian(2, 13)], 1e-5) for each in (GDP, RDP, ZCDP)]
-    assert costs == sorted(costs)
 
 
 # Fitting a budget.
@@ -357,7 +302,11 @@ def test_a_budget_is_met_by_the_pure_route_or_by_another():
     assert within(draws, Budget(Fraction(5), 1e-5))
 
 
-def test_equal_parameters_in_different_words_are_one_event():
-    assert merged([Event("exponential", "1/2"), FREE, Event("exponential", "2/4", 3)]) == (
-        Event("exponential", "1/2", 4),
-    )
+def test_a_group_of_three_has_three_times_the_range_and_a_third_of_the_noise_of_one():
+    assert exponential("1/4").on_group(3) == exponential("3/4")
+    assert gaussian("6").on_group(3) == gaussian("2")
+
+
+def test_gaussian_noise_has_no_pure_epsilon_and_noise_of_no_width_none_at_all():
+    assert pure_epsilon([exponential(1), gaussian(2)]) is None
+    assert epsilon([Event("gaussian", "0")], 1e-5) == math.inf

@@ -1,14 +1,17 @@
-"""The parameter that a budget allows: it fits, the next one does not; and sensitivities that vectors reach."""
+"""Calibration by public numbers, and a package that needs nothing of ours."""
 
 from __future__ import annotations
 
+import ast
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcevolve import dp
 from pcevolve.dp.accountants import within
 from pcevolve.dp.calibration import (
     classical_deviation,
@@ -63,3 +66,20 @@ def test_a_unit_moves_a_sum_in_a_ball_by_its_sensitivity(relation):
     end = np.array([0.6, 0.8])
     before = -end if relation == "replace-one" else np.zeros(2)
     assert np.linalg.norm(end - before) == pytest.approx(bounded_sum_sensitivity(relation))
+
+
+OURS = {"pcevolve.privacy", "pcevolve.errors"}
+"""All that ``dp`` may import of the rest of the client: the vocabulary, and the tree of errors."""
+
+
+def imported_by(path: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    modules = {each.module or "" for each in nodes if isinstance(each, ast.ImportFrom)}
+    modules |= {name.name for each in nodes if isinstance(each, ast.Import) for name in each.names}
+    return {name for name in modules if name.startswith("pcevolve") and not name.startswith("pcevolve.dp")}
+
+
+def test_dp_imports_nothing_of_ours_but_the_vocabulary_and_the_errors():
+    files = sorted(Path(dp.__path__[0]).rglob("*.py"))
+    assert len(files) > 4
+    assert {path.name: imported_by(path) - OURS for path in files} == {path.name: set() for path in files}

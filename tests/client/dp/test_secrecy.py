@@ -117,18 +117,3 @@ def test_noise_that_is_30_percent_too_small_breaks_it(factor):
     bound = factor * PRIOR
     rate, error = success(secret_budget(PRIOR, bound), 0.7, "replace-one")
     assert rate > bound + 5 * error
-
-
-@pytest.mark.parametrize(("factor", "real"), [(2, 2.64), (10, 23.3), (50, 177)])
-def test_what_the_published_calibration_gives_instead(factor, real):
-    # A record moves counts and means, so the joint norm is the square root of 2; golden numbers of the derivation.
-    eta = secret_budget(PRIOR, factor * PRIOR)
-    assert most_success(math.sqrt(2) * eta, PRIOR) / PRIOR == pytest.approx(real, rel=5e-3)
-
-
-@pytest.mark.statistical
-def test_so_does_a_calibration_for_records_that_only_appear():
-    # The published norm leaves out that a record leaves one cell and enters another: the square root of 2.
-    bound = 10 * PRIOR
-    rate, error = success(secret_budget(PRIOR, bound), 1 / math.sqrt(2), "replace-one")
-    assert rate > bound + 5 * error

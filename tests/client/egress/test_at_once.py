@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import threading
@@ -22,7 +21,6 @@ from pcevolve.public.release import PublicEcho
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.records import Answered, Failed, Received, Sent
 from support import online
-from support.forge import Event, forge
 from support.provider import FakeProvider, _model
 from support.runs import SmallRun, small_plan
 
@@ -66,12 +64,6 @@ def finished(root: Path, provider: FakeProvider, **changes: object) -> SmallRun:
     return run
 
 
-@pytest.fixture
-def together(tmp_path: Path) -> Path:
-    finished(tmp_path / "together", Slow(), at_once=AT_ONCE)
-    return tmp_path / "together"
-
-
 def kinds(root: Path) -> list[tuple[type, str]]:
     records = (entry.record for entry in RunReader.strict(root).entries)
     return [
@@ -89,18 +81,6 @@ def test_a_round_asks_for_several_images_at_once_and_for_no_more_than_the_plan_s
     assert provider.most == AT_ONCE
 
 
-def test_requests_for_several_images_weigh_as_much_as_they_ask_for(tmp_path):
-    provider = Slow(until=AT_ONCE // 2)
-    finished(tmp_path, provider, at_once=AT_ONCE, prototypes=1, lookahead=0)
-    assert provider.most == AT_ONCE // 2
-
-
-def test_a_request_for_more_than_may_be_under_way_goes_alone(tmp_path):
-    provider = Slow()
-    finished(tmp_path, provider, at_once=2, prototypes=1, lookahead=0, batch=6)
-    assert provider.most == 1
-
-
 def test_the_dataset_is_that_of_one_request_after_the_other(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     first = SmallRun.open(one, small_plan(**SHAPE), FakeProvider())
@@ -115,65 +95,6 @@ def test_the_dataset_is_that_of_one_request_after_the_other(tmp_path):
         each for kind, each in kinds(one) if kind is Sent
     ]
     assert kinds(other) != kinds(one)
-
-
-def test_the_audit_passes(together):
-    assert faults(together) == []
-
-
-def swapped(one: int, other: int) -> Callable[[list[Event]], list[Event]]:
-    """Two first attempts of a round, each in the other's place."""
-
-    def change(events: list[Event]) -> list[Event]:
-        sent = [
-            place for place, each in enumerate(events) if each["kind"] == "sent" and each["slot"] != "hello"
-        ]
-        here, there = sent[one], sent[other]
-        events[here], events[there] = events[there], events[here]
-        return events
-
-    return change
-
-
-def earlier(events: list[Event]) -> list[Event]:
-    """A request that leaves before there is room for it."""
-    sent = [place for place, each in enumerate(events) if each["kind"] == "sent" and "/c000/" in each["slot"]]
-    round_one = [place for place in sent if events[place]["slot"].startswith("i001/")]
-    events.insert(round_one[0] + 1, events.pop(round_one[AT_ONCE]))
-    return events
-
-
-def before_its_receipt(events: list[Event]) -> list[Event]:
-    """A request of a round that leaves before the round was paid for."""
-    release = next(place for place, each in enumerate(events) if each["kind"] == "released")
-    following = next(place for place in range(release, len(events)) if events[place]["kind"] == "sent")
-    events.insert(release, events.pop(following))
-    return events
-
-
-def twice_at_once(events: list[Event]) -> list[Event]:
-    """Two attempts at one call, neither of which is answered yet."""
-    place = next(
-        k for k, each in enumerate(events) if each["kind"] == "sent" and each["slot"].startswith("i000")
-    )
-    return [*events[:place], events[place], *events[place:]]
-
-
-@pytest.mark.parametrize("lie", [swapped(0, 1), earlier, before_its_receipt, twice_at_once])
-def test_what_the_plan_does_not_allow_is_no_order_of_a_run(together, lie):
-    forge(together, lie)
-    assert " is due" in " ".join(faults(together))
-
-
-def test_who_gave_a_plan_that_sends_one_after_the_other_cannot_send_several(together):
-    forge(together, lambda events: [_alone(each) for each in events])
-    assert re.search(r"line \d+: request i\S+ is out of order", " ".join(faults(together)))
-
-
-def _alone(event: Event) -> Event:
-    if event["kind"] == "planned":
-        event["plan"]["at_once"] = 1
-    return event
 
 
 def test_a_gate_lets_nothing_out_of_turn_although_there_is_room(tmp_path):

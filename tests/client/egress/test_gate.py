@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
-import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
 
-from pcevolve.egress.retry import Busy, News, Patience
+from pcevolve.egress.retry import Busy, Patience
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming
 from pcevolve.errors import (
     EgressError,
@@ -186,16 +184,6 @@ def test_image_to_image_does_not_leave_without_an_image(run, provider):
     assert_refused(run, provider, "must carry a released prototype", lambda: run.gate.create(call))
 
 
-def test_requests_leave_in_the_order_of_the_plan(run, provider):
-    later = list(run.plan.round(0))[1]
-    assert_refused(run, provider, "out of order", lambda: run.gate.create(later))
-
-
-def test_a_call_that_is_not_in_the_plan_stays(run, provider):
-    call = dataclasses.replace(next(iter(run.plan.round(0))), count=3)
-    assert_refused(run, provider, "not in the public plan", lambda: run.gate.create(call))
-
-
 def test_the_plan_of_a_run_cannot_change(run):
     with pytest.raises(EgressError, match="on record with another plan"):
         run.gate.begin(small_plan(steps=7), run.account.committed, run.account.measured)
@@ -278,22 +266,6 @@ def test_a_wrong_number_of_images_is_refused(tmp_path):
         first_round(run)
 
 
-def test_an_absurd_retry_after_does_not_stop_the_run_for_long(tmp_path):
-    pauses: list[float] = []
-    patience = Patience(seconds=1e9, sleep=pauses.append)
-    answers = iter([Busy("HTTP 429", "86400"), Busy("HTTP 429", "7"), Busy("HTTP 429", "soon")])
-
-    def attempt() -> str:
-        for answer in answers:
-            raise answer
-        return "ok"
-
-    assert patience.until_answered(attempt) == "ok"
-    assert pauses[0] == 60
-    assert pauses[1] == 7
-    assert pauses[2] < 5
-
-
 @pytest.mark.parametrize(
     ("asked", "least", "most"),
     [
@@ -334,49 +306,6 @@ def test_a_date_in_retry_after_is_waited_for():
     assert 28 <= pauses[0] <= 30
 
 
-def test_an_api_that_is_loading_is_waited_for_and_one_that_is_not_there_is_not():
-    news: list[News] = []
-    patience = Patience(seconds=1e9, first=0.0, report=news.append, sleep=lambda seconds: None).briefly()
-    answers = iter([Busy("HTTP 503 (the model is loading)", "5", loading=True)] * 3)
-
-    def attempt() -> str:
-        for answer in answers:
-            raise answer
-        return "ok"
-
-    assert patience.until_answered(attempt) == "ok"
-    assert all(5 <= each.pause <= 10 for each in news)
-    assert re.fullmatch(
-        r"the API is loading \(HTTP 503 \(the model is loading\)\): waited 0 of at most 1000000000 s "
-        r"\(provider.patience\); again in [0-9]+ s",
-        news[0].told,
-    )
-    answers = iter([Busy("connection refused or no such host", None)])
-    with pytest.raises(ProviderUnreachableError, match="after 1 attempts: connection refused"):
-        patience.until_answered(attempt)
-
-
-def test_an_api_that_never_ends_to_load_is_given_up():
-    patience = Patience(seconds=0.05, first=0.0, sleep=time.sleep).briefly()
-
-    def attempt() -> str:
-        raise Busy("HTTP 503 (the model is loading)", None, loading=True)
-
-    with pytest.raises(ProviderUnreachableError, match="the model is loading"):
-        patience.until_answered(attempt)
-
-
-def test_a_greeting_that_is_answered_with_503_is_repeated(tmp_path):
-    answers = iter(
-        [Incoming(503, (("Retry-After", "1"),), b'{"error": {"message": "the model is loading"}}')] * 3
-    )
-    provider = FakeProvider(lambda request: next(answers, None))
-    slept: list[float] = []
-    run = SmallRun.open(tmp_path, provider=provider, sleep=slept.append)
-    assert len(slept) == 3
-    assert first_round(run)
-
-
 @pytest.mark.parametrize("spelling", ["short", "escaped"])
 def test_an_unusual_but_honest_answer_does_not_break_the_run(tmp_path, spelling):
     def unusual(request):
@@ -409,3 +338,8 @@ def test_an_api_that_asks_for_more_time_than_there_is_patience_is_not_waited_for
     ):
         Patience(seconds=300, sleep=paused.append).until_answered(attempt)
     assert paused == []
+
+
+def test_a_call_that_is_not_in_the_plan_stays(run, provider):
+    call = dataclasses.replace(next(iter(run.plan.round(0))), count=3)
+    assert_refused(run, provider, "not in the public plan", lambda: run.gate.create(call))

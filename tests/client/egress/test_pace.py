@@ -111,17 +111,6 @@ def test_within_a_round_only_the_gap_is_kept():
     assert pause(paced(clock, tick=5.0, gap=0.5), clock, 0.75, opens_round=False) == pytest.approx(0.75)
 
 
-def test_without_a_tick_private_work_takes_as_long_as_it_takes():
-    clock = Clock()
-    assert section(paced(clock), clock, 1.25) == pytest.approx(1.25)
-
-
-def test_the_first_request_of_a_process_leaves_at_once():
-    clock = Clock()
-    paced(clock, tick=5.0, gap=5.0).await_turn(opens_round=True)
-    assert clock.now == 100.0
-
-
 @pytest.mark.parametrize("slow", [0.0, 0.3, 3.9])
 def test_a_provider_with_a_clock_sees_the_same_schedule_however_long_the_selection_takes(tmp_path, slow):
     clock = Clock()
@@ -143,3 +132,14 @@ def test_a_provider_with_a_clock_sees_the_same_schedule_however_long_the_selecti
     opening = [place for place, slot in enumerate(run.plan.calls, 1) if slot in first]
     expected = [sum(4.0 for each in opening if each <= place) for place in range(len(seen))]
     assert [each - 100.0 for each in seen] == pytest.approx(expected)
+
+
+def test_without_a_tick_private_work_takes_as_long_as_it_takes():
+    clock = Clock()
+    assert section(paced(clock), clock, 1.25) == pytest.approx(1.25)
+
+
+def test_the_first_request_of_a_process_leaves_at_once():
+    clock = Clock()
+    paced(clock, tick=5.0, gap=5.0).await_turn(opens_round=True)
+    assert clock.now == 100.0

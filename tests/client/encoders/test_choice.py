@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pcevolve.config.config import RunConfig
-from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
+from pcevolve.encoders import BUNDLED_WEIGHTS, RESNET18_FILE, bundled_digest, named_weights
 from pcevolve.encoders.choice import resolved
-from pcevolve.errors import ModelError, UsageError
+from pcevolve.errors import UsageError
 from pcevolve.session.preflight import checked, resumed
 
 RESNET18 = Path("hub") / "checkpoints" / RESNET18_FILE
@@ -52,27 +52,6 @@ def test_auto_is_a_published_encoder_where_one_was_fetched_and_clip_before_resne
     assert resolved("auto")[0] == "clip"
 
 
-@pytest.mark.models
-def test_clip_is_looked_for_where_open_clip_has_it():
-    import open_clip
-
-    config = open_clip.get_pretrained_cfg("ViT-B-32", "laion2b_s34b_b79k")
-    assert config["hf_hub"].rstrip("/") == CLIP_REPOSITORY
-
-
-@pytest.mark.models
-def test_resnet18_is_looked_for_where_torchvision_has_it():
-    from torchvision.models import ResNet18_Weights
-
-    assert ResNet18_Weights.IMAGENET1K_V1.url.rpartition("/")[2] == RESNET18_FILE
-
-
-@pytest.mark.parametrize("name", ["bundled", "inception", "clip:RN50:openai"])
-def test_an_encoder_that_was_named_is_taken_without_a_reason_whatever_was_fetched(cache, name):
-    fetch_resnet18(cache)
-    assert resolved(name) == (name, "")
-
-
 def test_weights_without_the_name_of_their_encoder_are_refused_before_anything_is_read():
     settings = RunConfig.of({**GIVEN, "encoder_weights": "x.safetensors"})
     with pytest.raises(UsageError, match="say with --encoder NAME which encoder's weights these are"):
@@ -97,8 +76,3 @@ def test_a_plan_names_the_bundled_weights_and_an_owners_file_by_digest_and_publi
     )
     assert named_weights("bundled", str(own)) == hashlib.sha256(b"mine").hexdigest()
     assert named_weights("resnet18", None) is None
-
-
-def test_weights_that_cannot_be_read_are_one_clear_line(tmp_path):
-    with pytest.raises(ModelError, match=r"the encoder's weights .*nowhere cannot be read: No such file"):
-        named_weights("bundled", str(tmp_path / "nowhere"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcevolve.encoders import load_encoder, named_weights, require_encoder, weights_digest
-from pcevolve.errors import ModelError, UsageError
+from pcevolve.encoders import load_encoder, named_weights, weights_digest
+from pcevolve.errors import ModelError
 from support.tiny_writer import save_encoder
 
 NAME = "transformer:somebody/tiny"
@@ -56,17 +56,3 @@ def test_a_plan_names_a_directory_by_what_is_in_it(folder, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     assert weights_digest(str(tmp_path)) != digest
     assert named_weights(NAME, None) is None
-
-
-@pytest.mark.parametrize("weights", [None, "nowhere"])
-def test_without_its_files_the_cure_is_named(weights, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(
-        ModelError, match=r"hf download somebody/tiny --local-dir DIR.*--set encoder.weights=DIR"
-    ):
-        load_encoder(NAME, weights)
-
-
-def test_a_name_without_an_id_is_refused():
-    with pytest.raises(UsageError, match="for texts words or transformer:ID"):
-        require_encoder("transformer:")

@@ -7,8 +7,7 @@ import pytest
 
 from pcevolve.encoders import WORDS, load_encoder, named_weights, shipped_digest
 from pcevolve.encoders.choice import AUTO, resolved
-from pcevolve.encoders.words import load_words
-from pcevolve.errors import ModelError, UsageError
+from pcevolve.errors import UsageError
 
 ENCODER = load_encoder(WORDS)
 TEXTS = ["an inflammation of the lungs", "small songbird of woods", "xq-17 xq-18", "", None, "?!"]
@@ -31,12 +30,6 @@ def test_texts_of_one_meaning_are_nearer_than_others():
     assert bird @ owl > bird @ fever + 0.2
 
 
-def test_a_word_that_nobody_knows_is_known_again():
-    one, same, other = ENCODER.embed(["zqxw", "ZQXW.", "zqxv"])
-    assert one @ same == pytest.approx(1.0)
-    assert abs(one @ other) < 0.5
-
-
 def test_plans_name_its_vectors():
     digest = shipped_digest(WORDS)
     assert digest is not None
@@ -50,11 +43,3 @@ def test_auto_takes_it_for_texts_and_nothing_else_takes_another_kind():
     for name, kind in ((WORDS, "image"), ("bundled", "text")):
         with pytest.raises(UsageError, match=f"does not embed {kind}s"):
             resolved(name, kind)
-
-
-def test_without_its_file_the_cure_is_named(tmp_path):
-    with pytest.raises(ModelError, match="reinstall the client"):
-        load_words(WORDS, tmp_path / "words.safetensors")
-    (tmp_path / "words.safetensors").write_bytes(b"nothing")
-    with pytest.raises(ModelError, match="reinstall the client"):
-        load_words(WORDS, tmp_path / "words.safetensors")

@@ -1,18 +1,17 @@
-"""How close two sets of embeddings lie: distances in blocks, fidelity, intrinsic dimension and more."""
+"""How near a dataset is to private data, and what words of it come again."""
 
 from __future__ import annotations
 
 import itertools
-import tracemalloc
 
 import numpy as np
 import pytest
 from scipy import linalg
 
-from pcevolve.errors import DataError
 from pcevolve.evaluation import closeness as blocks
-from pcevolve.evaluation.closeness import Fidelity, closeness, fidelity, intrinsic_dimension
+from pcevolve.evaluation.closeness import closeness, fidelity, intrinsic_dimension
 from pcevolve.evaluation.memorisation import memorisation
+from pcevolve.evaluation.texts import LEAST, distinct_pairs, mauve, next_word_accuracy
 
 
 def rows(count: int, seed: int, shift: float = 0.0, width: int = 6) -> np.ndarray:
@@ -29,17 +28,6 @@ def test_every_figure_is_the_same_however_few_pairs_are_looked_at_together(
     monkeypatch.setattr(blocks, "PAIRS", pairs)
     assert closeness(made, test, clip=True).to_json() == pytest.approx(whole, rel=1e-12)
     assert memorisation(made, private, test) == copies
-
-
-def test_memory_does_not_grow_with_the_number_of_pairs(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(blocks, "PAIRS", 2**16)
-    one, other = rows(2000, 0, width=2), rows(2000, 1, width=2)
-    tracemalloc.start()
-    closeness(one, other, clip=True)
-    memorisation(one, other, rows(2000, 2, width=2))
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 2**23, "a matrix of all pairs has 32 MB"
 
 
 def cloud(seed: int, count=60, dimension=5, scale=1.0):
@@ -62,46 +50,12 @@ def test_frechet_distance_of_a_shifted_copy_is_the_squared_shift():
     assert fidelity(rows + 2.0, rows).frechet == pytest.approx(5 * 4.0)
 
 
-def test_set_compared_with_itself_is_perfect():
-    result = fidelity(cloud(4), cloud(4))
-    assert result.frechet == pytest.approx(0, abs=1e-9)
-    assert (result.precision, result.recall) == (1.0, 1.0)
-
-
-def test_far_sets_do_not_overlap():
-    result = fidelity(cloud(5) + 1e3, cloud(6))
-    assert (result.precision, result.recall) == (0.0, 0.0)
-
-
 def test_collapsed_set_has_precision_without_recall():
     real = cloud(7, count=200)
     collapsed = real[0] + 1e-3 * cloud(8, count=50)
     result = fidelity(collapsed, real)
     assert result.precision == 1.0
     assert result.recall < 0.05
-
-
-def test_unusable_rows_are_left_out():
-    rows = cloud(9)
-    with_gaps = np.vstack([rows, np.full((2, 5), np.nan)])
-    assert fidelity(with_gaps, cloud(10)) == fidelity(rows, cloud(10))
-
-
-def test_too_few_images_are_refused():
-    with pytest.raises(DataError, match="fidelity needs 5 or more usable images in each set"):
-        fidelity(cloud(11, count=4), cloud(12))
-
-
-def test_figures_are_not_in_the_repr():
-    assert repr(Fidelity(1.0, 0.5, 0.25)) == "Fidelity"
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 5])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_flat_set_has_the_dimension_of_its_plane(dimension: int, seed: int):
-    random = np.random.default_rng(seed)
-    points = random.uniform(size=(3000, dimension)) @ random.normal(size=(dimension, 64))
-    assert 0.8 * dimension < intrinsic_dimension(points) < 1.1 * dimension
 
 
 def test_neither_scale_nor_copies_nor_missing_rows_matter():
@@ -112,11 +66,6 @@ def test_neither_scale_nor_copies_nor_missing_rows_matter():
     assert intrinsic_dimension(
         np.concatenate([points, points[:100], np.full((3, 3), np.nan)])
     ) == pytest.approx(found)
-
-
-def test_too_few_points_have_none():
-    with pytest.raises(DataError, match="at least four"):
-        intrinsic_dimension(np.zeros((100, 3)))
 
 
 def test_kid_is_the_unbiased_estimate_of_its_definition():
@@ -130,12 +79,6 @@ def test_kid_is_the_unbiased_estimate_of_its_definition():
     across = [kernel(a, b) for a in one for b in other]
     expected = np.mean(within) + np.mean(among) - 2 * np.mean(across)
     assert closeness(one, other).kid == pytest.approx(expected)
-
-
-def test_kid_of_one_distribution_is_zero_on_average():
-    values = [closeness(rows(30, 2 * k), rows(30, 2 * k + 1)).kid for k in range(40)]
-    assert abs(np.mean(values)) < 4 * np.std(values) / 40**0.5
-    assert closeness(rows(30, 0), rows(30, 1, 1.0)).kid > np.max(values)
 
 
 def test_cmmd_is_that_of_its_definition_and_for_clip_alone():
@@ -160,11 +103,6 @@ def test_density_and_coverage_count_neighbourhoods():
     assert end.density == pytest.approx(4 / 5)
 
 
-def test_few_images_are_said_to_be_few():
-    assert closeness(rows(30, 0), rows(30, 1)).few
-    assert not closeness(rows(1000, 0), rows(1000, 1)).few
-
-
 def test_a_planted_copy_is_called_one_and_nothing_else_is():
     private, test, made = rows(40, 0), rows(60, 1), rows(50, 2)
     assert memorisation(made, private, test).copies == ()
@@ -185,3 +123,36 @@ def test_without_memorisation_half_are_nearer_and_with_it_more():
 def test_results_show_nothing_of_themselves():
     assert repr(closeness(rows(9, 0), rows(9, 1))) == "Closeness"
     assert repr(memorisation(rows(9, 0), rows(9, 1), rows(9, 2))) == "Memorisation"
+
+
+def test_the_next_word_is_guessed_from_two_words_from_one_and_from_none():
+    learned = ["a b c", "a b c", "x b d"]
+    # A text begins with a; after "a b" comes c, after "x b" d, after anything else and b again c, then the end.
+    assert next_word_accuracy(learned, ["A  B C"]) == 1.0
+    assert next_word_accuracy(learned, ["x b d"]) == pytest.approx(3 / 4)
+    assert next_word_accuracy(learned, ["q b c"]) == pytest.approx(2 / 4)
+    assert next_word_accuracy(learned, ["q b d"]) == pytest.approx(1 / 4)
+    assert next_word_accuracy(["", "a"], ["", ""]) == 1.0
+
+
+def test_mauve_tells_equal_sets_from_others_and_says_nothing_of_few():
+    random = np.random.default_rng(0)
+    one, like, other = (random.normal(size=(4 * LEAST, 8)) + shift for shift in (0, 0, 3))
+    near, far = mauve(one, like), mauve(one, other)
+    assert near > 0.7 > 0.2 > far
+    assert mauve(one, like) == near
+    assert mauve(one[: LEAST - 1], like) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "share"),
+    [
+        (["a b c", "d e"], 1.0),
+        (["a b", "A B", "a b", "a b"], 0.25),
+        (["a a a a"], 1 / 3),
+        (["one", "", None], 0.0),
+        ([], 0.0),
+    ],
+)
+def test_pairs_that_come_again_are_counted_once(texts, share):
+    assert distinct_pairs(texts) == pytest.approx(share)

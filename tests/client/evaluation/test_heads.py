@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pcevolve.evaluation.heads import Training, train_papers_head, untrained_head
+from pcevolve.evaluation.heads import Training, train_papers_head
 from pcevolve.evaluation.judge import Verdict
 
 
@@ -53,19 +53,3 @@ def test_a_verdict_has_the_golden_numbers():
     second = (2 * (3 / 5) * 1 / (3 / 5 + 1) + 2 * 1 * (1 / 2) / (1 + 1 / 2) + 0) / 3
     assert found.macro_f1 == pytest.approx((first + second + 1) / 3)
     assert repr(found) == "Verdict"
-
-
-def test_the_loss_on_what_was_learnt_falls_below_that_of_a_head_that_learnt_nothing():
-    training = Training(*blobs(300, seed=0), 3)
-    before, after = untrained_head(training, 0), train_papers_head(training, 0)
-    assert after.loss(training) < 0.5 * before.loss(training)
-    assert before.loss(training) > 0.3
-
-
-def test_a_head_that_is_not_trained_knows_nothing_of_what_it_is_shown():
-    random = np.random.default_rng(0)
-    features, classes = random.normal(size=(3000, 8)), np.arange(3000) % 3
-    said = untrained_head(Training(features, classes, 3), 1)(features)
-    assert np.mean(said == classes) == pytest.approx(1 / 3, abs=0.04)
-    other = Training(features + 9.0, np.zeros(3000, np.int64), 3)
-    assert np.array_equal(said, untrained_head(other, 1)(features)), "its weights are of the seed alone"

@@ -4,9 +4,6 @@ import json
 import os
 import stat
 
-import pytest
-
-from pcevolve.errors import DataError
 from pcevolve.evaluation.private_file import write_private
 
 
@@ -35,9 +32,3 @@ def test_result_replaces_an_older_one_and_leaves_nothing_else(tmp_path):
         write_private(tmp_path / "private" / "x.json", {"mean": value})
     assert json.loads((tmp_path / "private" / "x.json").read_text()) == {"mean": 2}
     assert len(list((tmp_path / "private").iterdir())) == 1
-
-
-def test_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "private").write_text("a file")
-    with pytest.raises(DataError, match=r"x\.json cannot be written: "):
-        write_private(tmp_path / "private" / "x.json", {})

@@ -22,12 +22,6 @@ def test_every_group_that_there_is_has_its_mean(seed: int, count: int, each: int
     assert np.allclose(centres(points, count), means, atol=1e-3)
 
 
-def test_where_there_are_no_more_points_every_one_is_a_centre():
-    points = np.random.default_rng(1).normal(size=(5, 3))
-    assert np.array_equal(centres(points, 5), points)
-    assert centres(points, 4).shape == (4, 3)
-
-
 @given(SEEDS)
 @QUICK
 def test_the_order_in_which_a_machine_adds_up_coordinates_changes_nothing(seed: int):
@@ -44,7 +38,3 @@ def test_centres_come_to_rest_nearer_to_the_points_than_where_they_began():
         return float(np.square(points[:, None] - found).sum(axis=2).min(axis=1).sum())
 
     assert spread(centres(points, 10)) < 0.8 * spread(points[::30])
-
-
-def test_points_that_are_all_alike_have_one_place():
-    assert not centres(np.zeros((9, 4)), 3).any()

@@ -7,7 +7,6 @@ import pytest
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.geometry.coarse import is_coarse
 from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event
 from pcevolve.selectors import PrivateEmbeddings, Scene
@@ -52,26 +51,6 @@ def test_candidates_count_by_their_share_however_spread_they_are():
     assert np.abs(near.axes - far.axes).max() <= 2**-9
 
 
-def test_its_form_is_that_of_every_frame():
-    frame = Frame.joined(public(), candidates())
-    assert frame.axes.shape == (WIDTH, 16)
-    assert np.abs(frame.axes.T @ frame.axes - np.eye(16)).max() < 0.05
-    assert is_coarse(frame.axes, 2**-9)
-    assert is_coarse(frame.centre, 2**-9 / 2**10)
-    assert (frame.variances > 0).all()
-    assert np.all(np.diff(frame.variances) <= 1e-9 + 0.01 * frame.variances[:-1])
-
-
-def test_centre_and_radius_lie_between_the_two():
-    known, rows = public(), candidates() + 5.0
-    frame = Frame.joined(known, rows)
-    between = (1 - 1 / 3) * known.centre + 1 / 3 * rows.mean(axis=0)
-    assert frame.centre == pytest.approx(between, abs=0.01)
-    own = np.median(np.linalg.norm((rows - frame.centre) @ frame.axes, axis=1))
-    expected = (1 - 1 / 3) * known.radii[16 - 1] + 1 / 3 * own
-    assert frame.radius == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     "rows", [np.full((5, WIDTH), np.nan), np.ones((5, WIDTH)), np.ones((1, WIDTH)), np.empty((0, WIDTH))]
 )
@@ -80,12 +59,6 @@ def test_without_candidates_that_differ_it_is_the_public_one(rows: np.ndarray):
     assert np.array_equal(frame.axes, alone.axes)
     assert np.array_equal(frame.centre, alone.centre)
     assert frame.radius == alone.radius
-
-
-def test_candidates_that_are_no_images_have_no_say():
-    rows = candidates()
-    broken = np.concatenate([rows, np.full((3, WIDTH), np.nan)])
-    assert np.array_equal(Frame.joined(public(), rows).axes, Frame.joined(public(), broken).axes)
 
 
 def scene(known: PublicFrame | None, frame: Frame | None = None) -> Scene:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
 import torch
@@ -12,16 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pcevolve.geometry.nearest import (
-    ROW_BYTES,
-    _alike,
-    _float,
-    _Screen,
-    _Screening,
-    _shorten,
-    has_fast_bfloat16,
-    nearest,
-)
+from pcevolve.geometry.nearest import ROW_BYTES, _float, _Screen, _shorten, has_fast_bfloat16, nearest
 
 PRECISIONS = [
     torch.float32,
@@ -115,11 +103,6 @@ def test_the_answer_is_that_of_float64_brute_force(case, count):
     assert found.tolist() == brute_force(records, candidates, count).tolist()
 
 
-def test_there_are_never_more_of_the_nearest_than_usable_candidates():
-    candidates = np.array([[3.0], [np.nan], [1.0]])
-    assert nearest(np.array([[0.0]]), candidates, count=5).tolist() == [[2, 0]]
-
-
 @pytest.mark.parametrize("elements", [WIDE, COARSE], ids=["any floats", "many ties"])
 @given(data=st.data())
 def test_the_answer_is_that_of_brute_force_for_any_floats(elements, data):
@@ -181,29 +164,6 @@ def test_scores_alone_would_give_wrong_answers(precision):
     assert scores.argmin(dim=1).tolist() != brute_force(records, candidates)[:, 0].tolist()
 
 
-@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
-def test_the_screen_rules_out_most_of_spread_out_candidates(precision):
-    records, candidates = CASES["random"]
-    kept = _Screen.of(torch.from_numpy(candidates), precision).keeps(torch.from_numpy(records))
-    assert kept.any(dim=1).all()
-    assert kept.double().mean() < 0.05
-
-
-@pytest.mark.parametrize("case", ["tight", "one direction"])
-def test_screens_of_groups_leave_few_candidates_where_one_screen_leaves_many(case):
-    records, candidates = CASES[case]
-    whole = _Screen.of(torch.from_numpy(candidates), torch.bfloat16).keeps(torch.from_numpy(records))
-    kept = _Screening(candidates, len(records)).shortlist(records)
-    assert kept.any(axis=1).all()
-    assert kept.mean() < whole.double().mean() / 5
-
-
-def test_groups_are_the_records_with_long_lists_each_once():
-    kept = np.random.default_rng(0).random((200, 640)) < np.linspace(0, 0.2, 200)[:, None]
-    grouped = np.concatenate(list(_alike(kept)))
-    assert sorted(grouped) == np.flatnonzero(kept.sum(axis=1) > 11).tolist()
-
-
 @given(seed=st.integers(0, 2**32 - 1), scale=st.integers(-120, 120), spread=st.integers(-12, 0))
 def test_float32_differences_never_rule_out_the_nearest(seed, scale, spread):
     rng = np.random.default_rng(seed)
@@ -248,35 +208,6 @@ def test_a_record_that_cannot_be_compared_votes_for_the_first_usable_candidate_a
     assert np.delete(votes, 5, axis=0).tolist() == np.delete(expected, 5, axis=0).tolist()
 
 
-def test_torch_computes_with_as_many_threads_after_a_search_as_before_it():
-    def counts() -> list[int]:
-        with ThreadPoolExecutor(1) as pool:
-            return [torch.get_num_threads(), pool.submit(torch.get_num_threads).result()]
-
-    before, threads = counts(), torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
-        nearest(*CASES["random"])
-        assert counts() == [3, 3]
-        with pytest.raises(ZeroDivisionError, match="unreadable"):
-            nearest(Unreadable(), CASES["random"][1])
-        assert counts() == [3, 3]
-    finally:
-        torch.set_num_threads(threads)
-    assert counts() == before
-
-
-class Unreadable:
-    shape = (5, 128)
-
-    def __getitem__(self, rows: slice, /) -> np.ndarray:
-        raise ZeroDivisionError("unreadable")
-
-
-def test_no_records_cast_no_votes():
-    assert nearest(np.empty((0, 2)), np.zeros((3, 2))).shape == (0, 1)
-
-
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_a_memory_map_gives_the_answers_of_the_array_in_it(tmp_path, kind):
     records, candidates = (each.astype(kind) for each in CASES["random"])
@@ -288,28 +219,3 @@ def test_a_memory_map_gives_the_answers_of_the_array_in_it(tmp_path, kind):
     mapped = np.load(tmp_path / "e.npy", mmap_mode="r")
     assert nearest(mapped, candidates, memory(10, candidates)).tolist() == expected
     assert nearest(mapped, candidates).tolist() == expected
-
-
-@dataclass
-class Watched:
-    """Records that remember what was read of them."""
-
-    rows: np.ndarray
-    read: list[slice] = field(default_factory=list)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.rows.shape
-
-    def __getitem__(self, rows: slice, /) -> np.ndarray:
-        self.read.append(rows)
-        return self.rows[rows]
-
-
-def test_records_are_read_once_in_blocks_that_shrink_with_the_memory():
-    records, candidates = CASES["random"]
-    watched = Watched(records)
-    nearest(watched, candidates, memory(50, candidates))
-    assert sorted(watched.read, key=lambda rows: rows.start) == [
-        slice(start, start + 50) for start in range(0, 300, 50)
-    ]

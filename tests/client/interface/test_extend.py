@@ -11,7 +11,7 @@ import pytest
 
 import pcevolve
 from client.interface.test_in_process import Noise
-from pcevolve.cli.main import app, main
+from pcevolve.cli.main import main
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.finished import extension
 from pcevolve_shared import images
@@ -78,27 +78,6 @@ def test_card_report_summary_and_manifest_count_what_was_added(evolved, tmp_path
     assert "later, at strength 0.25, 2 more variations of each image of the last round" in card
     assert "that more was asked for later" in card
     assert larger.report.read_text().count("Added later") == 2
-
-
-def test_a_run_is_extended_again_by_other_images(evolved, tmp_path):
-    evolved(**SELECTED)
-    pcevolve.extend(tmp_path / "run", more=1, quiet=True)
-    larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
-    assert larger.summary["images_added"] == 8
-    assert len({each.data for each in larger.images}) == 12
-    assert larger.audit()
-
-
-def test_the_command_says_what_it_asks_for_and_prints_the_summary(evolved, tmp_path, capfd):
-    evolved(method="t2i")
-    app(["extend", str(tmp_path / "run"), "--more", "1", "--json"], standalone_mode=False)
-    printed = capfd.readouterr()
-    assert json.loads(printed.out)["images_added"] == 4
-    assert "no private image is asked anything, so no privacy budget is spent" in " ".join(
-        printed.err.split()
-    )
-    app(["extend", str(tmp_path / "run"), "--more", "1"], standalone_mode=False)
-    assert "12 images, 8 of them added later, 2 classes" in capfd.readouterr().out
 
 
 @pytest.fixture
@@ -181,20 +160,6 @@ def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(evolved, 
     assert larger.audit()
 
 
-def test_a_line_that_a_crash_tore_off_is_no_damage(cut_off):
-    log = cut_off / "transcript" / "log.jsonl"
-    log.write_bytes(log.read_bytes()[:-20])
-    larger = pcevolve.extend(cut_off, more=2, quiet=True)
-    assert len(larger.images) == 12
-    assert larger.audit()
-
-
-def test_an_extension_may_have_another_key_than_the_run(evolved, native, tmp_path):
-    evolved(provider=pcevolve.Provider(native.address, key="sk-first-0123456789"), method="t2i")
-    larger = pcevolve.extend(tmp_path / "run", more=1, key="sk-another-key-0123456789", quiet=True)
-    assert larger.audit()
-
-
 @pytest.mark.system
 def test_killed_at_any_step_it_goes_on_to_the_same_dataset(evolved, tmp_path):
     base = evolved(provider=Noise(), method="random").folder
@@ -266,15 +231,6 @@ def test_limits_on_cost_hold_for_it_too(evolved, native, tmp_path):
         pcevolve.extend(tmp_path / "run", more=2, quiet=True, price=1, max_cost=7)
     assert len(native.heard) == asked
     assert pcevolve.load(tmp_path / "run").audit(), "the run is as it was"
-
-
-@pytest.mark.parametrize(
-    ("more", "message"), [(0, "greater than or equal to 1"), (1001, "less than or equal to 1000")]
-)
-def test_how_much_more_is_bounded(evolved, tmp_path, more, message):
-    evolved(method="t2i")
-    with pytest.raises(pcevolve.UsageError, match=f"more: Input should be {message}"):
-        pcevolve.extend(tmp_path / "run", more=more, quiet=True)
 
 
 def test_a_run_that_was_extended_as_often_as_it_may_be_is_told_to_be(evolved, tmp_path, monkeypatch):

@@ -1,8 +1,7 @@
-"""``import pcevolve``: what it offers, and that it costs nothing."""
+"""The package's import, and the forms in which a run writes its dataset."""
 
 from __future__ import annotations
 
-import pkgutil
 import subprocess
 import sys
 
@@ -20,24 +19,33 @@ def test_the_import_alone_loads_nothing():
     assert told.stdout.strip() == "[]", told.stderr
 
 
-def test_everything_that_is_offered_is_there():
-    for name in pcevolve.__all__:
-        assert getattr(pcevolve, name).__module__.startswith("pcevolve"), name
-    assert set(pcevolve.__all__) <= set(dir(pcevolve))
-
-
-def test_no_name_that_is_offered_is_that_of_a_module():
-    modules = {each.name for each in pkgutil.iter_modules(pcevolve.__path__)}
-    assert not modules & set(pcevolve.__all__)
-
-
-def test_what_is_not_offered_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'pcevolve' has no attribute 'evolv'"):
-        pcevolve.evolv  # noqa: B018
-
-
 def test_errors_are_those_of_the_command_line():
     from pcevolve import errors
 
     assert pcevolve.BudgetError is errors.BudgetError
     assert issubclass(pcevolve.ProviderError, pcevolve.ClientError)
+
+
+def test_a_run_writes_the_forms_that_it_is_asked_for_and_passes_the_audit(evolved):
+    result = evolved(method="t2i", formats=("parquet", "webdataset"), licence="cc-by-4.0")
+    assert (result.folder / "release-parquet" / "data" / "train-00000-of-00001.parquet").is_file()
+    assert (result.folder / "release-webdataset" / "data" / "train-00000.tar").is_file()
+    for name in ("release", "release-parquet", "release-webdataset"):
+        assert 'license: "cc-by-4.0"' in (result.folder / name / "README.md").read_text()
+    assert result.audit()
+
+
+def test_an_extension_makes_them_anew(evolved):
+    result = evolved(method="t2i", formats=("webdataset",))
+    before = (result.folder / "release-webdataset" / "data" / "train-00000.tar").stat().st_size
+    larger = pcevolve.extend(result.folder, more=1, quiet=True)
+    assert (larger.folder / "release-webdataset" / "data" / "train-00000.tar").stat().st_size > before
+    assert not (larger.folder / "release-parquet").exists()
+    assert larger.audit()
+
+
+def test_a_card_has_a_licence_that_is_one(evolved):
+    with pytest.raises(pcevolve.UsageError, match="licence: String should match pattern"):
+        evolved(licence="mit\ntags: [private]")
+    result = evolved(method="t2i")
+    assert (result.dataset / "README.md").read_text().startswith('---\nlicense: "unknown"\n')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -74,14 +73,6 @@ def test_every_output_says_that_there_was_no_boundary(evolved, capfd):
     assert "There was no boundary." in report
 
 
-@pytest.mark.parametrize("method", ["random", "t2i"])
-def test_a_run_that_looks_at_no_private_image_says_so_of_the_client_alone(evolved, method):
-    result = evolved(provider=Noise(), method=method)
-    report = (result.folder / "report.html").read_text()
-    assert "so it reveals nothing about them" not in report
-    assert "nobody can tell" in report
-
-
 def test_its_audit_never_holds_and_finds_nothing_else(evolved, capsys):
     result = evolved(provider=Noise())
     found = result.audit()
@@ -136,22 +127,3 @@ def test_a_generator_that_fails_ends_a_run_that_can_be_resumed(evolved):
     result = evolved(provider=Noise(), resume=True)
     assert len(result.images) == 4
     assert len(result.audit().faults) == 1
-
-
-def test_a_generator_that_makes_too_few_is_told_so(evolved):
-    class Lazy(Noise):
-        def create(self, prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
-            return super().create(prompt, seeds)[1:]
-
-    with pytest.raises(pcevolve.UsageError, match="was asked for 2 images and made 1"):
-        evolved(provider=Lazy())
-
-
-def test_the_transcript_tells_what_the_generator_was_asked(evolved):
-    result = evolved(provider=Noise(), method="t2i")
-    sent = [each for each in events(result.folder) if each["kind"] == "sent"]
-    assert {each["url"].removeprefix(IN_PROCESS) for each in sent} == {
-        "/v1/models",
-        "/v1/stable-diffusion/text-to-image",
-    }
-    assert json.loads(sent[1]["body"]["text"])["prompt"] == "A scan image with type A"

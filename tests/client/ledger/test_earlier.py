@@ -36,11 +36,6 @@ def test_other_providers_controls_insecure_runs_and_the_run_itself_do_not_count(
     assert mine.earlier() == Earlier()
 
 
-def test_another_path_of_the_same_host_is_the_same_provider(path):
-    paid(account(path, "a", **API), 1)
-    assert account(path, "b", provider="https://API.example/v2/").earlier().releases == 1
-
-
 @pytest.mark.parametrize(
     ("relation", "kind", "unit_size", "events"),
     [
@@ -76,14 +71,3 @@ def test_the_sentence_says_where_nothing_can_be_added_up():
     assert "cannot be added up" in in_all(small_plan(earlier=Earlier(releases=1, events=None)), [ONE])
     noisy = small_plan(earlier=Earlier(releases=1, events=(Event("gaussian", "1"),)))
     assert "more than any epsilon bounds" in in_all(noisy, [ONE])
-
-
-def test_there_is_no_sentence_without_earlier_releases_or_without_a_guarantee():
-    assert in_all(small_plan(), [ONE]) == ""
-    some = Earlier(releases=1, events=(ONE,))
-    assert in_all(small_plan(noise="INSECURE-seeded", earlier=some), [ONE]) == ""
-
-
-def test_a_plan_survives_being_written_down(path):
-    plan = small_plan(earlier=Earlier(releases=2, events=(ONE, TWO)))
-    assert type(plan).model_validate_json(plan.model_dump_json()) == plan

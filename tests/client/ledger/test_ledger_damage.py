@@ -124,14 +124,6 @@ def test_a_ledger_cut_anywhere_is_refused(path):
     assert len(places) > 15
 
 
-@pytest.mark.parametrize("more", [bytes(1), bytes(PAGE), b"\xff" * PAGE, b"SQLite format 3\x00"])
-def test_a_ledger_with_something_after_its_end_is_refused_or_says_the_same(path, more):
-    expected = contents(path)
-    path.write_bytes(path.read_bytes() + more)
-    is_refused(path, expected)
-    assert path.read_bytes().endswith(more)
-
-
 def test_a_page_of_zeros_anywhere_is_refused(path):
     expected, data = contents(path), path.read_bytes()
     for start in range(0, len(data), PAGE):
@@ -231,25 +223,12 @@ def test_a_damaged_key_is_refused(path, key):
     assert_refused(path, r"ledger\.key is damaged")
 
 
-def test_the_key_of_another_ledger_is_refused(path, tmp_path):
-    Ledger(tmp_path / "other.sqlite").close()
-    shutil.copy(tmp_path / "other.key", path.with_suffix(".key"))
-    assert_refused(path, "damaged")
-
-
 def test_the_key_of_another_empty_ledger_is_refused(tmp_path):
     for name in ("one", "two"):
         Ledger(tmp_path / f"{name}.sqlite").close()
     shutil.copy(tmp_path / "one.key", tmp_path / "two.key")
     with pytest.raises(LedgerError, match="its key is another ledger's"):
         Ledger(tmp_path / "two.sqlite")
-
-
-def test_a_half_made_key_is_not_taken_for_a_lost_one(path):
-    path.with_suffix(".key").unlink()
-    path.with_suffix(".key.new").write_bytes(bytes(32))
-    assert_refused(path, "damaged")
-    assert not path.with_suffix(".key").exists()
 
 
 def test_a_ledger_that_was_removed_does_not_start_again_from_nothing(path):
@@ -263,13 +242,6 @@ def test_a_ledger_that_was_removed_does_not_start_again_from_nothing(path):
 def test_an_empty_file_is_not_taken_for_a_new_ledger(path):
     path.write_bytes(b"")
     assert_refused(path, "is empty, which a ledger never is")
-
-
-def test_an_empty_file_without_a_key_is_not_taken_for_a_new_ledger(tmp_path):
-    (tmp_path / "ledger.sqlite").touch()
-    with pytest.raises(LedgerError, match="restore it"):
-        Ledger(tmp_path / "ledger.sqlite")
-    assert [each.name for each in tmp_path.iterdir()] == ["ledger.sqlite"]
 
 
 def test_what_is_left_of_a_removed_ledger_is_not_rolled_into_a_new_one(path):
@@ -310,27 +282,3 @@ def version_one(path: Path) -> None:
 def test_a_ledger_of_an_earlier_version_is_refused_and_left_alone(tmp_path):
     version_one(tmp_path / "ledger.sqlite")
     assert_refused(tmp_path / "ledger.sqlite", "made by an earlier version, in format 1: it was not touched")
-
-
-def test_a_ledger_of_a_later_version_is_refused_and_left_alone(path):
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version=5")
-    assert_refused(path, "is not a ledger of this version")
-
-
-def test_a_ledger_cannot_have_the_name_of_its_key(tmp_path):
-    with pytest.raises(LedgerError, match="is the name of a ledger's key"):
-        Ledger(tmp_path / "ledger.key")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_is_not_a_ledger(tmp_path):
-    (tmp_path / "ledger.sqlite").mkdir()
-    with pytest.raises(LedgerError, match="ledger"):
-        Ledger(tmp_path / "ledger.sqlite")
-
-
-@pytest.mark.parametrize("name", ["", ".", "/"])
-def test_a_ledger_needs_the_name_of_a_file(name):
-    with pytest.raises(LedgerError, match=r"is a folder and no file: name a file in it with privacy.ledger"):
-        Ledger(Path(name))

@@ -37,11 +37,6 @@ def asking(path, units=TWO, **options):
     return account(path, run="mine", units=units, **gaussian(9000), **options)
 
 
-def test_without_other_runs_a_secret_bears_nothing(path):
-    assert asking(path, secrets=MINE).borne_by_secrets() == ()
-    assert asking(path.with_name("other.sqlite")).borne_by_secrets() == ()
-
-
 def test_a_run_with_the_same_secrets_adds_their_budget_whatever_data_it_was_on(path):
     spend(path, "same", secrets=MINE)
     spend(path, "elsewhere", secrets=Listed(MINE.fingerprint, 50, ETA / 2), units=images(b"7"))
@@ -49,13 +44,6 @@ def test_a_run_with_the_same_secrets_adds_their_budget_whatever_data_it_was_on(p
     assert borne == (told(MINE), Event("gaussian", str(2 / Fraction(ETA))))
     mu = math.sqrt(1 + 1 / 4 + 1) * ETA
     assert most_success_of([*borne, told(MINE)], 1e-4) == pytest.approx(most_success(mu, 1e-4))
-
-
-def test_a_promise_that_nothing_is_learned_adds_nothing(path):
-    nothing = Listed(MINE.fingerprint, 3, 0.0)
-    spend(path, "same", secrets=nothing)
-    borne = asking(path, secrets=nothing).borne_by_secrets()
-    assert most_success_of([*borne, told(nothing)], 1e-4) == pytest.approx(1e-4)
 
 
 @pytest.mark.parametrize(("relation", "changes"), [("replace-one", 3), ("add-remove", 6)])

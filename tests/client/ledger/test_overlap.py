@@ -60,15 +60,6 @@ def worst(mine, others, relation="replace-one", most=None):
 # -- sizes ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_patient_of_three_images_is_three_units_of_a_run_on_images():
-    assert worst(PATIENTS, {"r": IMAGES}) == [{"r": 3, "mine": 1}]
-
-
-def test_an_image_is_one_unit_of_a_run_on_patients_and_its_patient_is_all_his_images_of_this_run():
-    assert worst(IMAGES, {"r": PATIENTS}) == [{"r": 1, "mine": 3}]
-    assert worst(IMAGES[3:], {"r": PATIENTS}) == [{"r": 1, "mine": 1}]
-
-
 def test_taking_an_image_away_changes_a_patient_which_is_a_removal_and_an_addition():
     sizes = {"r": 2, "mine": 1}
     assert sizes in worst(images(b"1"), {"r": PATIENTS}, "add-remove", most=3)
@@ -131,12 +122,6 @@ def test_a_name_is_known_again_however_it_is_spelled(path, kind, name):
     assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).spent_before() == 3
 
 
-@pytest.mark.parametrize(("kind", "name"), [("device", "7"), ("patient", "8"), ("patient", "7 a")])
-def test_another_name_and_another_kind_are_other_units(path, kind, name):
-    spend(path, "a", [PrivateUnit((b"1",), "7")], THREE, unit="patient")
-    assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).spent_before() == 0
-
-
 def test_images_that_a_run_showed_without_spending_belong_to_the_patient_too(path):
     account(path, "shown", patients(p=[b"1", b"2"]), unit="patient")
     spend(path, "paid", patients(p=[b"1"]), THREE, unit="patient")
@@ -162,13 +147,6 @@ def test_a_name_is_kept_as_a_keyed_fingerprint_alone(path):
 def test_units_that_cannot_be_told_apart_are_refused(path, units, fault):
     with pytest.raises(DataError, match=fault):
         account(path, units=units, unit="patient")
-
-
-def test_several_images_without_a_name_are_no_unit(path):
-    with pytest.raises(DataError, match="several images needs a name"):
-        account(path, units=[PrivateUnit((b"1", b"2"))])
-    with pytest.raises(DataError, match="single images have no names"):
-        account(path, units=patients(p=[b"1"]))
 
 
 # -- how many images a patient may have ----------------------------------------------------------------------------
@@ -208,33 +186,6 @@ def test_the_largest_size_that_was_ever_declared_for_a_patient_counts(path):
     spend(path, "image", images(b"1"), PURE, **options)
     now = account(path, "two", patients(p=[b"1"]), unit="patient", unit_size=2, **options)
     assert now.spent_before() == 0.5 + 5 * 0.5
-
-
-def test_a_size_that_was_declared_for_another_kind_of_unit_does_not_count_for_patients(path):
-    options = {"limit": 999, "lifetime": 999}
-    spend(path, "patients", patients(p=[b"1"]), PURE, unit="patient", unit_size=2, **options)
-    wards = account(path, "wards", patients(w=[b"1", b"2"]), unit="ward", unit_size=100, **options)
-    assert wards.spent_before() == 100 * 0.5, "a ward may have a hundred patients of one image"
-    spend(path, "ward", patients(w=[b"1", b"2"]), PURE, unit="ward", unit_size=100, **options)
-    assert account(path, "p", images(b"1"), **options).spent_before() == 100 * 0.5 + 0.5
-
-
-def test_a_run_on_images_may_declare_the_size_of_earlier_patients(path):
-    options = {"limit": 99, "lifetime": 99, "relation": "add-remove"}
-    spend(path, "patients", patients(p=[b"1"]), PURE, unit="patient", **options)
-    now = account(path, "image", images(b"1"), unit_size=4, **options)
-    now.require([PURE])
-    with pytest.raises(BudgetError, match=r"for the one patient .* would make it 2\.5"):
-        account(path, "poor", images(b"1"), unit_size=4, limit=9, lifetime=2, relation="add-remove").require(
-            [PURE]
-        )
-
-
-def test_an_image_is_one_image_and_needs_no_declaration(path):
-    options = {"limit": 9, "lifetime": 9, "relation": "add-remove"}
-    spend(path, "a", IMAGES, PURE, **options)
-    account(path, "b", IMAGES, **options).require([PURE])
-    account(path, "c", patients(p=[b"8"]), unit="patient", **options).require([PURE])
 
 
 # -- many runs, against a reference --------------------------------------------------------------------------------
@@ -338,12 +289,6 @@ def test_a_run_on_images_counts_pure_events_on_their_patient_once_and_its_own_fo
         mine.require([Event("exponential", "3/4")])
 
 
-def test_nobody_is_promised_anything_by_a_run_that_spent_nothing(path):
-    account(path, run="patients", units=PATIENTS, unit="patient")
-    spend(path, "control", PATIENTS, Event("uniform"), unit="patient", limit=9, lifetime=9)
-    account(path, run="images", units=IMAGES, limit=9, lifetime=1).require([Event("exponential", "1")])
-
-
 def test_a_run_on_patients_counts_gaussian_events_on_their_images_by_group_privacy(path):
     spend(path, "images", IMAGES, NOISE, **gaussian(90))
     mine = account(path, run="patients", units=PATIENTS, unit="patient", **gaussian(90))
@@ -369,12 +314,6 @@ def test_earlier_runs_of_both_kinds_compose_for_the_patient_who_is_in_all_of_the
     now = account(path, run="now", units=PATIENTS, unit="patient", limit=9, lifetime=9)
     assert now.spent_before() == 2.0
     assert account(path, run="then", units=images(b"4"), limit=9, lifetime=9).spent_before() == 1.125
-
-
-def test_a_third_run_sees_the_group_even_when_the_images_are_of_several_units(path):
-    spend(path, "images", IMAGES, PURE, limit=9, lifetime=9)
-    pairs = account(path, "pairs", patients(a=[b"1", b"2"], b=[b"3", b"4"]), unit="pair", limit=9, lifetime=9)
-    assert pairs.spent_before() == float(2 * Fraction(1, 2))
 
 
 def test_the_relation_of_every_run_that_touches_the_same_patient_is_checked(path):

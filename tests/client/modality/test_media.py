@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import UnreadableError
 from pcevolve.public.modality import Kind
@@ -14,8 +13,6 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images
 from support.provider import png
 from support.runs import small_plan
-
-OTHER = Appearance(0.1, 0.9, 0.2, 0.3, 0.5, 0.5)
 
 
 def of_texts(tokens: int) -> PublicPlan:
@@ -32,20 +29,10 @@ def test_a_text_may_be_longer_than_asked_for_but_not_endlessly(tokens: int, most
     assert fault == f"a text of {most + 1} bytes where {tokens} tokens were asked for"
 
 
-def test_what_is_no_image_has_no_size():
-    assert medium("image").oversized(b"\x89PNG\r\n\x1a\n" * 9, small_plan()) == ""
-
-
 def test_a_picture_is_shown_small_and_a_text_as_it_is_read():
     picture, text = medium("image").shown(png(1)), medium("text").shown(b"a\x1b b\n")
     assert images.media_type(picture.jpeg) == "image/jpeg"
     assert (picture.text, text.jpeg, text.text) == ("", b"", "a b")
-
-
-@pytest.mark.parametrize("kind", ["image", "text"])
-def test_what_is_nothing_of_the_kind_is_not_shown(kind: Kind):
-    shown = medium(kind).shown(b"\xff\x00")
-    assert (shown.jpeg, shown.text) == (b"", "")
 
 
 @pytest.mark.parametrize(
@@ -55,14 +42,6 @@ def test_what_is_nothing_of_the_kind_is_not_shown(kind: Kind):
 def test_a_file_that_cannot_be_read_says_why(kind: Kind, said: str, tmp_path: Path):
     with pytest.raises(UnreadableError, match=f"^{said}"):
         medium(kind).opened(tmp_path / "gone")
-
-
-def test_an_image_is_opened_in_the_appearance_that_it_is_to_have(tmp_path: Path):
-    path = tmp_path / "1.png"
-    path.write_bytes(png(1))
-    own = medium("image").opened(path)
-    assert own.tobytes() == images.decode(png(1)).tobytes()
-    assert medium("image").opened(path, OTHER).tobytes() == OTHER.given_to(own).tobytes() != own.tobytes()
 
 
 @pytest.mark.parametrize("kind", ["image", "text"])

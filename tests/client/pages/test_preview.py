@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcevolve.pages import compiled
 from pcevolve.pages.preview import opening_images, write_preview
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
@@ -42,7 +41,3 @@ def test_what_is_no_image_is_said_to_be_none(tmp_path: Path):
     page = write_preview(opened(tmp_path, broken, candidates=2)).read_text()
     assert page.count(">not an image</span>") == 4
     assert "<img" not in page
-
-
-def test_a_template_is_compiled_once():
-    assert compiled("preview") is compiled("preview")

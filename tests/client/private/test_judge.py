@@ -170,23 +170,6 @@ def test_candidates_take_on_the_appearance_of_the_private_images_where_that_is_n
     assert settled(tmp_path, [(grey, grey, grey) for grey in (70, 75, 80, 85)]) == [MATCHED] * 2
 
 
-def test_nothing_is_said_about_the_look_where_the_plan_settles_it(tmp_path):
-    asked = judge(tmp_path, 8000, "dp-means", **AUTO | {"appearance": "matched"})
-    assert [asked.release(Query(RUN, t), POOL).values for t in range(4)][1:] == [()] * 3
-
-
-def test_with_lookahead_a_candidate_is_judged_by_what_becomes_of_it(tmp_path):
-    views = {
-        "blue": (Candidate("v1", "red", 0, "blue", "red", "image/png"),),
-        "red": (
-            Candidate("v2", "red", 0, "red", "junk", "x"),
-            Candidate("v3", "red", 0, "red", "blue", "image/png"),
-        ),
-    }
-    receipt = judge(tmp_path, 8000).release(Query(RUN, 1), Pool(POOL.candidates, views))
-    assert chosen(receipt, "red") == ["blue"]
-
-
 def test_without_budget_nothing_is_released(tmp_path):
     with pytest.raises(BudgetError, match="nothing was drawn"):
         judge(tmp_path, 100_000).release(Query(RUN, 1), POOL)

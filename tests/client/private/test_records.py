@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from pcevolve.errors import DataError, UsageError
+from pcevolve.errors import DataError
 from pcevolve.private.parquet_pages import column_start, unpacked_bytes
-from pcevolve.private.records import Records, read_records, require_records
+from pcevolve.private.records import read_records, require_records
 from pcevolve.private.tables import Columns
 from support.bounded import run_bounded
 
@@ -56,16 +56,6 @@ def test_every_kind_of_table_gives_the_same_texts(tmp_path, name):
     assert repr(found) == "Records"
 
 
-def test_a_folder_of_class_folders_gives_them_too(tmp_path):
-    for number, row in enumerate(ROWS):
-        (tmp_path / str(row["label"])).mkdir(exist_ok=True)
-        (tmp_path / str(row["label"]) / f"{number}.txt").write_text(str(row["text"]), "utf-8")
-    (tmp_path / ".hidden").write_text("nothing")
-    found = read_records(tmp_path, Columns())
-    assert sorted(found.texts) == sorted(SEEN)
-    assert found.dataset(None).labels == ("animal", "thing")
-
-
 def test_a_dataset_of_texts_is_one_unit_each_or_as_the_column_says(tmp_path):
     path = written(tmp_path / "t.csv")
     alone = read_records(path, Columns()).dataset(None)
@@ -78,29 +68,12 @@ def test_a_dataset_of_texts_is_one_unit_each_or_as_the_column_says(tmp_path):
     assert len(set(alone.digests)) == 4
 
 
-def test_columns_of_secrets_are_read_with_the_texts_and_go_where_they_go(tmp_path):
-    rows = [
-        {**row, "ward": ward} for row, ward in zip(ROWS, (" A\u0308  1", "", "a\u0308 1", "b"), strict=True)
-    ]
-    found = read_records(written(tmp_path / "t.csv", rows), Columns(secrets=("ward",)))
-    assert found.marks == (("\u00e4 1",), ("",), ("\u00e4 1",), ("b",))
-    assert found.some([3, 0]).marks == (("b",), ("\u00e4 1",))
-    assert found.dataset(None).subset([1, 3]).marks == (("",), ("b",))
-    with pytest.raises(DataError, match=r"no column 'bed'.*method.secret_columns"):
-        read_records(tmp_path / "t.csv", Columns(secrets=("bed",)))
-
-
 def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
     before, long = csv.field_size_limit(), "word " * 5_000
     (tmp_path / "long.csv").write_text(f'text,label\n"{long * 10}",a\n"{long}",b\n')
     with pytest.raises(DataError, match="row 1"):
         read_records(tmp_path / "long.csv", Columns())
     assert csv.field_size_limit() == before
-
-
-def test_other_columns_can_be_named(tmp_path):
-    rows = [{"note": row["text"], "kind": row["label"]} for row in ROWS]
-    assert read_records(written(tmp_path / "t.csv", rows), Columns("note", "kind")).texts == SEEN
 
 
 @pytest.mark.parametrize(
@@ -160,41 +133,6 @@ def test_a_damaged_table_is_refused(tmp_path, name, content, complaint):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=complaint):
         read_records(tmp_path / name, Columns())
-
-
-def test_a_stray_file_in_a_folder_is_refused(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "1.pdf").write_bytes(b"%PDF")
-    with pytest.raises(DataError, match=r"a/1\.pdf is no \.txt file in a class folder"):
-        read_records(tmp_path, Columns())
-
-
-def test_a_folder_or_a_table_is_asked_for_before_anything_is_read(tmp_path):
-    require_records(tmp_path, "--private ")
-    require_records(written(tmp_path / "t.csv"), "--private ")
-    with pytest.raises(DataError, match=r"--private .*nowhere"):
-        require_records(tmp_path / "nowhere", "--private ")
-    (tmp_path / "t.txt").write_text("a text")
-    with pytest.raises(DataError, match="no table that can be read"):
-        require_records(tmp_path / "t.txt", "--private ")
-
-
-def test_without_pyarrow_the_cure_is_named(tmp_path, monkeypatch):
-    path = written(tmp_path / "t.parquet")
-    monkeypatch.setattr("pcevolve.private.tables.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"pcevolve\[parquet\]"):
-        require_records(path, "--private ")
-
-
-def test_a_subsample_takes_units_of_each_class_and_leaves_the_others():
-    names = tuple(f"row {number}" for number in range(12))
-    labels = tuple("ab"[number % 2] for number in range(12))
-    everything = Records(names, tuple(f"text {number}" for number in range(12)), labels)
-    drawn, rest = everything.drawn(2, 5)
-    assert np.unique(drawn.labels, return_counts=True)[1].tolist() == [2, 2]
-    assert set(drawn.names) | set(rest.names) == set(names)
-    assert not set(drawn.names) & set(rest.names)
-    assert everything.drawn(2, 5) == (drawn, rest) != everything.drawn(2, 6)
 
 
 def told(path: Path, seconds: float = 20) -> str:
@@ -351,21 +289,6 @@ def test_a_table_that_is_a_pipe_does_not_block(tmp_path, name):
     with pytest.raises(DataError, match="is a file; give a folder"):
         read_records(tmp_path / name, Columns())
     assert time.monotonic() - begun < 5
-
-
-@pytest.mark.parametrize("label", ["NaN", "null", '[["a"]]', '{"a": 1}', '" "'])
-def test_a_label_that_is_no_value_is_none(tmp_path, label):
-    (tmp_path / "t.jsonl").write_text(f'{{"text": "x", "label": "a"}}\n{{"text": "y", "label": {label}}}\n')
-    with pytest.raises(DataError, match="row 2 has no label"):
-        read_records(tmp_path / "t.jsonl", Columns())
-
-
-def test_blank_lines_and_both_kinds_of_line_ends_are_no_rows(tmp_path):
-    lines = ["", '{"text": "x", "label": "a"}', "", '{"text": "y", "label": "b"}', ""]
-    (tmp_path / "t.jsonl").write_bytes("\r\n".join(lines).encode())
-    assert read_records(tmp_path / "t.jsonl", Columns()).texts == ("x", "y")
-    (tmp_path / "t.csv").write_bytes(b"text,label\r\n\r\nx,a\r\n\r\ny,b\r\n")
-    assert read_records(tmp_path / "t.csv", Columns()).texts == ("x", "y")
 
 
 def test_of_texts_in_folders_none_is_left_out_without_a_word(tmp_path):

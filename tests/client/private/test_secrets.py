@@ -126,11 +126,7 @@ def test_a_secret_in_more_texts_than_was_said_is_refused_by_its_place():
 def test_a_declaration_is_recognised_by_what_it_says_alone():
     one = listed("jane", "john")
     assert one.digest == listed("john", "jane").digest
-    others = [
-        listed("jane"),
-        replace(one, columns=("patient",)),
-        replace(one, detected=True),
-    ]
+    others = [listed("jane"), replace(one, columns=("patient",)), replace(one, detected=True)]
     assert one.digest == replace(one, budget=1.0, listed=(Secret("john", 0.1), Secret("jane", 0.2))).digest
     assert len({one.digest, *(each.digest for each in others)}) == len(others) + 1
     assert repr(one) == "Sources"

@@ -155,14 +155,3 @@ def test_every_unit_is_drawn_equally_often():
         for file in subsampled(whole, units, 3, seed)[0].files:
             often[file] += 1
     assert all(abs(count - 600) < 5 * (2000 * 0.3 * 0.7) ** 0.5 for count in often.values())
-
-
-@pytest.mark.parametrize("spelled", [("caf\u00e9", "cafe\u0301")])
-def test_a_name_is_the_same_in_every_spelling(spelled):
-    whole, _ = listing([(unit, unit % 3) for unit in range(30)])
-    draws = [
-        [place for place, file in enumerate(whole.files) if file in used.files]
-        for name in spelled
-        for used, _ in [subsampled(whole, [f"{name} {number // 2}" for number in range(30)], 2, 5)]
-    ]
-    assert draws[0] == draws[1]

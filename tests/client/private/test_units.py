@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -57,30 +56,6 @@ def test_images_are_grouped_across_classes_and_the_header_names_the_unit(grouped
     assert dataset.privacy_units() == (PrivateUnit((a, c), "p0"), PrivateUnit((b, d), "p1"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ROWS.replace("\n", "\r\n"),
-        "\ufeff" + ROWS,
-        ROWS.replace("/", "\\"),
-        ROWS.replace("bad/", "./bad/"),
-        ROWS.replace(",", " , "),
-        ROWS.replace("\n", "\n\n"),
-        "file,patient\n" + "".join(reversed(ROWS.splitlines(keepends=True)[1:])),
-    ],
-    ids=["windows lines", "byte order mark", "backslashes", "dots", "blanks", "empty lines", "another order"],
-)
-def test_ways_in_which_programs_write_the_same_table_mean_the_same(grouped, text):
-    assert grouped(text).unit_of.tolist() == [0, 1, 0, 1]
-
-
-def test_a_subset_keeps_its_units(grouped):
-    part = grouped(ROWS).subset([1, 2, 3])
-    one, two = (part.digests[1],), (part.digests[0], part.digests[2])
-    assert part.privacy_units() == (PrivateUnit(one, "p0"), PrivateUnit(two, "p1"))
-    assert (part.unit_name, part.names) == ("patient", NAMES[1:])
-
-
 def test_images_that_are_not_listed_are_named_up_to_five(folder, grouped):
     for number in range(7):
         save(folder / "good" / f"x{number}.png", 100 + number)
@@ -121,11 +96,6 @@ def test_what_is_wrong_with_the_table_is_told_in_one_line(grouped, text, fault):
     assert "\n" not in str(caught.value)
 
 
-def test_a_name_that_unicode_spells_in_two_ways_is_one_unit(grouped):
-    dataset = grouped(ROWS.replace("good/a.png,p0", "good/a.png,Zoe\u0301").replace("p0", "Zo\u00e9"))
-    assert dataset.unit_of.tolist()[0] == dataset.unit_of.tolist()[2]
-
-
 def test_a_unit_of_more_images_than_declared_is_refused_by_its_files_and_not_by_its_name(grouped):
     dataset = grouped(ROWS)
     units = [dataset.unit_names[unit] for unit in dataset.unit_of]
@@ -159,31 +129,6 @@ def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
         grouped_by(path, dataset)
 
 
-def test_units_of_another_number_than_the_images_are_refused(folder):
-    dataset = load_folder(folder)
-    with pytest.raises(ValueError, match="differ in length"):
-        PrivateDataset(dataset.labels, dataset.items, dataset.targets, dataset.digests, np.arange(3))
-
-
-def test_without_labels_all_images_at_any_depth_are_one_class(folder):
-    save(folder / "top.png", 50)
-    save(folder / "good" / "deeper" / "c.png", 51)
-    dataset = load_unlabelled(folder, "leather")
-    assert dataset.labels == ("leather",)
-    assert dataset.targets.tolist() == [0] * 6
-    assert sorted(dataset.names) == sorted((*NAMES, "top.png", "good/deeper/c.png"))
-
-
-def test_images_without_labels_can_be_grouped_too(folder, tmp_path):
-    (tmp_path / "units.csv").write_text(ROWS)
-    assert grouped_by(tmp_path / "units.csv", load_unlabelled(folder, "leather")).unit_of.tolist() == [
-        0,
-        1,
-        0,
-        1,
-    ]
-
-
 @pytest.mark.parametrize(
     ("path", "label", "fault"),
     [
@@ -201,9 +146,3 @@ def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, pa
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=fault):
         load_unlabelled(tmp_path / path, label)
-
-
-def test_a_file_that_is_no_image_is_refused_without_labels_as_well(folder):
-    (folder / "notes.bin").write_bytes(bytes(9))
-    with pytest.raises(DataError, match=r"data/notes\.bin is not a PNG"):
-        load_unlabelled(folder, "leather")

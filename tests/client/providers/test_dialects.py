@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 
 import pytest
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import ModelSize, require
+from pcevolve.providers.dialect import require
 from pcevolve.selectors import method
 from pcevolve_shared import wire
 from support.provider import png
@@ -57,13 +56,6 @@ def test_an_answer_that_breaks_the_contract_is_refused_without_repeating_it(body
     assert "busy" not in str(error.value)
 
 
-def test_openai_can_create():
-    openai = dialect("openai")
-    body = json.dumps({"created": 1, "data": [{"b64_json": B64}, {"b64_json": B64}]}).encode()
-    assert openai.decode(CREATE, body) == [png(1), png(1)]
-    assert json.loads(openai.encode(PLAN, CREATE, None).body)["size"] == "16x16"
-
-
 def test_a_dialect_without_strength_refuses_to_evolve_before_anything_is_paid():
     needed = set(method("pcevolve").needs_for(20))
     for name in ("openai-plain", "siliconflow"):
@@ -73,17 +65,3 @@ def test_a_dialect_without_strength_refuses_to_evolve_before_anything_is_paid():
         require(dialect(name), method("pcevolve").needs_for(20, "prompt"))
     for name in ("getimg", "openai", "stability", "a1111"):
         require(dialect(name), needed)
-
-
-def test_an_unknown_dialect_is_refused_with_the_choices():
-    with pytest.raises(UsageError, match="choose one of a1111, chat, getimg, openai"):
-        dialect("klingon")
-
-
-def test_a_model_that_writes_text_is_none_that_a_run_could_have():
-    text = {"id": "writer", "pipelines": ["chat"]}
-    image = {"id": "m", "pipelines": ["text-to-image"], "base_resolution": {"width": 64, "height": 48}}
-    listed = json.dumps({"data": [text, image]}).encode()
-    assert dialect("getimg").native_size("m", listed) == ModelSize(64, 48)
-    with pytest.raises(UsageError, match="no model 'writer': it offers m; choose"):
-        dialect("getimg").native_size("writer", listed)

@@ -109,13 +109,3 @@ def test_what_is_far_too_long_or_no_text_at_all_is_refused(tmp_path, texts, cont
             run(tmp_path, texts, server)
     finally:
         server.close()
-
-
-def test_a_choice_without_a_text_is_an_empty_one(tmp_path, texts):
-    server = online.LocalServer(answering(None))
-    try:
-        out = run(tmp_path, texts, server)
-    finally:
-        server.close()
-    assert [fault for finding in audit(out) for fault in finding.faults] == []
-    assert json.loads((out / "release" / "manifest.json").read_text())["unreadable"]

@@ -10,7 +10,7 @@ import pytest
 
 from pcevolve.cli import main as cli
 from pcevolve.egress.transport import Address, Incoming
-from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UsageError
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers import DIALECTS
 from pcevolve.transcript.records import Failed
 from support.online import LOGIN, said
@@ -111,15 +111,3 @@ def test_no_repr_holds_the_key():
     assert not any(each.decode() in repr(address) for each in spellings(LOGIN))
     answer = Incoming(200, (), LOGIN.encode())
     assert LOGIN not in repr(answer)
-
-
-def test_the_webuis_key_is_user_and_password():
-    with pytest.raises(UsageError, match="user:password") as error:
-        Address("http://127.0.0.1:1", "password", "Basic")
-    assert str(error.value) == "this API's key is user:password"
-
-
-def test_a_dialect_without_a_key_sends_none(world, tmp_path):
-    api = world("a1111")
-    sent = Address(api.server.address, None, "Basic").outgoing(DIALECTS["a1111"].hello())
-    assert "Authorization" not in dict(sent.headers)

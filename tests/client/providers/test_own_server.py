@@ -6,7 +6,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.errors import ProviderRefusedError
 from pcevolve_server.work import Picture, Task
 from pcevolve_shared import images
 from support.provider import png
@@ -52,10 +51,3 @@ def test_the_facade_brings_the_images_that_the_native_api_brings(server, tmp_pat
         made[name] = [run.transcript.outputs(slot) for slot in plan.calls]
     assert made["getimg"] == made["openai"]
     assert len({digest for outputs in made["getimg"] for digest in outputs}) > 3
-
-
-@pytest.mark.parametrize("name", ["getimg", "openai"])
-def test_the_servers_own_errors_are_told_in_its_words(server, tmp_path, name):
-    run = SmallRun.open(tmp_path, small_plan(dialect=name, model="other"), server)
-    with pytest.raises(ProviderRefusedError, match=r"HTTP 404 \(unknown model; this server has maker/fake\)"):
-        run.evolve()

@@ -13,7 +13,6 @@ from pcevolve.errors import UsageError
 from pcevolve.public.figures import (
     factor,
     loss,
-    parse_delta,
     parse_epsilon,
     parse_noise_multiplier,
     upwards,
@@ -42,13 +41,6 @@ def test_a_factor_is_not_below_e_to_the_epsilon(epsilon):
     assert logarithm >= epsilon * (1 - 1e-12) - 1e-12
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "words"), [(0, "1"), (1, "2.72"), (10, "22,027"), (21.5, "10^10"), (6.9, "993")]
-)
-def test_a_factor_is_short(epsilon, words):
-    assert factor(epsilon) == words
-
-
 # What users write.
 
 
@@ -71,14 +63,3 @@ def test_epsilon_is_the_decimal_that_was_written():
     assert parse_epsilon("0.1") == Fraction(1, 10)
     assert parse_epsilon("1/3") == Fraction(1, 3)
     assert parse_epsilon(1e-05) == Fraction(1, 10**5)
-
-
-@pytest.mark.parametrize("value", [-1e-9, 1.0, 2.0, math.nan, math.inf])
-def test_an_impossible_delta_is_refused(value):
-    with pytest.raises(UsageError, match="delta must be at least 0 and below 1"):
-        parse_delta(value)
-
-
-@pytest.mark.parametrize("value", [0.0, 1e-300, 0.999])
-def test_a_possible_delta_is_taken_as_it_is(value):
-    assert parse_delta(value) == value

@@ -12,16 +12,12 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from pcevolve.errors import DataError, UsageError
-from pcevolve.private.dataset import load_folder, load_unlabelled
-from pcevolve.private.sources import parse_source
+from pcevolve.private.dataset import load_folder
 from pcevolve.public.labels import RELEASE_FILES, SYSTEM_FILES, label_fault, label_faults
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish
 from pcevolve.selectors import method
-from pcevolve.transcript.layout import CARD, MANIFEST
 from support.provider import png
 from support.runs import small_plan
 
@@ -76,10 +72,6 @@ def test_the_releases_own_files_are_refused_in_any_case(name):
     assert label_fault(name) == "the release has a file of that name"
 
 
-def test_every_file_that_publishing_writes_is_among_the_names_that_are_kept_free():
-    assert {MANIFEST.casefold(), CARD.casefold()} <= RELEASE_FILES
-
-
 @pytest.mark.parametrize("character", '/\\<>:"|?*')
 def test_characters_that_some_machine_forbids_are_named(character):
     assert label_fault(f"a{character}b") == f"a folder's name cannot have {character} on every machine"
@@ -109,19 +101,6 @@ def test_labels_that_some_file_system_takes_for_one_are_refused_together(labels)
     assert fault == f"class names {labels[0]!r} and {labels[-1]!r} are the same name on some machines"
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ("type A", "type B"),
-        ("console", "auxiliary", "com10", "con1"),
-        ("\u732b", "\u72ac"),
-        ("it's", "r&d", "50 %", "a.b"),
-    ],
-)
-def test_ordinary_labels_are_usable(labels):
-    assert label_faults(labels) == []
-
-
 @given(LABELS)
 @example(admitted(["\ufb01", "fi"]))
 def test_what_is_admitted_keeps_a_name_of_its_own_under_every_folding(labels):
@@ -144,53 +123,6 @@ def test_what_the_plan_admits_can_be_published_and_loaded(labels):
     with tempfile.TemporaryDirectory() as folder:
         publish(Path(folder) / "release", release, received.__getitem__)
         assert load_folder(Path(folder) / "release").labels == tuple(sorted(labels))
-
-
-@given(NAMES)
-def test_the_plan_refuses_what_the_rule_refuses(name):
-    assert refuses(ValidationError, lambda: small_plan(labels=(name, "other"))) == bool(
-        label_faults((name, "other"))
-    )
-
-
-@given(NAMES)
-def test_digits_refuse_what_the_rule_refuses(name):
-    name = name.replace(",", "").strip()
-    assert refuses(UsageError, lambda: parse_source(f"digits:3={name},5=other")) == bool(
-        label_faults((name, "other"))
-    )
-
-
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder without images."""
-    return tmp_path_factory.mktemp("empty")
-
-
-@given(name=NAMES)
-def test_the_domain_of_images_without_labels_is_held_to_the_same_rule(empty, name):
-    with pytest.raises(DataError) as refusal:
-        load_unlabelled(empty, name)
-    assert ("cannot be used as a label" in str(refusal.value)) == (label_fault(name) is not None)
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("CON", "cut"),
-        ("README.md", "cut"),
-        ("a:b", "cut"),
-        ("cut", "CUT"),
-        ("dot.", "cut"),
-        ("x" * 101, "cut"),
-    ],
-)
-def test_a_folder_of_such_a_name_is_named_with_the_advice_to_rename_it(tmp_path, names):
-    for name in names:
-        (tmp_path / name).mkdir()
-    with pytest.raises(DataError, match=r"class names? .*; rename it(;|$)") as refusal:
-        load_folder(tmp_path)
-    assert repr(names[0]) in str(refusal.value)
 
 
 def refuses(error: type[Exception], call: Callable[[], object]) -> bool:

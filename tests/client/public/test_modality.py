@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from pcevolve.public.modality import Texts, spoken
+from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from support.runs import small_plan
 
@@ -16,13 +16,6 @@ TEXTS = {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}}
 
 def of_texts(**changes: object) -> PublicPlan:
     return PublicPlan.model_validate({**json.loads(small_plan().model_dump_json()), **TEXTS, **changes})
-
-
-@pytest.mark.parametrize("plan", [small_plan(), small_plan(adapter="ip", adapter_scale=1.0), of_texts()])
-def test_what_is_written_down_is_read_back(plan):
-    again = PublicPlan.model_validate_json(plan.model_dump_json())
-    assert (again, again.model_dump_json()) == (plan, plan.model_dump_json())
-    assert plan.extended_by(()) == plan
 
 
 def test_a_plan_for_texts_has_their_settings_and_none_of_images():
@@ -53,17 +46,3 @@ def test_a_plan_for_texts_has_their_settings_and_none_of_images():
 def test_settings_of_both_do_not_mix(changes):
     with pytest.raises(ValidationError):
         of_texts(**changes)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("No image was sent; an image is one of 3 images.", "No text was sent; a text is one of 3 texts."),
-        ("Images and pictures of imagery", "Texts and texts of imagery"),
-        ("text-to-image, image-to-image", "new texts, variations"),
-        ("An image", "A text"),
-    ],
-)
-def test_what_is_said_of_images_is_said_of_texts(words, said):
-    assert spoken(words, "text") == said
-    assert spoken(words, "image") == words

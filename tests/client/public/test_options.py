@@ -12,7 +12,6 @@ from pcevolve.errors import UsageError
 from pcevolve.public.modality import Images
 from pcevolve.public.options import Setting, checked, options_of, spelled
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import METHODS
 
 SHOWN = Setting()
 Count = Annotated[int, Field(ge=0, le=9, description="How many."), SHOWN]
@@ -48,39 +47,12 @@ def test_an_option_is_all_that_its_declaration_says():
     assert [name for name, each in options.items() if each.is_repeated] == ["host"]
 
 
-def test_a_field_without_help_or_heading_is_no_option():
-    class Bare(BaseModel):
-        count: int = 1
-
-    with pytest.raises(TypeError, match="count does not say what it is for"):
-        options_of(Bare)
-
-
 def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
     with pytest.raises(UsageError, match=r"^--count: Input should be a valid integer"):
         checked(Declared, {"name": "x", "count": "many"})
     assert spelled("not_an_option", Declared) == "--not-an-option"
     assert spelled("epsilon", RunConfig) == "--epsilon"
     assert spelled("votes", RunConfig) == "method.votes"
-
-
-def test_names_tell_options_of_all_sections_apart():
-    """So that Python may call each by one word."""
-    names = [(each.name, each.path) for each in options_of(RunConfig)]
-    assert len({name for name, _ in names}) == len({path for _, path in names}) == len(names)
-    assert {*RunConfig.MOST_USED} <= {name for name, _ in names}
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_run_has_its_methods_parameters_and_no_others(name):
-    given = {"private": "digits", "domain": "x", "out": "run", "method": name}
-    assert METHODS[name].own == RunConfig.of(given).options().keys() & frozenset.union(
-        *(each.own for each in METHODS.values())
-    )
-    for option in options_of(RunConfig):
-        if option.owners and name not in option.owners:
-            with pytest.raises(UsageError, match=f"^{option.path}: only {', '.join(option.owners)} has it"):
-                RunConfig.of({**given, option.name: True if option.is_switch else "1"})
 
 
 def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
@@ -109,15 +81,3 @@ def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
 def test_nothing_of_the_private_side_is_public():
     private = {"private", "test", "unit_map", "ledger", "api_key_file", "out", "lifetime_epsilon"}
     assert not [each.name for each in options_of(RunConfig) if each.name in private and each.setting.public]
-
-
-def test_what_an_option_says_of_itself_comes_before_what_its_setting_says():
-    class Narrower(BaseModel):
-        steps: Annotated[
-            Annotated[int, Field(description="Steps.")] | None,
-            Field(description="Steps; five if not given."),
-            SHOWN,
-        ] = None
-
-    (option,) = options_of(Narrower)
-    assert option.help == "Steps; five if not given."

@@ -35,16 +35,6 @@ def test_every_class_gets_its_images_in_every_iteration(candidates, batch, itera
     assert made == expected
 
 
-@given(st.sampled_from([1, 2, 3, 4, 6, 12]), st.integers(1, 5))
-def test_several_prototypes_share_the_candidates_evenly(prototypes, batch):
-    plan = small_plan(candidates=12, prototypes=prototypes, batch=batch)
-    shares: Counter[int | None] = Counter()
-    for call in plan.round(1):
-        if call.label == "cut":
-            shares[call.parent] += call.count
-    assert shares == dict.fromkeys(range(prototypes), 12 // prototypes)
-
-
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4), st.integers(1, 4))
 def test_lookahead_and_extensions_vary_every_image_in_public_order(looks, more, batch, candidates):
     plan = small_plan(candidates=candidates, initial=candidates, lookahead=looks, more=more, batch=batch)
@@ -130,12 +120,6 @@ def test_where_prompts_are_varied_no_call_has_a_strength_and_the_wording_of_a_va
     assert type(plan).model_validate_json(plan.model_dump_json()) == plan
 
 
-def test_a_plan_without_prompts_of_its_own_takes_the_template():
-    (prompt,) = small_plan().first_prompts("cut")
-    assert {small_plan().prompt_of(call) for call in small_plan().round(0) if call.label == "cut"} == {prompt}
-    assert prompted(2).first_prompts("good") == ("good 0", "good 1")
-
-
 def test_wire_seeds_come_from_the_public_seed_alone():
     assert [c.seed for c in small_plan().round(0)] == [c.seed for c in small_plan(run_id="f" * 32).round(0)]
     assert [c.seed for c in small_plan().round(0)] != [c.seed for c in small_plan(run_seed=8).round(0)]
@@ -189,11 +173,6 @@ def test_the_threshold_goes_in_a_straight_line_to_its_end_and_stays_there(
         method="pe", iterations=3, strengths=(0.9, 0.8, 0.7), threshold=first, threshold_end=last
     )
     assert [plan.threshold_at(t) for t in (1, 2, 3, 4)] == over
-
-
-def test_one_class_has_no_proportions():
-    with pytest.raises(ValidationError, match="one class has no proportions"):
-        small_plan(labels=("cut",), class_counts=True)
 
 
 def test_rounds_may_be_larger_than_the_dataset_where_it_is_selected_from_them():
@@ -252,8 +231,3 @@ def kept(values: tuple[float, ...], class_counts: bool = True, iteration: int = 
 )
 def test_the_largest_class_stays_whole_and_none_goes_empty(values: tuple[float, ...], sizes: list[int]):
     assert kept(values) == sizes
-
-
-def test_nothing_is_cut_where_the_plan_releases_no_class_counts_or_another_round_speaks():
-    assert kept((30.0, 10.0), class_counts=False) == [8, 8]
-    assert kept((30.0, 10.0), iteration=2) == [8, 8]

@@ -1,4 +1,4 @@
-"""The release folder: clean images, an honest card, all or nothing."""
+"""What is published: images without metadata, a card that states the guarantee, facts that read in one way."""
 
 from __future__ import annotations
 
@@ -6,19 +6,27 @@ import hashlib
 import json
 from dataclasses import replace
 from math import erfc, exp, sqrt
+from pathlib import Path
 
 import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from rich.console import Console
 
 from pcevolve.modality.media import medium
 from pcevolve.privacy import Event
-from pcevolve.public.fields import Earlier
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.publish import Release, assumptions, card, publish
+from pcevolve.publish.card import front_matter, stated_facts
+from pcevolve.publish.promises import guarantee
 from pcevolve.selectors import method
+from pcevolve.session.progress import summary_table
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.layout import Form
 from pcevolve_shared import images
-from support.provider import png
+from support.paid import paid_run
+from support.provider import FakeProvider, png
 from support.runs import RUN_ID, small_plan
 
 
@@ -89,19 +97,6 @@ def test_an_insecure_run_promises_nothing(tmp_path):
     assert "differential privacy" not in text
 
 
-def test_a_run_that_forgets_insecure_runs_says_so():
-    text = card(release(forgets_insecure=True), 2)
-    assert "> **INSECURE runs on the same data are left out of the account (privacy.forget_insecure)" in text
-    assert "epsilon = 5" in text
-
-
-def test_the_card_says_what_all_releases_to_the_provider_add_up_to():
-    earlier = Earlier(releases=1, events=(Event("exponential", "2"),))
-    text = card(release(earlier=earlier), 2)
-    assert "one image that is in all of them and in this one bears epsilon <= 7 at delta 0 in all." in text
-    assert "in all of them" not in card(release(), 2)
-
-
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
@@ -169,13 +164,6 @@ def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears
     ) in card(release(subsample=10), 2)
 
 
-def test_what_the_folder_bears_of_all_releases_is_added_up_for_its_groups_too():
-    earlier = Earlier(releases=1, events=(Event("exponential", "2"),))
-    text = card(release(earlier=earlier, subsample=10), 2)
-    assert "one image that is in all of them and in this one bears epsilon <= 7 at delta 0 in all." in text
-    assert "drawn from, one image bears epsilon <= 14 at delta 0: it changes" in text
-
-
 def test_a_crash_while_writing_leaves_no_release(tmp_path):
     def broken(digest: str) -> bytes:
         raise OSError("disk full")
@@ -187,9 +175,60 @@ def test_a_crash_while_writing_leaves_no_release(tmp_path):
     assert (tmp_path / "release" / "cut").is_dir()
 
 
-def test_the_card_of_a_run_that_looked_at_nothing_does_not_say_that_private_images_selected_it():
-    assert "behind an API and selected by private images under differential privacy. " in card(release(), 2)
-    plan = small_plan(method="t2i", iterations=0, strengths=())
-    told = card(replace(release(), plan=plan, method=method("t2i"), receipts=()), 2)
-    assert "behind an API and no private image was looked at. " in told
-    assert "selected by" not in told
+SELECTED = {
+    "method": "dp-means", "delta": 1e-5, "pool": "all", "keep": "selected", "candidates": 2, "initial": 4,
+    "prototypes": 2, "iterations": 1, "strengths": (0.8,), "centre_first": True,
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunReader:
+    paid_run(tmp_path, small_plan(**SELECTED), FakeProvider())
+    return RunReader.strict(tmp_path)
+
+
+def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
+    found = run.assessment
+    assert found is not None
+    summary = json.loads(run.layout.summary.read_text())
+    assert summary["usefulness"] == {"word": found.word, **found.model_dump()}
+    card, report = run.layout.card.read_text(), run.layout.report.read_text()
+    assert (
+        f"**{found.word.capitalize()}**, as far as what was released can tell: {found.reason('image')}."
+        in card
+    )
+    assert f"<strong>{found.word.capitalize()}</strong>, as far as what was released can tell" in report
+    console = Console(width=200, record=True)
+    console.print(summary_table({**summary, "wall_seconds": 1}))
+    assert f"{found.word.upper()}: {found.reason('image')}" in " ".join(console.export_text().split())
+
+
+def top(plan: PublicPlan, images: int, form: Form | None) -> str:
+    return front_matter(plan, guarantee(plan, method(plan.method), ()), images, form)
+
+
+PROMISE = {"method": "random", "epsilon": 0.0, "delta": 0.0, "relation": "replace-one", "unit": "image"}
+
+
+def test_the_facts_of_a_card_are_read_as_they_were_written():
+    assert stated_facts(f"{top(small_plan(), 12, None)}# A title") == PROMISE
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        "",
+        "pcevolve: {}",
+        "---\npcevolve: {}\n",
+        "---\nlicense: x\n---\npcevolve: {}\n",
+        "---\npcevolve: []\n---\n",
+        "---\npcevolve: {x}\n---\n",
+        "---\npcevolve: {}\npcevolve: {}\n---\n",
+        '---\n"pcevolve" : {}\npcevolve: {}\n---\n',
+        '---\npcevolve: {"epsilon": 1, "epsilon": 2}\n---\n',
+        f"---\npcevolve: {'[' * 100_000}\n---\n",
+    ],
+    ids=range(10),
+)
+def test_what_can_be_read_in_two_ways_or_not_at_all_is_no_fact(card):
+    assert stated_facts(card) is None

@@ -85,14 +85,6 @@ def test_webdataset_opens_in_datasets(run, offline, tmp_path):
     assert {pixels(row["png"]): int(row["cls"]) for row in rows} == released(run)
 
 
-def test_webdataset_opens_in_webdataset(run):
-    webdataset = pytest.importorskip("webdataset", reason="make install brings it")
-    (folder,) = export_run(run, ["webdataset"])
-    shards = [str(each) for each in sorted((folder / "data").glob("*.tar"))]
-    samples = webdataset.WebDataset(shards, shardshuffle=False).decode("pil").to_tuple("png", "cls")
-    assert {pixels(image): label for image, label in samples} == released(run)
-
-
 def test_a_tar_says_nothing_of_the_machine_that_wrote_it(run):
     (folder,) = export_run(run, ["webdataset"])
     with tarfile.open(folder / "data" / "train-00000.tar") as shard:
@@ -184,39 +176,6 @@ def test_parquet_of_another_writer_is_not_called_wrong_and_not_called_right(run,
     assert ended.value.code == 8
 
 
-def test_what_can_be_compared_of_an_export_by_another_writer_is(run):
-    (folder,) = export_run(run, ["parquet"])
-    path = folder / "data" / "train-00000-of-00001.parquet"
-    own = exports._writer(path).encode()
-    path.write_bytes(path.read_bytes().replace(b"version " + own, b"version 9" + own[1:]))
-    (folder / "note.txt").write_text("patient 17")
-    assert faults(run) == ["release-parquet/note.txt is not part of the dataset"]
-
-
-def test_a_card_beside_another_form_is_judged_as_that_of_the_release(run):
-    export_run(run, EXPORTS)
-    tar, parquet = (run / "release-webdataset" / "README.md", run / "release-parquet" / "README.md")
-    _appended(tar)
-    (finding,) = (each for each in audit(run) if each.claim == "the cards say what the record gives")
-    assert (finding.checked, finding.faults, finding.unchecked[:29]) == (
-        3,
-        (),
-        "release-webdataset/README.md:",
-    )
-    parquet.write_text(parquet.read_text() + "\nepsilon <= 0.01\n")
-    assert faults(run) == [
-        "release-parquet/README.md states epsilon '0.01', which is no figure of the manifest"
-    ]
-
-
-def test_the_writer_of_a_file_is_the_one_named_at_its_end(run):
-    (folder,) = export_run(run, ["parquet"])
-    path = folder / "data" / "train-00000-of-00001.parquet"
-    own = exports._writer(path)
-    path.write_bytes(b"parquet-cpp-arrow version 1.2.3" + path.read_bytes())
-    assert exports._writer(path) == own
-
-
 def test_an_export_that_cannot_be_read_is_a_fault_and_no_crash(run, monkeypatch):
     export_run(run, ["parquet"])
 
@@ -235,34 +194,3 @@ def test_the_command_exports_and_refuses_what_there_is_not(run, capsys):
         export_run(run, ["csv"])
     with pytest.raises(UsageError, match="is not the folder of a run"):
         export_run(run / "release", ["parquet"])
-
-
-def test_the_card_beside_them_says_how_they_are_loaded(run):
-    export_run(run, EXPORTS)
-    for name, words in (
-        ("release-parquet", "load_dataset(DIR)"),
-        ("release-webdataset", "webdataset.WebDataset"),
-    ):
-        text = (run / name / "README.md").read_text()
-        assert words in text
-        assert "## Guarantee" in text
-        assert "0. `cut`\n1. `good`" in text
-
-
-def test_without_pyarrow_it_is_said_what_to_install(run, monkeypatch):
-    monkeypatch.setattr(writing, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"needs pyarrow: install it, or pcevolve\[parquet\]"):
-        export_run(run, ["parquet"])
-    assert not (run / "release-parquet").exists()
-
-
-def test_labels_with_letters_of_any_alphabet_survive(tmp_path, offline):
-    from datasets import load_dataset
-
-    labels = ("käse, 奶", "schön & gut")
-    made = SmallRun.open(tmp_path / "run", small_plan(labels=labels, licence="mit"))
-    made.finish()
-    made.close()
-    (folder,) = export_run(tmp_path / "run", ["parquet"])
-    rows = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))["train"]
-    assert tuple(rows.features["label"].names) == labels

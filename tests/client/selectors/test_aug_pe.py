@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -15,13 +14,11 @@ from numpy.typing import NDArray
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.evolution import Ask, Evolved, Pool, evolve
-from pcevolve.privacy import Budget
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Query, Receipt
-from pcevolve.selectors import METHODS, PrivateEmbeddings, Scope
+from pcevolve.selectors import METHODS, PrivateEmbeddings
 from pcevolve.selectors.choosing import Chooser
-from pcevolve.session import texts
 from support.runs import small_plan
 
 FloatArray = NDArray[np.float64]
@@ -194,16 +191,6 @@ def plan_of(
     return small_plan(**{**shape, "weights": None, **changes})
 
 
-def test_its_sizes_are_those_that_its_authors_use_with_chat_apis():
-    method = METHODS["aug-pe"]
-    budget, scope = Budget(Fraction(10), 1e-5), Scope("replace-one", 0, 2, 10, 100)
-    votes = method.iterations(None, budget, scope) + int(method.selects_anew)
-    assert (votes, method.variations + 1, method.initial_for(100, 3)) == (10, 4, 400)
-    assert (method.pool, method.keep, method.prototypes_for(100)) == ("survivors", "selected", 100)
-    assert texts.schedule(method).over(9) == (0.5,) * 9
-    assert texts.schedule(METHODS["pe"]).over(5) == (0.6, 0.5, 0.4, 0.3, 0.3)
-
-
 @pytest.mark.parametrize("threshold", [0.0, 2.0])
 def test_a_pool_is_the_survivors_and_their_variations_and_the_last_survivors_are_the_dataset(threshold):
     labels, (count, fold, votes) = ("a", "b"), (6, 4, 5)
@@ -237,24 +224,3 @@ def test_what_was_voted_out_never_comes_back_and_what_is_drawn_twice_is_in_the_p
             newest = {each.id for each in evolved.populations[before]["a"]}
             assert set(shown) == survivors | newest
             assert len(shown) == len(set(shown))
-
-
-def distance_kept(pool: str, iterations: int, seeds: int = 5) -> float:
-    """Mean distance from the private records' centre of what is kept: 90 records, ε = 10, three variations.
-
-    First texts are 3.9 from it on average.
-    """
-    found = []
-    for seed in range(seeds):
-        private = {"a": 1.0 + 0.5 * np.random.default_rng(seed).normal(size=(90, WIDTH))}
-        run = Run(plan_of(iterations, 40, pool=pool), Model(), private, SeededNoise(seed))
-        kept = [point(run.texts[each.digest]) for each in run.evolved().dataset["a"]]
-        found.append(np.linalg.norm(np.array(kept) - 1.0, axis=1).mean())
-    return float(np.mean(found))
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("iterations", "as_published", "of_all"), [(4, 2.69, 3.02), (9, 2.225, 3.27)])
-def test_in_a_toy_world_survivors_come_nearer_than_the_best_of_all_rounds(iterations, as_published, of_all):
-    assert distance_kept("survivors", iterations) == pytest.approx(as_published, abs=0.005)
-    assert distance_kept("all", iterations) == pytest.approx(of_all, abs=0.005)

@@ -5,19 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pcevolve.errors import UsageError
-from pcevolve.geometry.distances import nearest_of_some
 from pcevolve.privacy import Event
-from pcevolve.selectors import METHODS, Measurement
-from pcevolve.selectors.cells import CLEAR, FEWEST, Cells, nearest_anchors, usual_cells
-from pcevolve.selectors.rounds import Scope
+from pcevolve.selectors import Measurement
+from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
 from support.examples import examples
-from support.runs import small_plan
 
 ANCHORS = np.array([[0.0], [10.0], [20.0]])
 SCENE = Scene(
@@ -119,58 +114,3 @@ def test_a_release_of_another_number_of_cells_is_none():
     assert Cells().rounding_bits(measured, scene, FINE) == 0
     assert Cells().rounding_bits(measured, replace(scene, cells=3), FINE) is None
     assert Cells().rounding_bits(measured, replace(scene, cells=None), FINE) is None
-
-
-def test_where_no_first_candidate_can_be_used_later_ones_are_picked():
-    nothing = np.full((4, 1), np.nan)
-    scene = replace(SCENE, pools=(nothing,), cells=2)
-    measured = counted([0.0, 1.0], scene)
-    assert measured["cells"].shape == (2,)
-    later = replace(scene, pools=(np.vstack([nothing, [[1.0]]]),))
-    assert Cells().pick(measured, later)[0].tolist() == [4]
-
-
-SINGLE = (0.0, -0.0, 1.0, 1.0000001192092896, 2.0**-149)
-"""Equal ones that differ as bytes, and neighbours in float32."""
-DOUBLE = (*SINGLE, 1e-200, 0.1)
-"""Some that only float64 holds; two of them are at no distance in it."""
-
-
-def rows_of(numbers: tuple[float, ...]) -> st.SearchStrategy[list[tuple[float, float]]]:
-    """Up to a dozen rows of two."""
-    return st.lists(st.tuples(st.sampled_from(numbers), st.sampled_from(numbers)), min_size=1, max_size=12)
-
-
-@given(st.sampled_from((SINGLE, DOUBLE)).flatmap(rows_of), rows_of(DOUBLE))
-@settings(max_examples=examples(200))
-def test_first_candidates_need_no_search_to_be_put_into_the_cells_that_a_search_puts_them_in(firsts, later):
-    pool, anchors = np.array([*firsts, *later]), np.array(firsts)
-    entrants = np.arange(len(pool))
-    known = nearest_anchors(pool, entrants, anchors, around_firsts=True)
-    assert known.tolist() == nearest_of_some(pool, entrants, anchors)[:, 0].tolist()
-
-
-SCOPE = Scope("replace-one", iterations=3, classes=3, shots=90, candidates=40)
-NOISE = Event("gaussian", "1/2")
-SIGMA = 2**0.5 / 2
-
-
-@pytest.mark.parametrize(("share", "cells"), [(1.0, 63), (0.5, 31), (0.2, 12), (0.03, 12), (0.0, 12)])
-def test_the_average_cell_counts_more_than_noise_but_there_are_twelve(share: float, cells: int):
-    assert usual_cells(NOISE, SCOPE, share, 160) == cells
-    if cells > FEWEST:
-        assert SCOPE.shots * share / cells >= CLEAR * SIGMA > SCOPE.shots * share / (cells + 1)
-
-
-def test_there_are_no_more_than_first_candidates():
-    assert usual_cells(NOISE, SCOPE, 1.0, 20) == 20
-
-
-def test_cells_are_for_the_method_that_counts_in_them():
-    with pytest.raises(UsageError, match=r"counts nothing in cells: leave method.cells out"):
-        METHODS["pe"].planned(small_plan(method="pe", cells=3))
-
-
-def test_first_candidates_stay_in_the_pool_of_whoever_counts_around_them():
-    with pytest.raises(UsageError, match=r"have to stay in the pool: leave method.pool out"):
-        METHODS["secpe"].planned(small_plan(method="secpe", keep="selected", pool="latest", cells=3))

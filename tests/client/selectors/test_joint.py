@@ -8,7 +8,7 @@ import pytest
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS
-from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, ballots, total_votes, votes
+from pcevolve.selectors.joint import MOST_TUPLES, ballots, total_votes, votes
 from support.neighbours import Observer, World, records_of
 
 
@@ -30,11 +30,6 @@ def test_fifteen_percent_of_the_candidates_rounded_up_are_close(count: int, clos
     assert voted.tolist() == [0.5] * close + [0.0] * (count - close)
 
 
-def test_ties_for_the_last_close_place_go_to_the_first_in_the_pool():
-    tied = votes([np.ones(10)], 0, np.arange(10)[:, None])
-    assert tied.tolist() == [1.0, 1.0] + [0.5] * 8
-
-
 def test_the_records_of_a_block_are_added_up():
     scene = world((0.0, 5.0), (1.0, 9.0)).scene("replace-one")
     data = records_of((((0.0, 0),), ((0.2, 0),), ((8.0, 1),)))
@@ -44,16 +39,6 @@ def test_the_records_of_a_block_are_added_up():
         for each, total in zip(tuples, total_votes(data, scene, block, tuples), strict=True)
     }
     assert by_class == {(0, 0): 2.5, (0, 1): 3.0, (1, 0): 0.0, (1, 1): 2.0}
-
-
-@pytest.mark.parametrize(
-    ("classes", "sizes"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (10, [3, 3, 2, 2])]
-)
-def test_every_class_is_in_one_block_of_at_most_three(classes: int, sizes: list[int]):
-    blocks = [block for block, _ in ballots(world(*[(0.0, 1.0)] * classes).scene("replace-one"))]
-    assert [len(block) for block in blocks] == sizes
-    assert max(sizes) <= BLOCK
-    assert sorted(np.concatenate(blocks).tolist()) == list(range(classes))
 
 
 def test_blocks_are_drawn_anew_from_the_public_seed():
@@ -82,15 +67,6 @@ def test_tuples_do_not_depend_on_the_private_data():
         assert np.array_equal(first, second)
 
 
-def test_with_hardly_any_noise_the_elected_tuple_is_chosen_and_then_what_is_like_it():
-    scene = world((5.0, 0.0, 1.0), (1.0, 9.0), (30.0, 20.0, 29.0)).scene("replace-one", wanted=2)
-    data = records_of((((0.0, 0),), ((8.0, 1),), ((31.0, 2),)))
-    selector = METHODS["jvem"].make_selector()
-    measured = selector.measure(data, scene, (Event("exponential", "1000"),), SeededNoise(1))
-    assert measured["chosen"].tolist() == [1, 1, 0]
-    assert [each.tolist() for each in selector.pick(measured, scene)] == [[1, 2], [1, 0], [0, 2]]
-
-
 def test_a_draw_has_twice_the_odds_per_vote_under_add_remove():
     rates = []
     for relation in ("add-remove", "replace-one"):
@@ -99,3 +75,12 @@ def test_a_draw_has_twice_the_odds_per_vote_under_add_remove():
         METHODS["jvem"].make_selector().measure(data, scene, (Event("exponential", "3/4"),), noise)
         rates += [rate for _, _, rate in noise.asked]
     assert rates == [0.75, 0.375]
+
+
+def test_with_hardly_any_noise_the_elected_tuple_is_chosen_and_then_what_is_like_it():
+    scene = world((5.0, 0.0, 1.0), (1.0, 9.0), (30.0, 20.0, 29.0)).scene("replace-one", wanted=2)
+    data = records_of((((0.0, 0),), ((8.0, 1),), ((31.0, 2),)))
+    selector = METHODS["jvem"].make_selector()
+    measured = selector.measure(data, scene, (Event("exponential", "1000"),), SeededNoise(1))
+    assert measured["chosen"].tolist() == [1, 1, 0]
+    assert [each.tolist() for each in selector.pick(measured, scene)] == [[1, 2], [1, 0], [0, 2]]

@@ -13,8 +13,7 @@ from pcevolve.encoders.frames import PublicFrame
 from pcevolve.geometry.frame import MOST_AXES, Frame
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
-from pcevolve.selectors.means import Means, aims_of, means_of, misfit, ranked, spread
-from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.means import Means, aims_of, means_of, spread
 from pcevolve.selectors.sums import clipped, typical
 
 NOISELESS = (Event("gaussian", f"1/{10**12}"),)
@@ -53,21 +52,6 @@ def test_the_frame_is_mean_principal_axes_and_median_norm_of_what_can_be_used():
     assert frame.radius == pytest.approx(3.0)  # of 4, 2, 0 and 6
 
 
-def test_the_frame_keeps_distances_between_candidates_that_span_few_axes():
-    flat = np.random.default_rng(1).normal(size=(50, MOST_AXES)) @ np.random.default_rng(2).normal(
-        size=(MOST_AXES, 64)
-    )
-    points = Frame.of(flat).points(flat)
-    assert cdist(points, points) == pytest.approx(cdist(flat, flat), rel=0.01)  # its axes are rounded
-
-
-@pytest.mark.parametrize("pool", [np.zeros((3, 4)), np.full((3, 4), np.nan), np.ones((1, 4))])
-def test_a_degenerate_pool_still_has_a_frame_with_a_ball_in_it(pool):
-    frame = Frame.of(pool)
-    assert frame.radius > 0
-    assert np.isfinite(frame.points(np.ones((2, 4)))).all()
-
-
 def test_points_outside_the_ball_are_moved_to_its_surface():
     moved = clipped(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), 1.0)
     assert moved == pytest.approx(np.array([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
@@ -92,14 +76,6 @@ def test_the_noise_has_the_multipliers_deviation_in_radii_and_is_trusted_by_as_m
         trust = frame.variances / (frame.variances + deviation**2)
         prior = np.array([typical(frame.points(pool)) for pool in pools])
         assert ((means - prior) / trust + prior).std() == pytest.approx(deviation, rel=0.1)
-
-
-def test_with_noise_beyond_measure_a_class_looks_as_its_own_candidates_do():
-    pools = clouds(5, classes=2)
-    frame = Frame.of(np.concatenate(pools))
-    data = PrivateEmbeddings(pools[1][:4], np.zeros(4, dtype=np.int64), np.arange(4))
-    means = Means().measure(data, scene_of(pools), (Event("gaussian", "1000000"),), SeededNoise(3))["means"]
-    assert means == pytest.approx(np.array([frame.points(pool).mean(axis=0) for pool in pools]), abs=1e-3)
 
 
 CENTRED = Event("gaussian", "3"), Event("gaussian", "2")
@@ -135,16 +111,6 @@ def test_the_noise_around_a_centre_has_the_multipliers_deviations():
         assert np.std(means) == pytest.approx(second, rel=0.1)
 
 
-def test_around_a_centre_too_a_class_looks_as_its_own_candidates_do_where_noise_is_beyond_measure():
-    pools = clouds(5, classes=2)
-    frame = Frame.of(np.concatenate(pools))
-    data, events = records_in(pools), (Event("gaussian", "1000000"),) * 2
-    means = means_of(Means().measure(data, scene_of(pools), events, SeededNoise(3)))
-    prior = np.array([frame.points(pool).mean(axis=0) for pool in pools])
-    guess = prior.mean(axis=0)
-    assert means == pytest.approx(guess + clipped(prior - guess, frame.radius / 2), abs=1e-2)
-
-
 def test_a_centre_keeps_classes_apart_that_lie_at_the_edge_of_the_ball():
     """Private images lie at the edge of the ball, and their classes near to each other: what centres are for."""
     pools = clouds(3)
@@ -164,21 +130,11 @@ def test_one_event_or_two_pay_for_means(count):
         Means().measure(records_in(clouds(1)), scene_of(clouds(1)), NOISELESS * count, SeededNoise(1))
 
 
-def test_axes_on_which_candidates_differ_less_than_noise_count_for_little():
-    frame = Frame.of(np.random.default_rng(1).normal(size=(500, 3)) * [10.0, 1.0, 0.01])
-    assert frame.trust(1.0) == pytest.approx([0.99, 0.5, 0.0001], rel=0.2)
-
-
 def test_the_frame_does_not_depend_on_the_private_data():
     scene, events = scene_of(clouds(4)), (Event("gaussian", "1"),)
     one, other = (Means().measure(records_in(clouds(seed)), scene, events, SeededNoise(1)) for seed in (5, 6))
     assert all(np.array_equal(one[name], other[name]) for name in ("centre", "axes"))
     assert not np.array_equal(one["means"], other["means"])
-
-
-def test_candidates_nearest_to_their_own_mean_come_first_and_then_those_near_to_it():
-    to_means = np.array([[3.0, 9.0], [2.0, 1.0], [1.0, 9.0], [0.5, 0.4], [4.0, 4.0]])
-    assert ranked(to_means, 0).tolist() == [2, 0, 4, 3, 1]
 
 
 def test_choices_aim_as_far_from_the_centre_as_clipping_has_drawn_the_means_to_it():
@@ -191,63 +147,12 @@ def test_choices_aim_as_far_from_the_centre_as_clipping_has_drawn_the_means_to_i
     assert [each.tolist() for each in picked] == [[1], [2]]
 
 
-def test_of_two_equally_near_to_their_own_mean_the_one_farther_from_the_others_is_better():
-    assert ranked(np.array([[4.0, 5.0, 9.0], [4.0, 7.0, 6.0]]), 0).tolist() == [1, 0]
-
-
-def test_being_far_from_the_others_is_not_worth_being_far_from_the_own_mean():
-    """On a line with the own mean at 0 and the other at 1, the best is at -1: beyond it, outliers only get worse."""
-    places = np.linspace(-10, 0.4, 105)
-    order = ranked(np.stack([places**2, (places - 1) ** 2], axis=1), 0)
-    assert places[order[0]] == pytest.approx(-1.0)
-    assert places[order[-1]] == pytest.approx(-10.0)
-
-
-def test_a_single_class_is_ranked_by_distance_alone():
-    assert ranked(np.array([[3.0], [1.0], [2.0]]), 0).tolist() == [1, 2, 0]
-
-
 def test_greedy_centres_reach_every_cluster_before_any_gets_a_second_and_begin_with_the_best():
     centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
     points = np.concatenate([centres + offset for offset in (0.0, 0.1, 0.2)])
     chosen = spread(points, 4).tolist()
     assert chosen[0] == 0
     assert sorted(place % 4 for place in chosen) == [0, 1, 2, 3]
-
-
-def test_copies_are_chosen_last_and_none_twice():
-    points = np.array([[0.0], [0.0], [1.0], [0.0]])
-    assert spread(points, 9).tolist() == [0, 2, 1, 3]
-
-
-def test_different_candidates_of_the_own_class_are_chosen_and_of_several_kinds():
-    """Half of each pool is of another class; of the right half there are two kinds, one of them rare."""
-    random = np.random.default_rng(8)
-    kinds = 8 * np.eye(32)
-    first = np.concatenate(
-        [kinds[0] + random.normal(size=(30, 32)) * 0.3, kinds[1] + random.normal(size=(6, 32)) * 0.3]
-    )
-    second = kinds[2] + random.normal(size=(36, 32)) * 0.3
-    pools = [np.concatenate([first, second]), np.concatenate([second, first])]
-    data = records_in([first, second])
-    selector = METHODS["dp-means"].make_selector()
-    for wanted in (4, 36):
-        scene = scene_of(pools, shots=36, wanted=wanted)
-        picked = selector.pick(selector.measure(data, scene, NOISELESS, SeededNoise(1)), scene)
-        assert all(len(set(each.tolist())) == wanted for each in picked)
-        assert all(each.max() < 36 for each in picked)
-    assert set(range(30, 36)) <= set(picked[0].tolist())
-
-
-def test_parents_are_varied_and_the_dataset_is_what_ranks_best():
-    pools = [np.random.default_rng(12).normal(size=(400, 8)) for _ in range(2)]
-    measured = {"centre": np.zeros(8), "axes": np.eye(8), "means": np.array([[0.0] * 8, [9.0] * 8])}
-    order = ranked(cdist(pools[0], measured["means"]) ** 2, 0)
-    parents, _ = Means().pick(measured, scene_of(pools, wanted=5))
-    dataset, _ = Means().pick(measured, scene_of(pools, wanted=40, iteration=4))
-    assert set(parents.tolist()) <= set(order[:40].tolist())
-    assert parents.tolist() != order[:5].tolist()
-    assert sorted(dataset.tolist()) == sorted(order[:40].tolist())
 
 
 def test_later_rounds_choose_from_new_candidates_by_the_same_means():
@@ -257,28 +162,6 @@ def test_later_rounds_choose_from_new_candidates_by_the_same_means():
     mixed = [np.concatenate([later[(place + 1) % 3], later[place]]) for place in range(3)]
     for picked in selector.pick(measured, scene_of(mixed, iteration=2)):
         assert picked.min() >= 40
-
-
-def test_the_misfit_is_the_mean_distance_of_what_was_picked_to_the_means_of_its_class():
-    measured = {"centre": np.zeros(2), "axes": np.eye(2), "means": np.array([[0.0, 0.0], [10.0, 0.0]])}
-    pools = [np.array([[3.0, 4.0], [99.0, 99.0]]), np.array([[10.0, 1.0], [10.0, 2.0]])]
-    picked = (np.array([0]), np.array([0, 1]))
-    assert misfit(measured, scene_of(pools), picked) == pytest.approx((5 + 1.5) / 2)
-
-
-def test_all_looks_of_a_candidate_are_rows_of_one_question():
-    one, other = (scene_of(clouds(seed)) for seed in (1, 2))
-    both = joined_scenes([one, other])
-    assert [len(pool) for pool in both.pools] == [80, 80, 80]
-    assert np.array_equal(both.pools[1], np.concatenate([one.pools[1], other.pools[1]]))
-    assert both.labels == one.labels
-
-
-def test_a_large_pool_is_no_matrix_of_all_pairs():
-    pools = [np.random.default_rng(11).normal(size=(20_000, 8)) for _ in range(2)]
-    measured = {"centre": np.zeros(8), "axes": np.eye(8), "means": np.zeros((2, 8))}
-    for picked in Means().pick(measured, scene_of(pools, wanted=2000)):
-        assert len(set(picked.tolist())) == 2000
 
 
 def brought(seed: int = 1, width: int = 32, axes: int = 20) -> PublicFrame:

@@ -1,21 +1,22 @@
-"""Methods: every one fits its budget, says what it promises, and is found by its name."""
+"""Methods of the registry: what they cost, promise and refuse."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pcevolve import selectors
 from pcevolve.dp.accountants import within
 from pcevolve.errors import UsageError
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.selectors import METHODS, Scope, method
-from pcevolve.selectors.method import Schedule
+from pcevolve.selectors.method import APPEARANCE, COMPOSED
+from pcevolve.selectors.scene import deviation
+from support.neighbours import World
 from support.runs import small_plan
-
-PRIVATE = sorted(name for name, each in METHODS.items() if each.selector is not None)
-RELATIONS = ("replace-one", "add-remove")
 
 
 def scope(**changes: object) -> Scope:
@@ -48,13 +49,6 @@ def test_a_statement_tells_a_sum_from_a_composition():
     assert composed.endswith("with delta = 0 it is the sum, 10")
 
 
-@pytest.mark.parametrize("name", ["pe", "dp-means"])
-def test_a_statement_names_the_access_to_the_appearance_if_there_is_one(name):
-    plan = small_plan(method=name, delta=1e-5, appearance="matched")
-    assert "one Gaussian release of the sum of six numbers per image" in method(name).statement(plan)
-    assert "six numbers" not in method(name).statement(plan.model_copy(update={"appearance": "as-is"}))
-
-
 @pytest.mark.parametrize(("candidates", "draws"), [(7, 1), (12, 4), (40, 5), (100, 5)])
 def test_votes_draw_as_many_candidates_as_there_are_prototypes_and_pay_for_no_more(candidates, draws):
     chosen, sizes = method("pe-em"), scope(candidates=candidates)
@@ -76,12 +70,6 @@ def test_a_method_without_a_published_calibration_says_so():
         method("jvem").events(Budget(Fraction(1)), scope(), "published")
 
 
-@pytest.mark.parametrize("name", ["pe", "dp-means"])
-def test_gaussian_noise_needs_a_delta(name):
-    with pytest.raises(UsageError, match="--delta"):
-        method(name).events(Budget(Fraction(1)), scope())
-
-
 def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
     plan = small_plan(method="dp-means", keep="selected", pool="all", delta=1e-5)
     planned = method("dp-means").planned(plan)
@@ -89,27 +77,6 @@ def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
     assert len(planned[1]) == 1
     assert not planned[1][0].free
     assert planned[2] == planned[3] == (FREE,)
-
-
-def test_a_centre_is_released_before_deviations_from_it_where_the_plan_says_so():
-    plan = small_plan(method="dp-means", keep="selected", delta=1e-5, centre_first=True)
-    at_once = method("dp-means").planned(plan.model_copy(update={"centre_first": False}))[1][0].value
-    centre, deviations = (event.value for event in method("dp-means").planned(plan)[1])
-    assert float(at_once / centre) ** 2 == pytest.approx(0.2)
-    assert float(at_once / deviations) ** 2 == pytest.approx(0.8)
-    assert 1 / centre**2 + 1 / deviations**2 <= 1 / at_once**2
-    assert within(method("dp-means").planned(plan)[1], plan.budget)
-
-
-def test_only_a_method_that_releases_means_has_a_centre():
-    with pytest.raises(UsageError, match="releases no means"):
-        method("pe").planned(small_plan(method="pe", delta=1e-5, centre_first=True))
-
-
-def test_only_a_method_that_remembers_can_select_its_dataset():
-    with pytest.raises(UsageError, match="cannot choose its dataset"):
-        method("pcevolve").planned(small_plan(method="pcevolve", keep="selected"))
-    assert method("random").planned(small_plan(keep="selected"))[3] == (Event("uniform"),)
 
 
 def test_auto_chooses_from_public_sizes_and_says_why():
@@ -123,41 +90,6 @@ def test_auto_chooses_from_public_sizes_and_says_why():
     pure, reason = selectors.resolved("auto", Budget(Fraction(10)), scope())
     assert pure.events(Budget(Fraction(10)), scope())
     assert "delta is 0" in reason
-
-
-def test_a_method_by_name_is_taken_as_it_is():
-    assert selectors.resolved("pe", Budget(Fraction(1), 1e-5), scope()) == (method("pe"), "")
-
-
-def test_the_papers_b_is_text_to_image_alone():
-    assert method("b") is method("t2i")
-    assert selectors.resolved("b", Budget(Fraction(1)), scope())[0].name == "t2i"
-
-
-@pytest.mark.parametrize(
-    ("name", "where"),
-    [("init", "-bench table"), ("private", "evaluate"), ("dp-means-classifier", "classify")],
-)
-def test_a_row_of_the_papers_tables_that_makes_no_dataset_is_refused_with_where_it_is(name: str, where: str):
-    with pytest.raises(UsageError, match=rf"'{name}' makes no dataset.*'pcevolve ?{where}"):
-        method(name)
-
-
-def test_an_unknown_method_is_refused_with_the_choices():
-    with pytest.raises(
-        UsageError,
-        match="choose one of aug-pe, auto, dp-means, jvem, pcevolve, pe, pe-em, random, secpe, t2i",
-    ):
-        selectors.default_delta("magic")
-
-
-def test_appearance_is_asked_for_by_default_only_where_noise_leaves_something_to_match():
-    dp_means = method("dp-means")
-    looks = [dp_means.appearance_for(Budget(Fraction(total), 1e-5), scope()) for total in (1, 2, 10)]
-    assert looks == ["as-is", "as-is", "auto"]
-    assert dp_means.appearance_for(Budget(Fraction(10), 1e-5), scope(shots=1)) == "as-is"
-    assert dp_means.appearance_for(Budget(Fraction(1), 1e-5), scope(shots=500)) == "auto"
-    assert method("pe").appearance_for(Budget(Fraction(10), 1e-5), scope()) == "as-is"
 
 
 def test_a_method_that_cannot_tell_which_look_is_nearer_is_refused():
@@ -178,25 +110,78 @@ def test_appearance_is_paid_for_out_of_the_same_budget():
         method("pcevolve").accesses(Budget(Fraction(1)), sizes, appearance="matched")
 
 
-@pytest.mark.parametrize(
-    ("candidates", "prototypes"), [(100, 10), (4, 4), (7, 7), (13, 1), (60, 10), (45, 9)]
-)
-def test_default_prototypes_share_the_candidates_evenly(candidates, prototypes):
-    assert method("dp-means").prototypes == 10
-    assert method("dp-means").prototypes_for(candidates) == prototypes
-    assert method("pe").prototypes_for(candidates) == candidates
+PROMISES = {
+    "dp-means": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of the sums of clipped, "
+        "publicly centred embeddings of all classes together, of L2 sensitivity R under add-remove and 2 "
+        "R under replace-one, R being the public clip radius; every selection is post-processing of it"
+    ),
+    "jvem": (
+        "every round is one eta-bounded-range access under add-remove and 2 eta under replace-one: a "
+        "privacy unit's vote for a tuple lies in [0, 1] and counts in one block of classes, so blocks "
+        "compose in parallel; rounds compose adaptively, by the best of pure, zCDP and Renyi accounting "
+        "at the given delta"
+    ),
+    "pcevolve": (
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under"
+        " replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
+    ),
+    "pe": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all "
+        "classes together by at most 1 in L2 norm under add-remove and by the square root of 2 under "
+        "replace-one; the iterations compose. The published calibration is the looser split sigma = "
+        "sqrt(2 ln(1.25/delta))/epsilon per step"
+    ),
+    "aug-pe": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all "
+        "classes together by at most 1 in L2 norm under add-remove and by the square root of 2 under "
+        "replace-one; the iterations and the selection of the dataset compose"
+    ),
+    "pe-em": (
+        "epsilon-DP, or (epsilon, delta)-DP where composition of bounded-range mechanisms is tighter: "
+        "every draw has probability proportional to exp(eta x votes); a privacy unit adds at most 1 vote "
+        "in one class, so a draw of all classes together is eta-bounded-range under add-remove and 2 eta "
+        "under replace-one"
+    ),
+    "secpe": (
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of counts of all classes "
+        "together, to which a privacy unit adds a vector of L2 norm at most 1, of L2 sensitivity 1 "
+        "under add-remove and the square root of 2 under replace-one; every selection is "
+        "post-processing of it"
+    ),
+    "random": ("0-DP: no draw depends on the private data, under either neighbour relation"),
+    "t2i": ("0-DP: nothing depends on the private data, under either neighbour relation"),
+}
 
 
-@pytest.mark.parametrize("candidates", [10_000, 151_218, 1_000_000])
-def test_private_evolution_varies_as_many_images_as_a_class_has(candidates: int):
-    assert method("pe").prototypes_for(candidates) == candidates
-    sized = small_plan(method="pe", delta=1e-5, candidates=candidates, prototypes=candidates)
-    assert sized.initial == candidates
+@pytest.mark.parametrize("name", METHODS)
+def test_a_promise_is_printed_as_it_always_was(name):
+    assert METHODS[name].guarantee == PROMISES[name]
 
 
-def test_schedules_go_down_by_steps_or_in_a_line():
-    assert Schedule(0.8, 0.6, step=0.02).over(3) == (0.8, 0.78, 0.76)
-    assert Schedule(0.8, 0.6, step=0.02).over(30)[-1] == 0.6
-    assert Schedule(0.98, 0.6).over(3) == (0.98, 0.79, 0.6)
-    assert Schedule(0.98, 0.6).over(1) == (0.98,)
-    assert Schedule(0.8, 0.6).over(0) == ()
+def test_what_is_added_to_a_promise_is_printed_as_it_always_was():
+    assert APPEARANCE == (
+        "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
+        "sensitivity 1 under add-remove and 2 under replace-one, tells what the images look like on the whole, at a "
+        "part of the same epsilon"
+    )
+    assert COMPOSED == (
+        "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; "
+        "with delta = 0 it is the sum, {pure:g}"
+    )
+
+
+SCENE = World(pools=((1.0,), (2.0,)), places=()).scene("replace-one")
+
+
+@given(st.fractions(Fraction(1, 100), 1000, max_denominator=10**6), st.floats(1e-3, 1e3))
+def test_noise_is_no_less_than_its_multiplier_times_the_sensitivity(multiplier, sensitivity):
+    found = deviation(Event("gaussian", str(multiplier)), sensitivity)
+    assert Fraction(found) >= multiplier * Fraction(sensitivity)
+
+
+def test_public_randomness_is_the_same_for_one_purpose_and_another_for_any_other():
+    drawn = [tuple(SCENE.random(*purpose).integers(2**32, size=4)) for purpose in ((), (0,), (1,), (0, 1))]
+    assert drawn == [tuple(SCENE.random(*each).integers(2**32, size=4)) for each in ((), (0,), (1,), (0, 1))]
+    assert len({*drawn[1:], tuple(SCENE.random(2).integers(2**32, size=4))}) == 4

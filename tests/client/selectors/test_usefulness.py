@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -13,8 +11,8 @@ from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event
 from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import PrivateEmbeddings, Scene
-from pcevolve.selectors.means import Means, aims_of
-from pcevolve.selectors.usefulness import agreement, classes_apart, distance, room
+from pcevolve.selectors.means import Means
+from pcevolve.selectors.usefulness import classes_apart, room
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
@@ -78,31 +76,6 @@ def test_two_classes_are_as_far_apart_as_their_means_without_what_noise_adds(rel
     assert classes_apart(measured, scene, EVENTS) == pytest.approx(apart, abs=0.01)
 
 
-def test_of_several_classes_it_is_the_root_of_the_mean_square_over_pairs():
-    # 3, 4 and 5 units of the noise in a right-angled triangle, each square with the 32 that noise adds to a pair
-    offsets = np.zeros((3, 16))
-    offsets[1, 0], offsets[2, 1] = 3.0, 4.0
-    offsets[:, 4:7] = 4.0 * np.eye(3)
-    measured, scene = released(SIGMA["replace-one"] * offsets, "replace-one")
-    assert classes_apart(measured, scene, EVENTS) == pytest.approx(np.sqrt((9 + 16 + 25) / 3), abs=0.01)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("classes", [2, 5, 10])
-@pytest.mark.parametrize(("shots", "apart"), [(10, 6.0), (150, 90.0)])
-def test_it_is_right_in_the_mean_and_grows_as_the_noise_shrinks_whatever_the_number_of_classes(
-    classes: int, shots: int, apart: float
-):
-    random, sigma = np.random.default_rng([classes, shots]), 0.75 / shots
-    # corners of a simplex: all pairs are 6 standard deviations of ten shots' noise apart
-    corners = np.eye(classes, 16) * 6.0 * 0.075 / np.sqrt(2)
-    found = []
-    for _ in range(300):
-        measured, scene = released(corners + random.normal(size=(classes, 16)) * sigma, "replace-one", shots)
-        found.append(classes_apart(measured, scene, EVENTS))
-    assert np.mean(found) == pytest.approx(apart, rel=0.05)
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("candidates", [0.0, 6.0])
 def test_classes_that_do_not_differ_are_not_told_apart_whatever_the_candidates_do(candidates: float):
@@ -119,63 +92,6 @@ def test_noise_alone_tells_two_classes_apart_in_three_of_a_hundred_releases():
         for _ in range(4000)
     ]
     assert 0.018 < np.mean([each >= 5.0 for each in found]) < 0.038
-
-
-def test_classes_that_differ_are_told_apart():
-    assert min(apart_of(seed, 0.0, 12.0) for seed in range(20)) > 5.0
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("apart", [2.0, 5.0])
-def test_noise_takes_one_class_for_the_other_as_often_as_is_said(apart: float):
-    random, here, there = np.random.default_rng(1), np.zeros(16), np.zeros(16)
-    there[2] = apart
-    drawn = here + random.normal(size=(200_000, 16))
-    nearer = np.linalg.norm(drawn - there, axis=1) < np.linalg.norm(drawn - here, axis=1)
-    said = Assessment(classes_apart=apart, distance=1.0).confusion
-    assert nearer.mean() == pytest.approx(said, rel=0.07)
-
-
-def test_a_single_class_has_nothing_to_be_told_from():
-    scene = replace(scene_of(1), labels=("a",), pools=scene_of(1).pools[:1])
-    private = PrivateEmbeddings(np.zeros((10, WIDTH)), np.zeros(10, dtype=np.int64), np.arange(10))
-    measured = Means().measure(private, scene, EVENTS, SeededNoise(1))
-    assert classes_apart(measured, scene, EVENTS) is None
-
-
-def test_the_distance_is_that_of_the_images_to_where_their_class_was_released_in_clip_radii():
-    scene = scene_of(1, 6.0)
-    measured = Means().measure(private_of(1, 6.0), scene, EVENTS, SeededNoise(1))
-    aims, radius = aims_of(measured), scene.coordinates.radius
-    step = np.eye(aims.shape[1])[:1] * radius
-    points = [np.concatenate([aim + step, aim - step, np.full_like(step, np.nan)]) for aim in aims]
-    assert distance(measured, scene, points) == 1.0
-    # a class of which the provider sent no image does not count, and without any there is no distance
-    assert distance(measured, scene, [points[0] * np.nan, *points[1:]]) == 1.0
-    assert distance(measured, scene, [points[0] * np.nan, 2 * points[1] - aims[1], points[2]]) == 1.5
-    assert distance(measured, scene, [rows * np.nan for rows in points]) is None
-
-
-def test_candidates_that_are_all_the_same_tell_no_classes_apart():
-    scene = replace(scene_of(1), pools=tuple(np.ones((60, WIDTH)) for _ in range(CLASSES)))
-    measured = Means().measure(private_of(1, 12.0), scene, EVENTS, SeededNoise(1))
-    assert classes_apart(measured, scene, EVENTS) == 0.0
-
-
-def test_agreement_is_the_cosine_between_the_ways_in_which_classes_differ():
-    measured = Means().measure(private_of(1, 12.0), scene_of(1, 12.0), EVENTS, SeededNoise(1))
-    aims = aims_of(measured)
-    shift = np.linspace(-3, 3, aims.shape[1])
-    spread = [np.stack([aim + each for each in (0.1, -0.1, np.nan)]) for aim in aims]
-    assert agreement(measured, spread) == 1.0
-    assert agreement(measured, [shift + 0.2 * rows for rows in spread]) == 1.0
-    assert agreement(measured, [shift - 0.2 * rows for rows in spread]) == -1.0
-    assert agreement(measured, [spread[0]] * CLASSES) == 0.0
-    random = np.random.default_rng(1).normal(size=(CLASSES, 5, aims.shape[1]))
-    assert abs(agreement(measured, list(random)) or 0) < 0.7
-    # a class without images does not count, and one class differs from nothing
-    assert agreement(measured, [spread[0] * np.nan, *spread[1:]]) == 1.0
-    assert agreement(measured, [spread[0], *(rows * np.nan for rows in spread[1:])]) is None
 
 
 @pytest.mark.parametrize(
@@ -205,46 +121,6 @@ def test_the_word_follows_from_the_bounds(
     assert f"{distance:.2f} clip radii" in found.reason("image")
     assert ("cosine" in found.reason("image")) == (alike is not None)
     assert found.advice("image")
-
-
-@pytest.mark.parametrize(
-    ("apart", "said"),
-    [
-        (0.0, "0.0 standard deviations of the noise apart, on average over pairs (told apart: from 5), so noise takes "
-              "one for the other with a probability of 0.5"),
-        (2.0, "2.0 standard deviations of the noise apart, on average over pairs (told apart: from 5), so noise takes "
-              "one for the other with a probability of 0.16"),
-        (5.0, "probability of 0.0062"),
-        (7.4, "probability of 0.00011"),
-        (7.5, "probability of less than 0.0001"),
-        (127.0, "127.0 standard deviations of the noise apart, on average over pairs (told apart: from 5), so noise "
-                "takes one for the other with a probability of less than 0.0001"),
-        (None, "there is one class"),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("kind", ["image", "text"])
-def test_the_reason_says_how_far_classes_are_apart_and_how_often_noise_confuses_them(apart, said: str, kind):
-    reason = Assessment(classes_apart=apart, distance=0.5, agreement=0.85).reason(kind)
-    assert said in reason
-    assert f"the {kind}s lie 0.50 clip radii from what was released about their class" in reason
-    assert "(near: up to 0.9, another domain: from 1.1)" in reason
-    assert "by a cosine of 0.85 (alike: from 0.8)" in reason
-
-
-def test_the_advice_names_what_is_missing():
-    assert "lessen the noise" in Assessment(classes_apart=4.9, distance=0.5).advice("image")
-    assert "class names that say" in Assessment(classes_apart=5.1, distance=0.5, agreement=0.79).advice(
-        "image"
-    )
-    assert "class names that say" in Assessment(classes_apart=5.1, distance=0.9, agreement=0.79).advice(
-        "image"
-    )
-    assert "draws your domain better" in Assessment(classes_apart=5.1, distance=0.91).advice("image")
-    assert "epsilon is not what is missing" in Assessment(classes_apart=0.0, distance=1.5).advice("image")
-    assert (
-        Assessment(classes_apart=9.0, distance=0.5).advice("image")
-        == "test it on held-out data of your own before you rely on it"
-    )
 
 
 def test_numbers_that_are_none_are_no_assessment():

@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.errors import UsageError
 from pcevolve.geometry.distances import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.geometry.nearest import nearest
 from pcevolve.privacy import Event
-from pcevolve.selectors import METHODS, PrivateEmbeddings
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, class_counts
 from support.examples import examples
 from support.neighbours import World, records_of
-from support.runs import small_plan
 
 NAN = math.nan
 WORLD = World(pools=((0.0, 2.0, NAN, 2.0), (9.0, 2.1)), places=())
@@ -95,12 +92,6 @@ def test_an_image_of_several_votes_has_a_vector_of_norm_one_over_its_nearest_can
     )
 
 
-def test_nobody_votes_for_more_candidates_than_the_smallest_class_can_use():
-    data = records_of((((0.1, 0),), ((8.0, 1),)))
-    scene = WORLD.scene("replace-one", votes=9)
-    assert cast_votes(data, scene).shape == (2, 2)
-
-
 def test_class_counts_are_units_and_one_of_several_images_is_shared_by_its_classes():
     data = records_of((((0.1, 0),), ((0.2, 0), (1.9, 0), (8.0, 1), (8.0, 1))))
     assert class_counts(data, SCENE).tolist() == [1.5, 0.5]
@@ -141,11 +132,6 @@ def test_the_threshold_is_subtracted_from_every_candidates_votes():
     assert np.bincount(first, minlength=4) / 4000 == pytest.approx([2 / 3, 1 / 3, 0, 0], abs=0.03)
 
 
-def test_where_no_votes_are_left_parents_are_drawn_uniformly_from_what_can_be_used():
-    first, _ = parents([-1.0, 0.0, 9.0, -5.0, 0.0, 0.0])
-    assert np.bincount(first, minlength=4) / 4000 == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3], abs=0.03)
-
-
 def test_parents_follow_from_the_public_seed():
     votes = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
     for one, other in zip(parents(votes), parents(votes), strict=True):
@@ -160,31 +146,6 @@ def test_noise_is_added_to_every_place_of_the_histogram_with_the_multipliers_dev
         scene = world.scene(relation)
         noisy = Votes().measure(data, scene, (Event("gaussian", "3"),), SeededNoise(2))["votes"]
         assert noisy.std() == pytest.approx(3 * sensitivity, rel=0.05)
-
-
-def test_there_are_as_many_draws_as_the_event_counts_and_they_are_reused_if_more_are_wanted():
-    scene, selector = WORLD.scene("add-remove", wanted=7), METHODS["pe-em"].make_selector()
-    data = records_of((((1.9, 0),),) * 3 + (((8.0, 1),),) * 3)
-    measured = selector.measure(data, scene, (Event("exponential", "100", 5),), SeededNoise(1))
-    assert measured["chosen"].tolist() == [[1] * 5, [0] * 5]
-    assert [each.tolist() for each in selector.pick(measured, scene)] == [[1] * 7, [0] * 7]
-
-
-def test_draws_of_one_round_differ_from_each_other():
-    world = World(pools=((0.0, *[50.0] * 99),) * 2, places=())
-    data = records_of((((0.0, 0),), ((0.0, 1),)))
-    measured = (
-        METHODS["pe-em"]
-        .make_selector()
-        .measure(data, world.scene("add-remove"), (Event("exponential", "1/100", 5),), SeededNoise(1))
-    )
-    assert len(set(measured["chosen"].ravel().tolist())) > 5
-
-
-def test_what_an_image_may_add_is_computed_once():
-    private = PrivateEmbeddings(np.zeros((3, 2)), np.zeros(3, dtype=np.int64), np.array([0, 0, 1]))
-    assert private.shares is private.shares
-    assert private.shares.tolist() == [0.5, 0.5, 1.0]
 
 
 LINE = World(pools=((0.0, 1.0, 2.0, 3.0, NAN),), places=())
@@ -202,18 +163,6 @@ def test_the_best_are_kept_each_once_in_the_order_of_their_votes_and_what_cannot
     assert ranked(6) == [1, 3, 0, 2, 1, 3]
 
 
-def test_what_a_threshold_or_zero_leaves_nothing_of_comes_in_the_order_of_the_pool():
-    below_zero = {"votes": np.array([-3.0, 9.0, -2.0, 4.0, 50.0])}
-    assert Votes(ranked=True).pick(below_zero, LINE.scene("replace-one", wanted=4))[0].tolist() == [
-        1,
-        3,
-        0,
-        2,
-    ]
-    assert ranked(4, threshold=2.0) == [1, 3, 0, 2]
-    assert ranked(4, threshold=100.0) == [0, 1, 2, 3]
-
-
 def test_where_they_are_drawn_it_is_in_proportion_to_what_the_threshold_leaves():
     drawn = np.bincount(ranked(20_000, drawn=True, threshold=1.0), minlength=5)
     expected = np.array([0.5, 8.0, 0.0, 3.0, 0.0]) / 11.5
@@ -221,17 +170,3 @@ def test_where_they_are_drawn_it_is_in_proportion_to_what_the_threshold_leaves()
     assert not drawn[[2, 4]].any()
     assert ranked(8, drawn=True) == ranked(8, drawn=True)  # by a public seed
     assert set(ranked(400, drawn=True, threshold=100.0)) == {0, 1, 2, 3}  # at random where nothing is left
-
-
-def test_only_aug_pe_takes_another_draw_and_only_it_and_secpe_more_variations():
-    own = {"delta": 1e-5, "keep": "selected", "pool": "all"}
-    takers = {"selection": ("aug-pe",), "variations": ("aug-pe", "secpe")}
-    for changes in ({"selection": "prob"}, {"variations": 2}):
-        (option,) = changes
-        for name in ("aug-pe", "secpe", "dp-means"):
-            plan = small_plan(method=name, **own, **changes)
-            if name in takers[option]:
-                METHODS[name].planned(plan)
-            else:
-                with pytest.raises(UsageError, match=f"takes no method.{option}: leave it out"):
-                    METHODS[name].planned(plan)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
-from pcevolve.config.config import RunConfig
-from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
+from pcevolve.errors import BudgetError, LedgerError, ProviderError
 from support import online
 from support.provider import png
 from support.typed import typed
@@ -102,44 +99,6 @@ def test_a_patient_whose_images_are_spent_one_by_one_is_not_lost_sight_of(run, f
     assert "2 by patient" in capsys.readouterr().out
 
 
-def test_a_patient_with_new_images_next_month_bears_what_he_bore(run, folder, units, server, capsys):
-    run(
-        "march",
-        folder("m", cut="d e", good="y"),
-        "--unit-map",
-        units("m.csv", patient_17="cut/d cut/e", patient_18="good/y"),
-    )
-    april, names = folder("a", cut="f", good="z"), units("a.csv", patient_17="cut/f", patient_19="good/z")
-    run("april", april, "--unit-map", names)
-    assert "epsilon 3, counted for whoever is worst off" in " ".join(capsys.readouterr().err.split())
-    with pytest.raises(BudgetError, match=r"already spent epsilon=6 .* would make it 9\."):
-        run(
-            "may",
-            folder("y", cut="g", good="w"),
-            "--unit-map",
-            units("y.csv", patient_17="cut/g", patient_20="good/w"),
-        )
-    assert server.heard == []
-    said = b"".join(path.read_bytes() for path in Path("april").rglob("*") if path.is_file())
-    assert b"patient_17" not in said.replace(b"a.csv", b"")
-
-
-def test_under_add_remove_a_patient_needs_a_declared_number_of_images(run, folder, units, server):
-    mixed, names = folder("p", cut="h i", good="v"), units("p.csv", p="cut/h cut/i", q="good/v")
-    run("images", folder("i", cut="h", good="u"), "--set", "privacy.relation=add-remove")
-    given = ("--unit-map", names, "--set", "privacy.relation=add-remove")
-    with pytest.raises(LedgerError, match=r"say with data.unit_size how many images one patient has at most"):
-        run("undeclared", mixed, *given)
-    with pytest.raises(
-        DataError, match=r"more images than data.unit_size 1 says, such as the one of cut/h\.png"
-    ):
-        run("too small", mixed, *given, "--set", "data.unit_size=1")
-    assert server.heard == []
-    out = run("declared", mixed, *given, "--set", "data.unit_size=2", "--set", "privacy.lifetime_epsilon=9")
-    assert "- at most 2 images per patient" in (out / "release" / "README.md").read_text()
-    assert RunConfig.load(out / "config.toml").data.unit_size == 2
-
-
 def test_a_run_with_noise_does_not_follow_one_without(run, folder, server, capsys):
     private = folder("s", cut="j", good="k")
     seeded = run("seeded", private, "--set", "privacy.insecure_noise_seed=1")
@@ -163,52 +122,6 @@ def test_a_run_with_noise_does_not_follow_one_without(run, folder, server, capsy
     assert [(row["noise"], row["epsilon"]) for row in rows] == [("INSECURE", None), ("os-csprng", 3.0)]
     cli.app(["budget", "show", "--ledger", "ledger.sqlite"], standalone_mode=False)
     assert "INSECURE" in capsys.readouterr().out
-
-
-def test_the_ledger_tells_runs_by_folder_domain_and_date_within_80_columns(
-    run, folder, capsys, monkeypatch, tmp_path
-):
-    run("one", folder("wa", cut="wa", good="wb"))
-    run("a folder with such a long name that no table has a line for it", folder("wc", cut="wc", good="wd"))
-    first, second = shown(capsys, "show", "--json")
-    assert (first["folder"], first["domain"]) == (str(tmp_path / "one"), "scratch")
-    assert abs(first["began"] - time.time()) < 600
-    monkeypatch.setenv("COLUMNS", "80")
-    cli.app(["budget", "show", "--ledger", "ledger.sqlite"], standalone_mode=False)
-    table = capsys.readouterr().out
-    assert max(map(len, table.splitlines())) <= 80
-    text = "".join(table.split())
-    assert all(each in text for each in ("scratch", "2byimage", "epsilon3", f"id{first['run_id'][:8]}"))
-    assert datetime.now(UTC).isoformat()[:10] in table
-    history = shown(capsys, "history", "--run", second["run_id"][:8], "--json")
-    assert {row["run_id"] for row in history} == {second["run_id"]}
-    with pytest.raises(LedgerError, match="knows no run abc"):
-        shown(capsys, "history", "--run", "abc", "--json")
-    exported = json.dumps(shown(capsys, "export"))
-    assert str(tmp_path) not in exported
-    assert "scratch" not in exported
-
-
-def test_a_second_release_says_what_all_to_the_provider_add_up_to(run, folder, capsys):
-    run("first", folder("f", cut="l", good="m"))
-    assert "ledger new: it knows of no earlier run" in " ".join(capsys.readouterr().err.split())
-    said = "This ledger knows 1 earlier release to this provider; one image that is in all of them and in this one "
-    said += "bears epsilon <= 6 at delta 0 in all."
-    for out, cut in (("same", "l"), ("other", "n")):
-        made = run(
-            out, folder(out + " data", cut=cut, good=f"o{cut}"), *(("--set", "privacy.lifetime_epsilon=99"))
-        )
-        told = " ".join(capsys.readouterr().err.split())
-        assert "it is new" not in told
-        count = (
-            said
-            if out == "same"
-            else said.replace("1 earlier release", "2 earlier releases").replace("6", "9")
-        )
-        assert count in told
-        assert count in (made / "release" / "README.md").read_text()
-        assert count.replace("<=", "&lt;=") in (made / "report.html").read_text()
-        assert all(finding.holds for finding in audit(made))
 
 
 def test_a_run_that_goes_on_keeps_what_it_said_of_earlier_ones(run, folder, server, tmp_path):

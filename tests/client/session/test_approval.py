@@ -65,12 +65,6 @@ def test_a_person_who_says_no_sends_no_prompt(run, server, terminal, tmp_path, c
     assert (tmp_path / "run" / "release").is_dir()
 
 
-def test_whoever_said_yes_before_is_not_asked(run, server, terminal, capfd):
-    run("--yes")
-    assert "go on?" not in capfd.readouterr().err
-    assert len(server.asked) == 2
-
-
 WEAK = ("--method", "pcevolve", "--iterations", "1", "--shots", "1", "--candidates", "10", "--epsilon", "0.1")
 """Of a run whose selection is no better than luck."""
 LARGE = ("--method", "pcevolve", "--iterations", "1", "--shots", "1", "--candidates", "10", "--epsilon", "21")
@@ -148,36 +142,6 @@ def said_by(capfd) -> str:
     return " ".join(capfd.readouterr().err.split())
 
 
-def test_a_look_at_a_paid_api_says_what_it_will_cost_and_what_it_cost(paid_api, capfd):
-    server, options = paid_api
-    look(options, "--set", "provider.price=0.04")
-    before, page, after = said_by(capfd).partition("drawn from words alone")
-    assert "cost of a look 16 images, 0.64 USD" in before
-    assert "of the whole 80 images, 3.2 USD" in before
-    assert page
-    # the API says itself what it charged, and that is believed
-    assert "no privacy budget was spent; 16 images, 4 USD" in after
-    assert len(server.asked) == 16
-
-
-def test_a_second_look_costs_nothing_more_and_the_run_is_told_what_was_paid(paid_api, tmp_path, capfd):
-    server, options = paid_api
-    server.instead.append(online.said(503, {"error": {"type": "busy", "code": "busy", "message": "later"}}))
-    look(options)
-    said = said_by(capfd)
-    assert "cost of a look 16 images, at your provider's price (provider.price says it beforehand)" in said
-    assert "no privacy budget was spent; 16 images, 4 USD" in said
-    look(options)
-    said = said_by(capfd)
-    assert "resumed it goes on where it was" in said
-    assert "cost so far 16 images, 4 USD; of the rest 64 images, 16 USD" in said
-    assert "cost of a look" not in said
-    assert "no privacy budget was spent; 16 images, 4 USD" in said
-    cli.app(["run", "--yes", "--resume", str(tmp_path / "run")], standalone_mode=False)
-    assert "came back; 80 images, 20 USD" in " ".join(capfd.readouterr().out.split())
-    assert len(server.asked) == 80 + 1
-
-
 def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay_for_the_whole(
     paid_api, capfd
 ):
@@ -191,48 +155,6 @@ def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay
     look(options, "--max-cost", "4")
     assert len(server.asked) == 16
     assert "16 images, 4 USD" in said_by(capfd)
-
-
-def test_a_person_is_asked_about_what_the_look_costs_and_not_the_whole(paid_api, terminal, capfd):
-    server, options = paid_api
-    os.write(terminal, b"n\n")
-    with pytest.raises(DeclinedError, match="not started, as you wish"):
-        look(options, "--set", "provider.price=0.04")
-    assert "16 requests to http://127.1" in (said := said_by(capfd))
-    assert "for 16 images, 0.64 USD: go on?" in said
-    assert server.asked == []
-
-
-@pytest.mark.parametrize(
-    ("options", "raised", "message"),
-    [
-        (
-            ("--set", "provider.max_requests=2"),
-            ("--set", "provider.max_requests=9"),
-            "takes 3 requests, more than provider.max_requests 2",
-        ),
-        (
-            ("--set", "provider.price=2", "--max-cost", "3"),
-            ("--set", "provider.price=2", "--max-cost", "9"),
-            "would cost 4 in the currency of your account, more than --max-cost 3",
-        ),
-    ],
-)
-def test_a_limit_that_is_too_low_ends_the_run_before_a_prompt_leaves_and_can_be_raised(
-    run, server, options, raised, message
-):
-    with pytest.raises(UsageError, match=message):
-        run("--yes", *options)
-    assert server.asked == []
-    run("--yes", *raised)
-
-
-def test_limits_may_be_raised_when_a_run_is_continued(run, server, tmp_path):
-    server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
-    with pytest.raises(Exception, match=r"all that provider.max_requests allows"):
-        run("--yes", "--set", "provider.max_requests=3")
-    run("--yes", "--resume", tmp_path / "run", "--set", "provider.max_requests=9")
-    assert (tmp_path / "run" / "release").is_dir()
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
 from pcevolve.config.config import RunConfig
 from pcevolve.egress.transport import HttpTransport
-from pcevolve.encoders.frozen import FrozenEncoder
-from pcevolve.errors import BudgetError, DataError, EgressError, LedgerError, ProviderError, UsageError
+from pcevolve.errors import BudgetError, DataError, EgressError, LedgerError, ProviderError
 from pcevolve.ledger.ledger import Account, Ledger
 from pcevolve.private import judge as views
 from pcevolve.private.judge import PrivateJudge
@@ -136,13 +135,6 @@ def test_private_images_are_looked_at_and_the_ledger_is_asked_before_the_greetin
     assert "earlier runs" not in events[greeting:]
 
 
-def test_a_private_image_that_cannot_be_embedded_stops_a_run_before_the_greeting(run, server, monkeypatch):
-    monkeypatch.setattr(FrozenEncoder, "_forward", lambda encoder, pixels: np.nan)
-    with pytest.raises(DataError, match="cannot embed a private image"):
-        run()
-    assert server.heard == []
-
-
 def test_the_connection_closes_before_the_dataset_is_selected(run, events, monkeypatch):
     honest = PrivateJudge.release
     monkeypatch.setattr(PrivateJudge, "release", lambda *given: events.append("release") or honest(*given))
@@ -151,21 +143,8 @@ def test_the_connection_closes_before_the_dataset_is_selected(run, events, monke
     assert events[last:] == ["closed", "release", "closed"]
 
 
-def test_a_run_is_enrolled_between_the_greeting_and_the_first_prompt(run, events):
-    run()
-    assert events[events.index("request") :][:3] == ["request", "enrolment", "request"]
-
-
 def said_by(capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().err.split())
-
-
-def test_the_owner_is_told_the_tick_before_and_whether_it_was_kept_after(run, capsys):
-    run("--set", "privacy.pad_selection=1", "--verbose")
-    told = said_by(capsys)
-    assert "padded to whole multiples of 1 s (privacy.pad_selection)" in told
-    assert re.search(r"Time: the longest private work between two requests took [0-9.e-]+ s of the 1 s", told)
-    assert "WARNING: the longest" not in told
 
 
 def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, capsys, tmp_path):
@@ -181,29 +160,11 @@ def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, 
         assert file.is_dir() or b"longest private work" not in file.read_bytes()
 
 
-def test_the_owner_is_told_that_nothing_is_padded_without_a_tick(run, capsys):
-    run("--set", "privacy.pad_selection=0")
-    told = said_by(capsys)
-    assert told.count("not hidden: privacy.pad_selection=0 lets the provider time all private work") == 1
-
-
 def test_a_run_that_does_not_begin_leaves_nothing_in_the_ledger(run, server):
     server.close()
     with pytest.raises(ProviderError):
         run("--set", "provider.first_contact=0")
     assert Ledger(Path("ledger.sqlite")).runs() == []
-
-
-def test_a_run_goes_on_from_another_directory_with_the_ledger_that_it_began_with(
-    run, cut_off, tmp_path, monkeypatch
-):
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    run("--resume", tmp_path / "run", ledger=None)
-    assert all(finding.holds for finding in audit(cut_off))
-    assert not Path("ledger.sqlite").exists()
-    (row,) = Ledger(tmp_path / "ledger.sqlite").runs()
-    assert (row.rounds, row.epsilon) == (2, 10.0)
 
 
 def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path):
@@ -231,100 +192,11 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
     assert server.heard == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        (("--epsilon", "3"), "--epsilon is not what this run began with, which was 10"),
-        (("--method", "pe"), "--method is not what this run began with, which was pcevolve"),
-        (("--set", "provider.image_hosts=x.example"), "provider.image_hosts is not what this run began with"),
-        (
-            ("--set", "privacy.ledger=other.sqlite"),
-            r"privacy.ledger is not what this run began with, which was /.*ledger\.sqlite",
-        ),
-    ],
-)
-def test_a_run_goes_on_with_its_own_options_or_not_at_all(run, server, cut_off, changed, named):
-    server.heard.clear()
-    with pytest.raises(UsageError, match=named):
-        run("--resume", "run", *changed, ledger=None)
-    assert server.heard == []
-    run("--resume", "run", "--set", "provider.patience=1", ledger=None)
-
-
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [
-        (b"epsilon = 1", "there is no option 'epsilon'; did you mean privacy.epsilon?"),
-        (b"[privacy]\nepsilonn = 1", "no option 'privacy.epsilonn'; did you mean privacy.epsilon?"),
-        (b"[run]\nepsilon = 3", "there is no option 'run.epsilon'; did you mean privacy.epsilon?"),
-        (b"resume = true", "there is no option 'resume'; docs/options.md lists all"),
-        (b"domain = '\xff'", "cannot be read"),
-    ],
-)
-def test_a_configuration_with_what_is_no_option_is_refused(run, server, tmp_path, content, fault):
-    (tmp_path / "run.toml").write_bytes(content)
-    with pytest.raises(UsageError, match=fault):
-        run("--config", tmp_path / "run.toml")
-    assert server.heard == []
-
-
-def test_a_configuration_gives_what_the_command_line_does_not(run, tmp_path):
-    (tmp_path / "run.toml").write_text(
-        '[privacy]\nepsilon = "3"\n[method]\niterations = 1\n'
-        '[provider]\nimage-hosts = ["a.example"]\nnegative_prompt = "blur"\n'
-    )
-    run("--config", tmp_path / "run.toml")
-    stored = RunConfig.load(tmp_path / "run" / "config.toml")
-    assert (stored.privacy.epsilon, stored.method.iterations) == ("3", 2), "flags win"
-    assert (stored.provider.image_hosts, stored.provider.negative_prompt) == (("a.example",), "blur")
-
-
 def more_images(root: Path, **extra: int) -> None:
     """Give classes some more images."""
     for place, (label, count) in enumerate(extra.items()):
         for number in range(count):
             (root / label / f"more-{number}.png").write_bytes(png(100 * (place + 1) + number))
-
-
-def test_the_owner_is_told_that_classes_do_not_hold_quite_what_shots_says(run, capsys, tmp_path):
-    more_images(tmp_path / "private", cut=2, good=2)
-    run("--shots", "2")
-    assert "your classes hold 3 privacy units each, and --shots says 2" in said_by(capsys)
-    for file in (tmp_path / "run" / "transcript").rglob("*"):
-        assert file.is_dir() or b"privacy units each" not in file.read_bytes()
-    run("--shots", "3", "--set", "privacy.lifetime_epsilon=99", out="second")
-    assert "privacy units each" not in " ".join(capsys.readouterr().err.split())
-
-
-@pytest.mark.parametrize(
-    ("held", "shots", "offered"),
-    [
-        ((4, 4), 1, ("--shots 4: use all of them", "--set data.subsample=1: use 1 per class")),
-        ((1, 1), 2, ("--shots 1: use all of them",)),
-        ((4, 1), 2, ("--set data.subsample=1: use 1 per class",)),
-        ((4, 2), 3, ("--set data.subsample=2: use 2 per class",)),
-    ],
-)
-def test_classes_that_do_not_hold_about_what_shots_says_stop_a_run_before_anything_is_spent_or_sent(
-    run, server, capsys, tmp_path, held, shots, offered
-):
-    more_images(tmp_path / "private", cut=held[0] - 1, good=held[1] - 1)
-    with pytest.raises(
-        DataError, match=r"nothing was spent or sent; pcevolve check /.* tells more"
-    ) as refusal:
-        run("--shots", str(shots))
-    told = said_by(capsys)
-    assert f"--shots says {shots}; choose one of" in told
-    assert [
-        each
-        for each in ("--shots 4:", "--shots 1:", "--set data.subsample=1:", "--set data.subsample=2:")
-        if each in told
-    ] == [each.partition(":")[0] + ":" for each in offered]
-    assert all(each in told for each in offered)
-    assert not any(character.isdigit() for character in str(refusal.value).partition("pcevolve check")[0])
-    assert server.heard == []
-    assert not (tmp_path / "ledger.sqlite").exists()
-    run("--shots", str(shots), "--method", "random")  # which looks at nothing
 
 
 def test_a_subsample_is_all_that_is_used_and_charged_and_the_rest_can_be_measured_on(run, capsys, tmp_path):
@@ -424,40 +296,6 @@ def patients(root: Path, **classes: str) -> Path:
     return root.parent / "units.csv"
 
 
-def test_a_patient_with_images_of_several_classes_is_drawn_once_and_never_measured_on(run, tmp_path):
-    """Twelve patients have images of both classes, and some of one."""
-    both = {f"b{number}": "cut good" for number in range(12)}
-    alone = {f"{label}{number}": label for label in ("cut", "good") for number in range(4)}
-    units = patients(tmp_path / "private", **both, **alone)
-    whose = dict(line.split(",") for line in units.read_text().splitlines()[1:])
-    settings = RunConfig.of(
-        {"private": tmp_path / "private", "unit_map": units, "domain": "scratch", "out": tmp_path}
-    )
-    for seed in range(10):
-        drawn = settings.changed(subsample=4, shots=4, subsample_seed=seed, test="rest")
-        read = images.read_run(drawn)
-        assert [read.data.units_in(label) for label in ("cut", "good")] == [4, 4]
-        used = [read.data.unit_names[unit] for unit in read.data.unit_of]
-        assert {used.count(patient) for patient in used} <= {1, 2}
-        tested = {whose[name] for name in read.test.names}
-        assert not tested & set(used)
-        assert tested | set(used) == set(whose.values()), "and all others are measured on"
-
-
-def test_numbers_that_are_offered_can_be_drawn_where_patients_have_images_of_several_classes(
-    run, capsys, tmp_path
-):
-    units = patients(tmp_path / "private", **{f"b{number}": "cut good" for number in range(9)})
-    with pytest.raises(DataError, match="the classes do not hold about as many as --shots says"):
-        run("--shots", "30", "--unit-map", units)
-    offered = re.search(r"data.subsample=(\d+): use", said_by(capsys))
-    assert offered is not None
-    assert 0 < int(offered[1]) <= 5, "ten patients, each of whom counts for one of two classes"
-    run("--shots", offered[1], "--set", f"data.subsample={offered[1]}", "--unit-map", units)
-    (row,) = Ledger(Path("ledger.sqlite")).runs()
-    assert (row.units, row.named) == (2 * int(offered[1]), True)
-
-
 def test_the_seed_of_a_subsample_stays_in_the_owners_configuration(run, tmp_path):
     more_images(tmp_path / "private", cut=8, good=8)
     run("--shots", "3", "--set", "data.subsample=3", "--set", "data.subsample_seed=4242424242424242")
@@ -494,43 +332,11 @@ def test_a_run_that_goes_on_with_a_folder_in_which_somebody_else_would_be_drawn_
     assert server.heard == []
 
 
-def test_notes_among_the_images_are_told_of_and_passed_over(run, capsys, tmp_path):
-    (tmp_path / "private" / "cut" / "notes.txt").write_text("seen on Monday")
-    run()
-    assert "passed over no images: cut/notes.txt" in said_by(capsys)
-
-
-@pytest.mark.parametrize("option", ["method.lookahead", "method.more"])
-def test_what_needs_rounds_is_refused_without_them(run, server, option):
-    with pytest.raises(
-        UsageError, match="need rounds of variation, which this run has not: give --iterations"
-    ):
-        run("--method", "t2i", "--set", f"{option}=2")
-    assert server.heard == []
-
-
 def texts_of(path: Path, rows: list[tuple[str, str, str]], **options: object) -> RunConfig:
     """Options of a run on a table of texts, their labels and their patients."""
     path.write_text("\n".join(",".join(row) for row in [("text", "label", "patient"), *rows]))
     common = {"domain": "notes", "api": "http://127.0.0.1:1", "dialect": "chat", "out": path.parent / "out"}
     return RunConfig.of({"private": path, **common, **options})
-
-
-@pytest.mark.parametrize("unit", [None, "patient"])
-def test_a_draw_of_texts_is_exact_or_refused_too(tmp_path, capsys, unit):
-    rows = [(f"note {n} of {label}", label, f"p{n}") for label in ("flu", "gout") for n in range(40)]
-    draw = {"subsample": 3, "shots": 3, "test": "rest", "unit_column": unit}
-    read = texts.read_run(texts_of(tmp_path / "t.csv", rows, **draw))
-    assert [read.data.units_in(label) for label in ("flu", "gout")] == [3, 3]
-    assert len({read.data.unit_of[place] for place in range(6)}) == 6
-    assert len(read.test) == (74 if unit is None else 68), "nobody is measured on whose other texts are used"
-    for more, told in ((41, "texts" if unit is None else "units (patient)"), (500, "")):
-        with pytest.raises(DataError, match=r"give a smaller number, or leave data.subsample out") as refusal:
-            texts.read_run(texts_of(tmp_path / "t.csv", rows, **{**draw, "subsample": more, "shots": more}))
-        assert not any(character.isdigit() for character in str(refusal.value))
-        assert f"{told} each to draw from, and data.subsample says {more}: --set data.subsample=" in said_by(
-            capsys
-        )
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])
@@ -562,8 +368,3 @@ def test_another_window_makes_no_other_data_to_spend_on(run, tmp_path):
     assert all(finding.holds for finding in audit(tmp_path / "run"))
     with pytest.raises(BudgetError):
         run("--set", "data.window=32000,32828", out="again")
-
-
-def test_a_window_may_be_below_0_and_stays_what_it_was_when_a_run_goes_on(cut_off, run):
-    with pytest.raises(UsageError, match=r"data.window"):
-        run("--resume", cut_off, "--set", "data.window=-160,240", ledger=None)

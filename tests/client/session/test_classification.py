@@ -12,7 +12,6 @@ from safetensors.numpy import load_file, save
 from pcevolve.auditing import audit
 from pcevolve.cli.main import main
 from pcevolve.encoders import frame_digest
-from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.transcript import RunLayout, RunReader
@@ -73,21 +72,6 @@ def test_the_command_names_each_image_and_its_class(
     assert lines == [[str(path), loaded(run).label(path)] for path in paths]
 
 
-def test_grey_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
-    root = paid_run(tmp_path / "run", small_plan(**MEANS, window="32608,33008"))
-    values = rng(5).integers(32608, 33008, (24, 24)).astype(np.uint16)
-    Image.fromarray(values).save(tmp_path / "x.png")
-    shown = Image.fromarray(np.rint((values - 32608.0) / 400 * 255).astype(np.uint8)).convert("RGB")
-    means = loaded(root)
-    assert means.label(tmp_path / "x.png") == means.labels[means.classes([shown])[0]]
-
-
-def test_grey_files_of_a_run_without_a_window_need_contrast_of_their_own(run: Path, tmp_path: Path):
-    Image.fromarray(rng(5).integers(32608, 33008, (24, 24)).astype(np.uint16)).save(tmp_path / "x.png")
-    with pytest.raises(DataError, match=r"has next to no contrast .* --set data.window=LOW,HIGH"):
-        loaded(run).label(tmp_path / "x.png")
-
-
 def test_the_audit_compares_it_byte_for_byte(tmp_path: Path):
     root = paid_run(tmp_path, small_plan(**MEANS))
     assert not [fault for each in audit(root) for fault in each.faults]
@@ -101,13 +85,6 @@ def test_the_audit_compares_it_byte_for_byte(tmp_path: Path):
     assert any("classifier.safetensors is missing" in fault for each in audit(root) for fault in each.faults)
 
 
-def test_the_card_says_what_it_is_and_what_covers_it(run: Path):
-    card = (run / "release" / "README.md").read_text()
-    assert "## Classifier" in card
-    assert "the epsilon above covers it" in card
-    assert f"the public frame with sha256 {MEANS['frame']}" in card
-
-
 def test_where_private_images_were_measured_in_a_released_look_images_are_given_it_first(tmp_path: Path):
     plan = small_plan(**MEANS, appearance="matched")
     root = paid_run(tmp_path, plan)
@@ -118,14 +95,3 @@ def test_where_private_images_were_measured_in_a_released_look_images_are_given_
     shown = Appearance.released(LOOK).given_to(picture(3))
     expected = loaded(root).nearest(encoder().embed([shown]))
     assert loaded(root).label(path) == loaded(root).labels[int(expected[0])]
-
-
-@pytest.mark.parametrize("changes", [{}, {**MEANS, "centre_first": False}])
-def test_a_run_without_released_means_or_of_an_earlier_version_has_none(
-    tmp_path: Path, changes: dict[str, object]
-):
-    root = paid_run(tmp_path, small_plan(**changes))
-    assert not RunLayout(root).classifier.exists()
-    assert "Classifier" not in (root / "release" / "README.md").read_text()
-    with pytest.raises(UsageError, match="has no classifier"):
-        loaded(root)

@@ -101,7 +101,7 @@ def test_the_audit_of_it_is_four_lines(words):
     told(words)
     lines = told(["audit", "r"])
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == [
-        *("sent", "privacy", "holds", "unchecked", "more"),
+        *("sent", "privacy", "holds", "unchecked", "more")
     ]
     assert "yes: 11 claims were made again from the record and agree" in lines[2]
     assert "claim" in " ".join(told(["audit", "r", "--verbose"]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,11 +14,9 @@ import httpx
 import pytest
 from rich.console import Console
 
-from pcevolve.pages.live import Standing, rendered_live, under_way
 from pcevolve.session import dashboard as live
 from pcevolve.session.dashboard import Dashboard, dashboard
 from pcevolve.session.progress import Progress
-from pcevolve.transcript import RunReader
 from support.paid import paid_run
 from support.runs import small_plan
 
@@ -203,23 +200,6 @@ def request(address: str) -> bytes:
     return f"GET {url.path} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n\r\n".encode()
 
 
-def test_the_page_fetches_nothing_from_elsewhere(run: Path):
-    page = rendered_live(RunReader.lenient(run), Standing()).decode()
-    assert not re.findall(r'(?:src|href)="(?!data:image/jpeg)', page)
-    assert "default-src 'none'" in page
-
-
-def test_the_heading_names_the_iteration_whose_release_is_listed_before_its_images_are_there():
-    assert under_way(2, [1, 2, 3]) == 3
-    assert under_way(3, [1, 2, 3]) == 3
-    assert under_way(0, []) == 0
-
-
-def test_a_run_without_a_plan_is_waited_for(tmp_path: Path):
-    with served(tmp_path / "later") as (address, _):
-        assert "Waiting for the plan" in httpx.get(address).text
-
-
 def test_what_cannot_be_shown_is_no_trouble_for_the_run(run: Path, monkeypatch: pytest.MonkeyPatch):
     def broken(*of: object) -> bytes:
         raise ZeroDivisionError
@@ -230,33 +210,3 @@ def test_what_cannot_be_shown_is_no_trouble_for_the_run(run: Path, monkeypatch: 
         assert httpx.get(address).status_code == 503
         monkeypatch.undo()
         assert httpx.get(address).status_code == 200
-
-
-def test_time_left_and_cost_are_as_the_progress_says(run: Path):
-    board = Dashboard(run)
-    board.told(Progress(1000, 2000, 0, 2, 0.0))
-    assert board.standing == Standing()
-    board.told(Progress(1100, 2000, 0, 2, 0.0, "1,100 images, 1.5 USD", 0.6))
-    assert board.standing == Standing(left="about 9 min", cost="1,100 images, 1.5 USD")
-
-
-def test_the_last_page_waits_for_somebody_who_looks_and_for_nobody_else(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-):
-    seen: list[str] = []
-    board = Dashboard(run)
-    board.over("The run is finished")  # returns at once
-    monkeypatch.setattr(live, "FAREWELL_SECONDS", 60.0)
-    with served(run) as (address, _):
-        httpx.get(address)
-        later = threading.Timer(0.5, lambda: seen.append(httpx.get(address).text))
-        later.start()
-    later.join()
-    assert "The run is finished" in seen[0]
-
-
-def test_a_run_that_fails_ends_its_page(run: Path):
-    with pytest.raises(ZeroDivisionError), served(run) as (address, _):
-        raise ZeroDivisionError
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(address)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -14,12 +13,10 @@ import pytest
 from rich.console import Console
 
 from pcevolve.cli import main as cli
-from pcevolve.config.config import RunConfig
 from pcevolve.egress.transport import HttpTransport
-from pcevolve.errors import UsageError
 from pcevolve.private.cluster import connection
 from pcevolve.private.engine import LocalEngine
-from pcevolve.session import preflight, progress
+from pcevolve.session import progress
 from pcevolve.session.progress import told_of
 from support import online
 from support.folders import class_folders, receipts, released_files
@@ -111,33 +108,6 @@ def test_an_engine_begins_before_the_first_request_and_ends_when_the_connection_
     assert "request" in order
 
 
-@NEEDS_RAY
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (
-            {"engine": "local", "ray_address": "10.0.0.1:6379"},
-            "encoder.ray_address is for encoder.engine=ray: give both",
-        ),
-        (
-            {"engine": "ray", "private": "digits"},
-            "encoder.engine=ray reads images from files: give --private a folder",
-        ),
-    ],
-)
-def test_an_engine_that_cannot_do_it_is_refused(tmp_path, options, said):
-    given = {"private": str(tmp_path), "out": tmp_path / "out", "domain": "scratch"} | options
-    with pytest.raises(UsageError, match=said):
-        preflight.checked(RunConfig.of(given))
-
-
-def test_a_missing_ray_is_told_with_what_brings_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(preflight, "find_spec", lambda name: None)
-    given = {"private": str(tmp_path), "out": tmp_path / "out", "domain": "scratch", "engine": "ray"}
-    with pytest.raises(UsageError, match=r"encoder.engine=ray needs Ray: install pcevolve\[ray\]"):
-        preflight.checked(RunConfig.of(given))
-
-
 def test_what_a_killed_cluster_left_in_the_private_folder_is_removed_when_the_run_goes_on(run, tmp_path):
     left = tmp_path / "run" / "private" / "cluster" / "ray"
     left.mkdir(parents=True)
@@ -156,14 +126,3 @@ def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
         "embedding private images: 29%",
         "embedding private images: 100%",
     ]
-
-
-def test_a_terminal_is_told_a_share_and_the_time_that_is_left_and_no_count():
-    console = Console(force_terminal=True, width=200, record=True, file=io.StringIO())
-    with told_of(console, "embedding private images") as told:
-        told(1234, 4321)
-        told(2468, 4321)
-    shown = console.export_text()
-    assert "57%" in shown
-    assert "ETA" in shown
-    assert "4321" not in shown

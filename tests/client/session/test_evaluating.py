@@ -84,6 +84,7 @@ def found(world: Path) -> dict:
         return evaluated(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
 
 
+@pytest.mark.models
 def test_a_dataset_of_the_right_kind_is_far_above_its_control(found):
     assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled"]
     for row in found["judges"]:
@@ -137,10 +138,12 @@ def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
         images.read_owned(str(tmp_path / "test"), small_plan(), "--test", RunFolder(tmp_path))
 
 
+@pytest.mark.models
 def test_nobody_voted_where_nothing_was_looked_at(found):
     assert {row["judge"]: row["voted"] for row in found["judges"]} == {"cnn": False, "bundled": False}
 
 
+@pytest.mark.models
 def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
     plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=method("jvem").delta)
     root = paid_run(tmp_path / "run", plan)
@@ -152,6 +155,7 @@ def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: 
     assert "every judge here voted" in said
 
 
+@pytest.mark.models
 def test_a_judge_s_confusion_is_a_picture_for_the_owner_alone(world, found):
     path = world / "run" / "private" / "confusion-bundled.png"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -160,6 +164,7 @@ def test_a_judge_s_confusion_is_a_picture_for_the_owner_alone(world, found):
     assert diagonal[0] < 30 < 200 < other[0]
 
 
+@pytest.mark.models
 def test_the_figures_lie_where_only_their_owner_can_read_them(world, found):
     path = world / "run" / "private" / "judgement.json"
     assert json.loads(path.read_text()) == json.loads(json.dumps(found))

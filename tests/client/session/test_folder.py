@@ -1,10 +1,14 @@
-"""The run folder: nothing is overwritten, and only one process writes."""
+"""A run's folder and the server on this machine."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from pcevolve.errors import UsageError
+from pcevolve.errors import ProviderUnreachableError, UsageError
+from pcevolve.session.first import local_server
 from pcevolve.session.folder import RunFolder
 from support.runs import SmallRun
 
@@ -22,12 +26,6 @@ def test_a_new_folder_is_made_with_a_private_part_for_the_owner_alone(tmp_path):
 def test_a_folder_with_other_things_in_it_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("x")
     with pytest.raises(UsageError, match="holds something else"), claim(tmp_path, resume=True):
-        pass
-
-
-def test_a_file_is_refused(tmp_path):
-    (tmp_path / "run").write_text("x")
-    with pytest.raises(UsageError, match="is not a folder"), claim(tmp_path / "run"):
         pass
 
 
@@ -51,9 +49,47 @@ def test_an_unfinished_run_is_continued_only_when_asked(begun):
         assert (begun / "transcript" / "log.jsonl").read_bytes() == before
 
 
-def test_a_run_that_never_fixed_its_plan_is_begun_afresh(tmp_path):
-    with claim(tmp_path):
-        (tmp_path / "transcript").mkdir()
-        (tmp_path / "transcript" / "log.jsonl").write_bytes(b"")
-    with claim(tmp_path):
-        assert not (tmp_path / "transcript").exists()
+class Server:
+    """A process that lives until it has been looked at so often, and says something each time."""
+
+    def __init__(self, log: Path, says: list[dict[str, str]]) -> None:
+        self._log, self._says = log, says
+
+    def poll(self) -> int | None:
+        """Whether it ended, with which code."""
+        if not self._says:
+            return 3
+        with self._log.open("a") as log:
+            log.write(json.dumps(self._says.pop(0)) + "\n")
+        return None
+
+
+LISTENING = {"event": "listening", "port": "1"}
+READY = {"event": "ready", "url": "http://127.0.0.1:7"}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_server, "POLL_SECONDS", 0)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """With what an earlier server said, which is gone."""
+    path = tmp_path / "server.log"
+    path.write_text(json.dumps({"event": "ready", "url": "http://127.0.0.1:6"}) + "\n")
+    return path
+
+
+def test_a_port_that_answers_is_no_model_in_memory(log: Path):
+    server = Server(log, [LISTENING, LISTENING, READY])
+    assert local_server._address(server, log, log.stat().st_size) == "http://127.0.0.1:7"
+    assert server._says == []
+
+
+def test_a_server_that_ends_is_not_waited_for(log: Path):
+    server = Server(log, [LISTENING])
+    with pytest.raises(
+        ProviderUnreachableError, match=r"pcevolve-server is not ready: .*server\.log says why"
+    ):
+        local_server._address(server, log, log.stat().st_size)

@@ -33,24 +33,11 @@ def test_what_the_user_says_is_not_passed_over(tmp_path: Path):
     assert as_recorded(BEGAN, now, said) == now
 
 
-def test_a_run_that_begins_has_nothing_to_keep():
-    assert as_recorded(None, NOW, RunConfig.of(SAID)) == NOW
-
-
 LABELS = ("cut", "good")
 
 
 def of(path: Path | None, count: int = 0) -> tuple[tuple[str, ...], ...]:
     return prompts_for(path, count, "leather texture", LABELS)
-
-
-def test_nobody_who_wants_none_gets_any():
-    assert of(None) == ()
-
-
-def test_who_wants_some_gets_the_grammar_s():
-    assert [len(own) for own in of(None, 100)] == [100, 100]
-    assert all(len(set(own)) == 100 for own in of(None, 100))
 
 
 def test_a_file_is_taken_in_the_order_of_the_classes(tmp_path: Path):
@@ -80,11 +67,6 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, content: str, reason:
         of(path)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path):
-    with pytest.raises(UsageError, match=r"gone\.json: No such file"):
-        of(tmp_path / "gone.json")
-
-
 TURBO = Advice(steps=4, guidance=0.0, low=0.5, high=0.55)
 
 
@@ -106,17 +88,6 @@ def planned(tmp_path: Path):
     return plan
 
 
-def test_what_the_api_recommends_is_used(planned):
-    plan = planned(TURBO)
-    assert (plan.images.steps, plan.images.guidance) == (4, 0.0)
-    assert all(TURBO.low <= strength <= TURBO.high for strength in plan.strengths)
-
-
-def test_where_it_recommends_nothing_the_usual_is(planned):
-    plan = planned(None)
-    assert (plan.images.steps, plan.images.guidance) == (50, 7.5)
-
-
 def test_what_the_user_says_comes_before_it(planned):
     plan = planned(TURBO, steps=9, guidance=0, strength_start=0.9, strength_end=0.1)
     assert (plan.images.steps, plan.images.guidance) == (9, 0.0)
@@ -126,20 +97,11 @@ def test_what_the_user_says_comes_before_it(planned):
 
 @pytest.mark.parametrize(
     ("name", "asked"),
-    [
-        ("getimg", (4, 0.0, True)),
-        ("stability", (None, 0.0, False)),
-        ("openai-plain", (None, None, True)),
-    ],
+    [("getimg", (4, 0.0, True)), ("stability", (None, 0.0, False)), ("openai-plain", (None, None, True))],
 )
 def test_a_plan_names_nothing_that_its_dialect_does_not_send(planned, name: str, asked: tuple):
     images = planned(TURBO, dialect=name, vary_by="prompt").images
     assert (images.steps, images.guidance, images.sized) == asked
-
-
-def test_a_guidance_that_a_dialect_does_not_send_is_refused(planned):
-    with pytest.raises(UsageError, match="dialect 'openai-plain' lacks guidance"):
-        planned(None, dialect="openai-plain", vary_by="prompt", guidance=3)
 
 
 @pytest.mark.parametrize(
@@ -156,27 +118,9 @@ def test_what_means_nothing_where_prompts_are_varied_is_refused(planned, options
         planned(TURBO, vary_by="prompt", **options)
 
 
-def test_where_prompts_are_varied_and_nobody_gives_any_they_are_the_grammars(planned):
-    plan = planned(TURBO, vary_by="prompt", candidates=30)
-    assert (plan.wordings, plan.strengths) == (10, ())
-
-
 def _told(**recommended: object) -> bytes:
     model = {"id": "m", "base_resolution": {"width": 64, "height": 64}}
     return json.dumps([{**model, **({"recommended": recommended} if recommended else {})}]).encode()
-
-
-def test_it_is_read_from_the_list_of_models():
-    spoken = dialect("getimg")
-    body = _told(steps=4, guidance=0.0, strength_low=0.5, strength_high=0.9)
-    assert spoken.advice("m", body) == Advice(4, 0.0, 0.5, 0.9)
-    assert spoken.advice("m", _told()) is None
-    assert dialect("a1111").advice("m", body) is None
-
-
-def test_strengths_in_the_wrong_order_are_put_into_the_right_one():
-    body = _told(steps=4, guidance=0.0, strength_low=0.9, strength_high=0.5)
-    assert dialect("getimg").advice("m", body) == Advice(4, 0.0, 0.5, 0.9)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.cli.main import main
-from pcevolve.config.config import RunConfig
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session import execution
-from pcevolve.transcript import RunReader
 from support import online
 from support.provider import png
 from support.typed import typed
@@ -78,19 +76,6 @@ def test_a_run_goes_on_by_its_folder_alone_from_anywhere(cut_off, tmp_path, monk
     assert all(finding.holds for finding in audit(cut_off))
 
 
-def test_a_folder_that_was_moved_goes_on_where_it_is(cut_off, tmp_path, capsys):
-    cut_off.rename(tmp_path / "moved")
-    assert ended(capsys, "run", "--resume", "moved")[0] == 0
-    assert (tmp_path / "moved" / "release").is_dir()
-    assert not cut_off.exists()
-
-
-def test_the_message_of_a_cut_off_run_names_the_folder_to_go_on_with(cut_off, options, capsys):
-    code, told = ended(capsys, *options)
-    assert code == 2
-    assert "holds an unfinished run: continue it with pcevolve run --resume run, or" in told[-1]
-
-
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -109,17 +94,6 @@ def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(
     assert (code, len(lines)) == (2, 1)
     assert told in lines[0]
     assert server.heard == []
-
-
-def test_limits_are_kept_and_a_yes_is_not(cut_off, capsys):
-    assert "yes = true" in (cut_off / "config.toml").read_text()
-    assert ended(capsys, "run", "--resume", "run")[0] == 0
-    again = RunConfig.load(cut_off / "config.toml")
-    assert (again.provider.patience, again.privacy.pad_selection, again.provider.yes) == (0, 0, False)
-
-
-def test_what_may_change_may_be_given(cut_off, capsys):
-    assert ended(capsys, "run", "--resume", "run", "--set", "provider.patience=3", "--out", "run")[0] == 0
 
 
 def test_an_unfinished_run_audits_as_unfinished_with_an_exit_code_of_its_own(cut_off, capsys):
@@ -171,35 +145,6 @@ def test_a_run_that_only_greeted_the_api_is_unfinished(options, server, capsys):
     assert ended(capsys, "audit", "run")[0] == 9
 
 
-@pytest.mark.parametrize(
-    ("folder", "told"),
-    [
-        ("nowhere", "there is no run to continue; pcevolve run begins one"),
-        ("private", "there is no run to continue"),
-    ],
-)
-def test_where_no_run_has_begun_none_goes_on(options, capsys, folder, told):
-    code, lines = ended(capsys, "run", "--resume", folder)
-    assert (code, len(lines)) == (2, 1)
-    assert told in lines[0]
-    assert not Path("nowhere").exists()
-
-
-def test_a_run_whose_options_are_gone_says_so(cut_off, capsys):
-    (cut_off / "config.toml").unlink()
-    code, lines = ended(capsys, "run", "--resume", "run")
-    assert code == 2
-    assert "config.toml is gone, and with it the options that this run began with" in lines[-1]
-
-
-def test_where_all_options_are_given_a_run_begins_and_says_what_to_do_next(options, capsys):
-    with pytest.raises(SystemExit, match="0"):
-        main([str(each) for each in (*options, "--resume", "run")])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "next open run/report.html pcevolve audit run (what left, and why)" in told
-    assert Path("run/release").is_dir()
-
-
 def stopping_at(heard_by: online.LocalServer, path: str) -> None:
     """Press Ctrl-C when a request to this path arrives, and answer it late."""
 
@@ -210,31 +155,6 @@ def stopping_at(heard_by: online.LocalServer, path: str) -> None:
         return online.a1111(heard)
 
     heard_by.speak = speak
-
-
-def test_ctrl_c_before_the_first_prompt_says_that_nothing_was_spent(options, server, capsys):
-    stopping_at(server, "sd-models")
-    code, told = ended(capsys, *options)
-    assert code == 130
-    assert told[-2:] == [
-        "stopped: nothing was spent, and no prompt was sent",
-        "to begin again: the same command",
-    ]
-    server.speak = online.a1111
-    assert ended(capsys, *options)[0] == 0
-
-
-def test_ctrl_c_as_soon_as_the_plan_is_fixed_says_how_to_go_on(options, monkeypatch, capsys):
-    def pressed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("pcevolve.egress.policy.Policy.fix", pressed)
-        code, told = ended(capsys, *options)
-    assert code == 130
-    assert told[-2] == "stopped: no privacy budget was spent meanwhile"
-    assert told[-1].endswith("pcevolve run --resume run")
-    assert ended(capsys, "run", "--resume", "run")[0] == 0
 
 
 def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(options, server, capsys):
@@ -251,25 +171,3 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(options, server,
     assert ended(capsys, "run", "--resume", "run")[0] == 0
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert row.epsilon == 10
-
-
-@pytest.mark.parametrize("said", ["1", "3"])
-def test_a_run_goes_on_with_as_many_at_once_as_it_began_with(options, server, capsys, said):
-    """A version before might have chosen otherwise; here a person did, whose word got lost."""
-    server.instead += [online.Reply(500, b"")]
-    assert ended(capsys, *options, "--set", f"provider.at_once={said}")[0] == 6
-    config = Path("run", "config.toml")
-    kept = [line for line in config.read_text().splitlines() if not line.startswith("at_once")]
-    config.write_text("\n".join(kept) + "\n")
-    assert ended(capsys, "run", "--resume", "run")[0] == 0
-    assert RunReader.strict(Path("run")).require_plan().at_once == int(said)
-
-
-def test_ctrl_c_elsewhere_is_an_exit_code_and_no_traceback(monkeypatch, tmp_path, capsys):
-    def pressed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pcevolve.cli.audit._verdict", pressed)
-    (tmp_path / "transcript").mkdir()
-    code, told = ended(capsys, "audit", tmp_path)
-    assert (code, told[-1]) == (130, "stopped")

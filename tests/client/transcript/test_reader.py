@@ -13,7 +13,6 @@ from pcevolve.pages.report import rewritten_report
 from pcevolve.public.fields import Extension
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
-from pcevolve.transcript.layout import KINDS
 from support.extended import extended_run
 from support.provider import FakeProvider
 from support.runs import SmallRun
@@ -50,13 +49,6 @@ def test_a_broken_chain_is_refused_by_one_and_read_as_far_as_it_goes_by_the_othe
     assert left.trouble == "transcript line 5 does not follow the line before it"
 
 
-def test_a_record_without_an_opening_line_is_no_run(finished: Path):
-    RunLayout(finished).log.write_bytes(b"")
-    with pytest.raises(TranscriptError, match="is not the folder of a run: its transcript does not begin"):
-        RunReader.strict(finished)
-    assert not RunReader.lenient(finished).whole
-
-
 def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Path):
     (tmp_path / "thesis.txt").write_text("x")
 
@@ -76,8 +68,16 @@ def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Pat
     )
 
 
-def test_every_name_in_a_finished_run_is_one_of_the_layout(finished: Path):
-    assert {each.name for each in finished.iterdir()} <= KINDS.keys()
+def test_a_record_of_which_nothing_is_cut_is_settled_as_it_is_and_one_that_is_cut_is_cut_once(finished: Path):
+    run = RunReader.strict(finished)
+    assert run.settled is run
+    assert run.published is run
+    extended_run(finished, Extension(more=1, strength=0.5))
+    log = RunLayout(finished).log
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    cut = RunReader.strict(finished)
+    assert cut.settled.entries == run.entries
+    assert cut.settled is cut.settled
 
 
 def test_a_refusal_and_its_retry_are_two_attempts_at_one_slot(tmp_path: Path):
@@ -95,22 +95,3 @@ def test_a_refusal_and_its_retry_are_two_attempts_at_one_slot(tmp_path: Path):
     assert second.repeats is not None
     assert (second.repeats.usable, second.usable, second.repeats.sent) == (False, True, second.sent)
     assert run.gate._meter.requests == counts.attempts
-
-
-def test_a_record_of_which_nothing_is_cut_is_settled_as_it_is_and_one_that_is_cut_is_cut_once(finished: Path):
-    run = RunReader.strict(finished)
-    assert run.settled is run
-    assert run.published is run
-    extended_run(finished, Extension(more=1, strength=0.5))
-    log = RunLayout(finished).log
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-    cut = RunReader.strict(finished)
-    assert cut.settled.entries == run.entries
-    assert cut.settled is cut.settled
-
-
-def test_the_command_that_goes_on_with_an_extension_names_its_strength_to_the_last_digit(finished: Path):
-    assert RunReader.strict(finished).goes_on == f"pcevolve run --resume {finished}"
-    extended_run(finished, Extension(more=1, strength=0.123456789))
-    told = RunReader.strict(finished).goes_on
-    assert told == f"pcevolve extend {finished} --more 1 --strength 0.123456789"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.modality.images.kinds import Kind, advice, kind_of, misnamed
+from pcevolve.modality.images.kinds import Kind, advice, kind_of
 
 HEIC = b"\0\0\0\x18ftypheic\0\0\0\0"
 
@@ -57,20 +57,3 @@ def test_what_may_be_an_image_is_never_passed_over(name, head, kind):
 )
 def test_what_cannot_be_read_is_told_with_the_way_to_convert_it(name, head, told):
     assert told in advice(name, head)
-
-
-@pytest.mark.parametrize(
-    ("head", "told"),
-    [
-        (b"", "is empty (0 bytes)"),
-        (b"\xef\xbb\xbf\n<!DOCTYPE HTML><html>404", "is a web page under the name of an image"),
-        (b"<html><body>Not found", "is a web page under the name of an image"),
-        (b"seen on Monday", "is text under the name of an image"),
-        (b"%PDF-1.7\n\0", "is a PDF or an archive under the name of an image"),
-        (b"PK\x03\x04\x14\0", "is a PDF or an archive under the name of an image"),
-        (HEIC, "is HEIC: convert it"),
-        (b"\x89PNG\r\n\x1a\n\0", "is damaged or not an image"),
-    ],
-)
-def test_what_only_has_the_name_of_an_image_is_told_as_what_it_is(head, told):
-    assert misnamed(head).startswith(told)

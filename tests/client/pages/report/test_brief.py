@@ -1,26 +1,28 @@
-"""The first screen says what left, what an attacker can tell and what that rests on, as the record has it."""
+"""The first screen of a report: what left, and what an attacker can tell."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import re
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from pcevolve.dp.tradeoff import most_true_positives
-from pcevolve.pages.report.brief import Brief, _days
+from pcevolve.pages.report.brief import Brief
+from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from pcevolve.pages.report.sections import Protection
 from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.fields import IN_PROCESS, Earlier
-from pcevolve.public.plan import PublicPlan
+from pcevolve.public.secrecy import Secrecy
 from pcevolve.transcript import RunReader
-from support.runs import small_plan
 
 Make = Callable[..., Path]
 PAID = [Event("gaussian", "2")]
@@ -41,12 +43,6 @@ def test_what_left_is_counted_as_the_record_counts_it(finished: Make):
     images = {digest for each in sent for digest in each.body.files}
     assert f"{len(sent)} requests, {sum(each.wire_bytes for each in sent):,} bytes" in left
     assert f"{len(images)} different images, which the provider had made itself" in left
-
-
-def test_a_run_that_sent_no_image_says_so(finished: Make):
-    root = finished(iterations=0, strengths=(), method="t2i", keep="last")
-    assert "No image was sent." in brief_of(root).left
-    assert "no private image was looked at" in brief_of(root).stayed
 
 
 def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
@@ -123,34 +119,18 @@ def test_images_without_a_reason_take_the_reassurance_away(finished: Make):
     assert "no reason" in found.stayed
 
 
-def test_three_sentences_say_what_it_rests_on(finished: Make):
-    root = finished()
-    for unit, word in (("image", "one image"), ("patient", "belong to one patient")):
-        found = brief_of(root, PAID, unit=unit).assumptions
-        assert len(found) == 3
-        assert word in found[1]
+def points(path: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in path.split())]
 
 
-def test_dates_are_the_providers_and_what_is_none_is_passed_over():
-    said = "Sun, 22 Nov 2026 23:59:00 GMT"
-    (day,) = _days([("Date", said), ("date", "yesterday"), ("Expires", "Mon, 01 Jan 2001 00:00:00 GMT")])
-    assert day.date().isoformat() == "2026-11-22"
-    assert _days([("date", "Sun, 99 Nov 2026 23:59:00 GMT")]) == []
-
-
-def test_the_zone_of_the_machine_that_makes_the_page_does_not_count(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    time.tzset()
-    try:
-        (unzoned,) = _days([("Date", "Sun, 22 Nov 2026 23:59:00 -0000")])
-        (zoned,) = _days([("Date", "Mon, 23 Nov 2026 08:59:00 +0900")])
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-    assert unzoned == zoned == datetime(2026, 11, 22, 23, 59, tzinfo=UTC)
-
-
-def test_a_plan_of_any_kind_has_a_brief():
-    plan: PublicPlan = small_plan()
-    empty = TrafficTable.of(type("Nothing", (), {"attempts": [], "plan": plan, "steps": []})(), plan)
-    assert Brief.of(plan, [], empty, []).when == "The answers name no date."
+@given(st.floats(-6, -0.5), st.floats(0.05, 1))
+def test_the_curve(power: float, share: float):
+    prior = 10.0**power
+    drawn = Protection.of(Secrecy(prior=prior, bound=prior ** (1 - 0.9 * share), most=3))
+    after, guess = points(drawn.after), points(drawn.guess)
+    assert [x for x, _ in after] == [x for x, _ in guess]
+    assert all(LEFT <= x <= WIDTH - RIGHT and TOP <= y <= HEIGHT - BOTTOM for x, y in after)
+    assert all(one[1] <= other[1] + 0.2 for one, other in zip(after, guess, strict=True))
+    assert all(second[1] <= first[1] for first, second in pairwise(after))
+    near = min(after, key=lambda point: abs(point[0] - drawn.mark[0]))
+    assert near[1] == pytest.approx(drawn.mark[1], abs=8)

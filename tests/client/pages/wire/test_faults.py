@@ -6,16 +6,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from pcevolve.pages.wire import write_viewer
 from pcevolve.transcript import RunReader
-from pcevolve.transcript.bodies import Bodies
 from pcevolve_shared import images
 from support.forge import Event, forge, rewritten_body
 from support.provider import FakeProvider, linking, png
-from support.runs import SmallRun
-from support.viewer import HOSTILE, Page, events, html, steps
+from support.viewer import Page, html, steps
 
 Make = Callable[..., Path]
 
@@ -61,23 +57,6 @@ def test_an_image_that_nobody_sent_stands_out_with_the_fault_at_its_request(fini
     assert "Without a reason on record 1" in top
 
 
-def test_an_image_of_the_providers_without_a_receipt_is_told_apart_from_a_stranger(finished: Make):
-    root = finished()
-    first = next(event for event in events(root) if event["kind"] == "received")["outputs"][0]
-    data = Bodies(root / "transcript" / "bodies").file(first)
-    forged_body(root, lambda fields: fields | {"image": images.to_base64(data)})
-    text = Page(html(root)).text
-    assert "No reason on record for this image to leave" in text
-    assert "The provider had sent these bytes in answer to #2." in text
-
-
-def test_more_in_a_body_than_the_plan_gives_is_shown(finished: Make):
-    root = finished()
-    forged_body(root, lambda fields: fields | {"user": {"ward": ["3", HOSTILE]}})
-    text = Page(html(root)).text
-    assert f"user.ward[0] 3 user.ward[1] {HOSTILE}" in text
-
-
 def test_a_broken_chain_is_the_verdict_and_the_rest_is_shown_as_unproven(finished: Make):
     root = finished()
     log = root / "transcript" / "log.jsonl"
@@ -92,46 +71,6 @@ def test_a_broken_chain_is_the_verdict_and_the_rest_is_shown_as_unproven(finishe
     assert sum(name.startswith("r") for name in shown) == 13
     assert "nothing vouches for it" not in shown["r1"].text
     assert "nothing vouches for it" in shown["r13"].text
-
-
-@pytest.mark.parametrize("line", [b"\xff\xfe", b"[" * 100_000, b'{"seq": 3}', b""])
-def test_a_line_that_cannot_be_read_does_not_take_the_others_with_it(finished: Make, line: bytes):
-    root = finished()
-    log = root / "transcript" / "log.jsonl"
-    lines = log.read_bytes().splitlines(keepends=True)
-    log.write_bytes(b"".join([*lines[:3], line + b"\n", *lines[4:]]))
-    text = Page(html(root)).text
-    assert "BROKEN transcript line 4 is damaged" in text
-    assert "image-to-image" in text
-
-
-def test_an_unfinished_run_is_shown_as_far_as_it_came(tmp_path: Path):
-    root = tmp_path / "run"
-    SmallRun.open(root).close()
-    text = Page(html(root)).text
-    assert "UNFINISHED the run is unfinished" in text
-    assert "nothing is broken" in text
-    assert "#1 greeting (list of models)" in text
-
-
-@pytest.mark.parametrize("content", [None, b"", b"no json\n"])
-def test_a_folder_without_a_record_still_gives_a_page(tmp_path: Path, content: bytes | None):
-    root = tmp_path / "run"
-    if content is not None:
-        (root / "transcript").mkdir(parents=True)
-        (root / "transcript" / "log.jsonl").write_bytes(content)
-    text = Page(html(root)).text
-    assert "BROKEN" in text
-    assert "No request is on record." in text
-
-
-def test_a_missing_body_leaves_the_rest_of_the_page(finished: Make):
-    root = finished()
-    outputs = next(event for event in events(root) if event["kind"] == "received")["outputs"]
-    (root / "transcript" / "bodies" / outputs[0]).unlink()
-    page = Page(html(root))
-    assert "BROKEN answer i000/c000/n000000" in page.text
-    assert any("missing or changed" in (each.get("aria-label") or "") for each in page.of_class("pic"))
 
 
 def test_without_findings_nothing_holds(finished: Make):

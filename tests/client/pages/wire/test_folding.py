@@ -20,7 +20,6 @@ from pcevolve.pages.wire.folding import (
     WHOLE,
     Request,
     fields,
-    folded,
     grouped,
 )
 from pcevolve.transcript import Attempt
@@ -29,45 +28,6 @@ from pcevolve.transcript.records import Answered, Sent
 from support.forge import Event, forge, rewritten_body
 from support.provider import FakeProvider
 from support.viewer import Page, html, steps
-
-
-def test_numbers_keep_their_spelling_and_names_that_occur_twice_are_both_shown():
-    shown, more = fields(
-        '{"seed":1e400,"a":0.10,"a":123456789012345678901234567890,"b":[],"c":{},"d":null,"e":true}'
-    )
-    assert [(each.name, each.parts[0].text) for each in shown] == [
-        ("seed", "1e400"),
-        ("a", "0.10"),
-        ("a", "123456789012345678901234567890"),
-        ("b", "[]"),
-        ("c", "{}"),
-        ("d", "null"),
-        ("e", "true"),
-    ]
-    assert more == 0
-
-
-def test_images_stand_where_they_stood():
-    digest = "ab" * 32
-    (field, form), _ = fields(f'{{"image":"data:image/png;base64,{{{{sha256:{digest}}}}}","n":1}}')
-    assert [(each.text, each.image) for each in field.parts] == [
-        ("data:image/png;base64,", None),
-        ("", digest),
-    ]
-    assert form.parts[0].text == "1"
-
-
-def test_a_form_is_shown_part_by_part_under_its_heads():
-    digest = "ab" * 32
-    part = "Content-Disposition: form-data; name="
-    text = (
-        f'--xyz\r\n{part}"prompt"\r\n\r\na mark\r\n'
-        f'--xyz\r\n{part}"image"; filename="a.png"\r\nX-Odd: 1\r\n\r\n{{{{raw-sha256:{digest}}}}}\r\n--xyz--\r\n'
-    )
-    prompt, image = fields(text)[0]
-    assert (prompt.name, prompt.parts[0].text) == (f'{part}"prompt"', "a mark")
-    assert image.name == f'{part}"image"; filename="a.png"; X-Odd: 1'
-    assert image.parts[0].image == digest
 
 
 @pytest.mark.parametrize("text", ["plain", "[" * 100_000, "--xyz\r\nno blank line\r\n--xyz--\r\n", '{"a":'])
@@ -140,33 +100,6 @@ def test_a_request_that_was_refused_first_stands_once_under_its_answer_with_ever
     assert "13 requests, folded" in Page(html(root)).text
 
 
-def test_a_repeated_request_that_the_audit_faults_stands_for_itself():
-    first = attempt(1, "{}", 503)
-    second = attempt(2, "{}", 503, repeats=first)
-    third = attempt(3, "{}", 200, repeats=first)
-    assert folded([first, second, third], ()) == [Request(third, (first, second))]
-    assert folded([first, second, third], {2}) == [Request(second), Request(third, (first,))]
-    unproven = attempt(4, "{}", 200, repeats=first, proven=False)
-    assert folded([first, unproven], ()) == [Request(first), Request(unproven)]
-
-
-def test_requests_are_told_by_what_differs_and_by_what_they_share(finished: Make):
-    varied, created, greeting = groups(finished())
-    assert varied.text.startswith("8 × image-to-image")
-    assert "prompt 2 different values A leather texture image with cut #6 A leather texture" in varied.text
-    assert "image 4 different images" in varied.text
-    assert len(varied.of_class("pic")) == 4
-    assert "They differ in" in created.text
-    assert "n 2 different values 2 #2 1 #4" in created.text
-    assert "All have" in created.text
-    assert "guidance 7.5" in created.text
-    assert "1 × greeting (list of models)" in greeting.text
-    assert "No body." in greeting.text
-    assert re.search(
-        r"\(hidden\) Content-Type application/json Content-Length \d different values", varied.text
-    )
-
-
 def test_a_value_that_the_plan_did_not_give_is_seen_among_those_that_left(finished: Make):
     root = finished()
 
@@ -183,20 +116,6 @@ def test_a_value_that_the_plan_did_not_give_is_seen_among_those_that_left(finish
     assert re.search(
         r"negative_prompt 2 different values empty #\d+ x{2000} and 1,008 more characters", varied.text
     )
-
-
-def test_values_that_differ_only_far_behind_what_is_shown_count_as_different():
-    long = "x" * 5000
-    (group,) = grouped(
-        Request(attempt(number, json.dumps({"a": long + str(number)}))) for number in range(1, 4)
-    )
-    (column,) = group.differing
-    assert column.different == 3
-
-
-def test_a_field_more_or_in_another_place_is_another_group():
-    bodies = ('{"a": 1, "b": 2}', '{"b": 2, "a": 1}', '{"a": 1, "b": 2, "c": 3}', '{"a": 1, "a": 2}')
-    assert len(grouped(Request(attempt(number, body)) for number, body in enumerate(bodies, 1))) == 4
 
 
 def test_what_is_not_listed_is_counted():

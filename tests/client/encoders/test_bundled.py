@@ -1,0 +1,177 @@
+"""What the bundled encoder brings: its weights, its frame, a spectrum beside it, and one thread for each worker."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors import safe_open
+from safetensors.numpy import save
+from threadpoolctl import threadpool_info
+
+from pcevolve.encoders import (
+    BUNDLED,
+    BUNDLED_FRAMES,
+    BUNDLED_WEIGHTS,
+    SPECTRAL,
+    bundled_digest,
+    frame_digest,
+    load_encoder,
+    named_weights,
+)
+from pcevolve.encoders.bundled import EMBEDDING_SIZE, load_bundled
+from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.spectrum import EDGES, SIDE, WEIGHT, spectrum
+from pcevolve.encoders.threads import lone_workers
+from pcevolve.errors import ModelError
+from support.paid import encoder
+from support.paid import encoder as bundled
+
+FRAME = BUNDLED_WEIGHTS.with_name("bundled_frame.safetensors")
+
+
+@pytest.fixture(scope="module")
+def frame() -> dict[str, np.ndarray]:
+    with safe_open(FRAME, "numpy") as file:
+        return {name: file.get_tensor(name).astype(np.float64) for name in file.keys()}  # noqa: SIM118
+
+
+def test_the_network_has_no_layer_by_which_images_of_a_batch_meet():
+    assert not [
+        each for each in load_bundled().modules() if isinstance(each, torch.nn.modules.batchnorm._BatchNorm)
+    ]
+
+
+def test_the_frame_is_of_the_weights_that_are_installed():
+    with safe_open(FRAME, "numpy") as file:
+        assert file.metadata() == {"weights": bundled_digest()}
+
+
+def test_the_frame_has_a_centre_and_orthonormal_axes_but_for_rounding(frame):
+    assert {name: value.shape for name, value in frame.items()} == {
+        "centre": (EMBEDDING_SIZE,),
+        "axes": (EMBEDDING_SIZE, 32),
+        "variances": (32,),
+        "radii": (32,),
+    }
+    assert np.abs(frame["axes"].T @ frame["axes"] - np.eye(32)).max() < 0.01
+
+
+GOOD = {
+    "centre": np.ones(6, dtype=np.float32),
+    "axes": np.eye(6, 3, dtype=np.float32),
+    "variances": np.array([3, 2, 1], dtype=np.float32),
+    "radii": np.array([1, 2, 3], dtype=np.float32),
+}
+
+
+def written(folder: Path, **changes: np.ndarray | None) -> Path:
+    arrays = {name: array for name, array in {**GOOD, **changes}.items() if array is not None}
+    path = folder / "frame.safetensors"
+    path.write_bytes(save(arrays))
+    return path
+
+
+def test_a_frame_is_read_with_the_digest_of_its_file(tmp_path: Path):
+    path = written(tmp_path)
+    frame = PublicFrame.read(path, 6)
+    assert frame.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert frame.axes.dtype == np.float64
+    assert frame.radii.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"centre": np.ones(5, dtype=np.float32)},
+        {"axes": np.eye(5, 3, dtype=np.float32)},
+        {"axes": np.ones(6, dtype=np.float32)},
+        {"axes": np.eye(6, 3, dtype=np.float32) + np.float32(0.1)},
+        {"variances": np.ones(4, dtype=np.float32)},
+        {"variances": np.array([1, 0, 1], dtype=np.float32)},
+        {"radii": np.array([1, np.inf, 1], dtype=np.float32)},
+        {"radii": None},
+        {"note": np.zeros(3)},
+    ],
+)
+def test_anything_else_is_refused(tmp_path: Path, changes: dict[str, np.ndarray | None]):
+    with pytest.raises(ModelError, match="is no public frame"):
+        PublicFrame.read(written(tmp_path, **changes), 6)
+
+
+def test_the_bundled_encoder_brings_the_frame_that_plans_name():
+    frame = encoder().frame
+    assert frame is not None
+    assert frame.digest == frame_digest("bundled", None)
+    assert np.abs(frame.axes.T @ frame.axes - np.eye(frame.axes.shape[1])).max() < 0.01
+    assert BUNDLED_FRAMES[BUNDLED].stat().st_size < 100_000
+
+
+def wave(cycles: int, across: bool = True) -> Image.Image:
+    """A grating of so many cycles per image."""
+    line = 127.5 + 100 * np.cos(2 * np.pi * cycles * np.arange(SIDE) / SIDE)
+    pixels = np.tile(line, (SIDE, 1)) if across else np.tile(line[:, None], (1, SIDE))
+    return Image.fromarray(np.rint(pixels).astype(np.uint8)).convert("RGB")
+
+
+@pytest.fixture(scope="module")
+def both():
+    return load_encoder(SPECTRAL)
+
+
+@pytest.mark.parametrize("across", [True, False])
+@pytest.mark.parametrize("band", range(len(EDGES) - 1))
+def test_a_grating_has_its_power_in_its_own_band(band: int, across: bool):
+    found = spectrum(wave(EDGES[band], across))
+    assert found.argmax() == band
+    assert np.sort(found)[-2] < found.max() - 5
+
+
+def test_the_embedding_is_the_bundled_one_and_the_spectrum(both):
+    images = [wave(3), None, wave(9)]
+    rows = both.embed(images)
+    assert rows.shape == (3, both.dimension)
+    assert np.array_equal(rows[[0, 2], :256], bundled().embed([images[0], images[2]]))
+    assert np.array_equal(rows[2, 256:], WEIGHT * spectrum(images[2]))
+    assert np.isnan(rows[1]).all()
+
+
+def test_an_image_has_the_same_bits_among_others(both):
+    images = [wave(each) for each in (1, 5, 20)]
+    assert np.array_equal(both.embed(images)[1], both.embed([images[1]])[0])
+
+
+def test_it_brings_a_frame_of_its_own_in_which_a_quarter_or_so_is_the_spectrums(both):
+    assert both.frame.digest == frame_digest(SPECTRAL, None) != frame_digest("bundled", None)
+    by_axis = np.square(both.frame.axes[256:, :16]).sum(axis=0)
+    share = (by_axis * both.frame.variances[:16]).sum() / both.frame.variances[:16].sum()
+    assert 0.2 < share < 0.35
+
+
+def test_its_frame_is_of_the_weights_that_are_installed():
+    with safe_open(BUNDLED_FRAMES[SPECTRAL], "numpy") as file:
+        assert file.metadata() == {"weights": bundled_digest()}
+    assert named_weights(SPECTRAL, None) == bundled_digest()
+
+
+PRODUCTS = np.ones((2, 2)) @ np.ones((2, 2))  # NumPy has loaded its library of linear algebra
+
+
+def threads_of_products() -> set[int]:
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+def test_neither_torch_nor_numpy_divides_the_work_of_a_lone_worker():
+    threads, divided = torch.get_num_threads(), threads_of_products()
+    with lone_workers(threads) as pool:
+        assert pool.submit(threads_of_products).result() == {1}
+        assert pool.submit(torch.get_num_threads).result() == 1
+    assert (torch.get_num_threads(), threads_of_products()) == (threads, divided)
+
+
+def test_weights_of_its_owner_bring_no_frame():
+    assert load_encoder(SPECTRAL, str(BUNDLED_WEIGHTS)).frame is None
