@@ -116,11 +116,7 @@ HEAVY = {
         "multipart/form-data; boundary=b",
         lambda: b"--b\r\n" * 3_000_000,
     ),
-    "almost a boundary": (
-        wire.OPENAI_EDITS,
-        "multipart/form-data; boundary=" + "-" * 60,
-        near_boundaries,
-    ),
+    "almost a boundary": (wire.OPENAI_EDITS, "multipart/form-data; boundary=" + "-" * 60, near_boundaries),
 }
 
 

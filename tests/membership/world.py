@@ -225,10 +225,7 @@ def _judge(
     return PrivateJudge(
         views=PrivateViews(data, setting.encoder),
         chooser=Chooser(
-            setting.plan,
-            setting.encoder,
-            transcript.bodies.file,
-            selector or setting.parts.make_selector(),
+            setting.plan, setting.encoder, transcript.bodies.file, selector or setting.parts.make_selector()
         ),
         account=account,
         noise=noise,

@@ -22,12 +22,7 @@ from support.tally import Tally
 
 ROOT = Path(__file__).parents[2]
 NAME = "contained"
-SMALL = {
-    "PCEVOLVE_NAME": NAME,
-    "PCEVOLVE_CANDIDATES": "6",
-    "PCEVOLVE_ITERATIONS": "2",
-    "PCEVOLVE_STEPS": "4",
-}
+SMALL = {"PCEVOLVE_NAME": NAME, "PCEVOLVE_CANDIDATES": "6", "PCEVOLVE_ITERATIONS": "2", "PCEVOLVE_STEPS": "4"}
 WRITABLE = {"api": ["/tmp"], "client": ["/tmp", "/runs", "/state"], "auditor": ["/tmp", "/captures"]}
 
 FACTS = """

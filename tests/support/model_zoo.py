@@ -139,28 +139,6 @@ def flux_schnell():
     return _flux(False, FlowMatchEulerDiscreteScheduler(shift=1.0))
 
 
-def without_variations():
-    """PixArt: a text-to-image model of which diffusers has no image-to-image pipeline."""
-    from diffusers import DPMSolverMultistepScheduler, PixArtAlphaPipeline, PixArtTransformer2DModel
-
-    transformer = PixArtTransformer2DModel(
-        sample_size=8,
-        num_layers=1,
-        num_attention_heads=2,
-        attention_head_dim=8,
-        caption_channels=WORDS,
-        cross_attention_dim=16,
-        use_additional_conditions=False,
-    )
-    return PixArtAlphaPipeline(
-        tokenizer=sentence_tokenizer(),
-        text_encoder=sentence_encoder(WORDS),
-        vae=tiny_vae(),
-        transformer=transformer,
-        scheduler=DPMSolverMultistepScheduler(**SCHEDULE),
-    )
-
-
 def _flux(guided, scheduler):
     from diffusers import FluxPipeline, FluxTransformer2DModel
 

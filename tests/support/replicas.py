@@ -2,9 +2,7 @@
 
 import os
 import signal
-import sys
 import time
-import types
 from pathlib import Path
 
 from PIL import Image
@@ -44,23 +42,6 @@ class Obedient:
             case ["explode"]:
                 raise RuntimeError("SECRET")
         return [Picture(Image.new("RGB", (8, 8), (task.seed, 0, 0))) for task in tasks]
-
-
-class OnTwoGpus(Obedient):
-    """Says that its process holds its seed's bytes on one GPU, and seven on another; PyTorch is a fake there."""
-
-    def __init__(self):
-        self.held = 0
-        cuda = types.SimpleNamespace(
-            is_initialized=lambda: True,
-            device_count=lambda: 2,
-            memory_allocated=lambda device: 7 if device else self.held,
-        )
-        sys.modules["torch"] = types.SimpleNamespace(cuda=cuda)
-
-    def create(self, tasks, unwanted):
-        self.held = tasks[0].seed
-        return super().create(tasks, unwanted)
 
 
 def unloadable():

@@ -5,17 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve_benchmarks.baselines.secret_noise import Groups, Sampled
-
-
-def largest_weights(groups: Groups, budgets: list[float], most: float) -> FloatArray:
-    """Weights of the largest sum, by linear programming: as published."""
-    count = 1 + max(record for group in groups for record in group)
-    holds = [[float(record in group) for record in range(count)] for group in groups]
-    return linprog(-np.ones(count), A_ub=holds, b_ub=budgets, bounds=(0, most)).x
+from pcevolve_benchmarks.baselines.secret_noise import Sampled
 
 
 def smallest_of(rates: tuple[float, ...], rounds: int, prior: float, bound: float, near: float) -> float:

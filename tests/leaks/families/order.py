@@ -159,11 +159,7 @@ ATTEMPTS: list[Attempt] = [
         attempt
         for name, changes in PLANS.items()
         for attempt in at_each(
-            ("create-1", "vary-1"),
-            "plans",
-            name,
-            _begun(changed(_plan(), changes)),
-            OTHER_PLAN,
+            ("create-1", "vary-1"), "plans", name, _begun(changed(_plan(), changes)), OTHER_PLAN
         )
     ),
 ]

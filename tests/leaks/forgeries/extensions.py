@@ -136,12 +136,7 @@ FORGERIES: list[Forgery] = of_family(
             inserted("extended", "extended", after=True),
             STANDS.format("extended", "request y001"),
         ),
-        (
-            "asked for again at the end",
-            "larger",
-            rewritten(once_more),
-            ANCHOR,
-        ),
+        ("asked for again at the end", "larger", rewritten(once_more), ANCHOR),
         ("never asked for", "larger", dropped("extended"), CLOSED),
         ("never closed", "larger", rewritten(never_closed), ANCHOR),
         (

@@ -288,12 +288,7 @@ ASSESSMENTS: list[tuple[str, str, Act, str]] = [
     ("a dataset that is called nearer than it is", "as-is", _assessed(distance=0.5), USE),
     ("classes that are called further apart", "framed", _assessed(classes_apart=99.0), USE),
     ("classes that are called more alike than they are", "framed", _assessed(agreement=1.0), USE),
-    (
-        "an agreement left out",
-        "matched",
-        _assessed(agreement=None),
-        USE,
-    ),
+    ("an agreement left out", "matched", _assessed(agreement=None), USE),
     ("an agreement that no cosine has", "framed", _assessed(agreement=1.5), DAMAGED),
     (
         "digits after the second",
