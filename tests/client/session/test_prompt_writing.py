@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -65,13 +66,27 @@ def test_a_model_that_writes_too_few_is_asked_for_the_rest_and_given_up_on_in_th
         assert len(server.heard) == 4
 
 
+def test_a_model_that_takes_no_temperature_and_thinks_writes_prompts_all_the_same():
+    fault = {
+        "message": "Unsupported value: 'temperature' does not support 1.0 with this model.",
+        "code": None,
+    }
+    thought = "<think>A list?</think>1. A cut in leather\n2. A long cut"
+    answers = chain([said(400, {"error": fault})], chatting(thought))
+    with speaking(answers) as server:
+        made = prompts(server, 2)
+        asked = [set(json.loads(each.body)) for each in server.asked]
+    assert made == {"cut": ("A cut in leather", "A long cut")}
+    assert asked == [{"model", "messages", "temperature", "seed"}, {"model", "messages"}]
+
+
 @pytest.mark.parametrize(
     "answer", [{"choices": []}, {"choices": [{"message": {"content": None}}]}, [], {"error": "x"}]
 )
 def test_an_answer_that_is_none_is_an_error(answer: object):
     with (
         speaking(iter([said(200, answer)])) as server,
-        pytest.raises(ProviderReplyError, match="not as an OpenAI-compatible"),
+        pytest.raises(ProviderReplyError, match=r"not as an OpenAI-compatible|wrote nothing"),
     ):
         prompts(server, 1)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import Any, Final, NamedTuple
 
+from pcevolve.modality.texts.answering import said
 from pcevolve.modality.texts.blanks import blanked
 from pcevolve.modality.texts.reading import read
 from pcevolve.public.calls import Call
@@ -189,7 +190,12 @@ class _Seen:
         values |= dict.fromkeys(("strength", "denoising_strength"), (call.strength,))
         values |= {"output_format": ("png",), "response_format": ("b64", "b64_json")}
         if plan.modality.kind == "text":
-            return values | {"max_tokens": (plan.texts.tokens,), "temperature": (plan.texts.temperature,)}
+            values |= {"max_tokens": (plan.texts.tokens,), "temperature": (plan.texts.temperature,)}
+            values["seed"] = (call.seed % 2**31,)
+            return {
+                **values,
+                **{new: values[old] for old, new in (each.split("=") for each in plan.texts.fields)},
+            }
         asked = plan.images
         across = gcd(asked.width, asked.height)
         values |= dict.fromkeys(("steps", "num_inference_steps"), (asked.steps,))
@@ -220,14 +226,25 @@ def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
     """Digests of all that an answer may have brought: files that were cut out of it, images in base64, and texts."""
     arrived = set(answer.body.files)
     try:
-        leaves = list(_walk(json.loads(answer.body.text or bodies.get(answer.body))))
+        whole = json.loads(answer.body.text or bodies.get(answer.body))
+        leaves = list(_walk(whole))
     except (ValueError, RecursionError):  # the image itself, or nothing that any dialect reads
         return arrived
-    for text in ("", *(value for _, value in leaves if isinstance(value, str))):
+    texts = [value for _, value in leaves if isinstance(value, str)]
+    for text in ("", *texts, *_said_in(whole)):
         arrived.add(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
         with suppress(ValueError):
             arrived.add(hashlib.sha256(base64.b64decode(text.rpartition(",")[2], validate=True)).hexdigest())
     return arrived
+
+
+def _said_in(answer: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has
+    """What a language model says in an answer; what is thinking is told as in the dialect, by marks and parts."""
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    for choice in choices if isinstance(choices, list) else []:
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if isinstance(message, dict):
+            yield said(message.get("content"))
 
 
 def _leaves(text: str) -> list[Leaf]:

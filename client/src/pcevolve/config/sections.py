@@ -280,6 +280,7 @@ class ProviderSettings(public.Section):
         ),
         public.PUBLIC,
     ] = None
+    fields: public.ChatFields | None = None
     batch: public.Batch = 32
     seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
     at_once: Annotated[

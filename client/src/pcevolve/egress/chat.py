@@ -10,35 +10,14 @@ import json
 from http import HTTPStatus
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
 from pcevolve.egress.retry import Busy, Patience, require_final
 from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
-from pcevolve.providers.chat import ChatDialect
+from pcevolve.providers.chat import ChatDialect, texts_in
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.providers.faults import fault
 
 _PATH: Final = "/chat/completions"
-_MOST_CHARACTERS: Final = 100_000
-
-
-class _Message(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    content: str = Field(max_length=_MOST_CHARACTERS)
-
-
-class _Choice(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    message: _Message
-
-
-class _Answer(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    choices: list[_Choice] = Field(min_length=1, max_length=100)
 
 
 class Chat:
@@ -54,7 +33,7 @@ class Chat:
     def __init__(self, address: Address, model: str, transport: Transport, patience: Patience) -> None:
         self._address, self._model = address, model
         self._transport, self._patience = transport, patience
-        self._answered = False
+        self._answered, self._takes_all = False, True
 
     def asked(self, question: str, seed: int) -> str:
         """The model's answer to one question.
@@ -68,22 +47,31 @@ class Chat:
             ProviderRefusedError: The API said no.
             ProviderReplyError: The answer is none of a chat API.
         """
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": [{"role": "user", "content": question}],
-            "temperature": 1.0,
-            "seed": seed,
-        }
+        body: dict[str, Any] = {"model": self._model, "messages": [{"role": "user", "content": question}]}
+        try:
+            answer = self._answer(body | ({"temperature": 1.0, "seed": seed} if self._takes_all else {}))
+        except ProviderRefusedError as refusal:
+            if not self._takes_all or not any(name in str(refusal) for name in ("temperature", "seed")):
+                raise
+            self._takes_all = False  # what a model does not take it says at the first question
+            answer = self._answer(body)
+        try:
+            texts = texts_in(answer.body)
+        except ProviderReplyError as error:
+            raise ProviderReplyError(
+                f"{self._address.base_url}{_PATH} answers, but not as an OpenAI-compatible chat API does: {error}"
+            ) from None
+        if not texts or not texts[0]:
+            raise ProviderReplyError("the language model wrote nothing: it refused, or thought until its end")
+        return texts[0]
+
+    def _answer(self, body: dict[str, Any]) -> Incoming:
+        """The answer to one body, which is sent again while patience lasts."""
         outgoing = self._address.outgoing(WireRequest("POST", _PATH, json.dumps(body).encode()))
         patience = self._patience if self._answered else self._patience.briefly()
         answer = patience.until_answered(lambda: self._attempt(outgoing))
         self._answered = True
-        try:
-            return _Answer.model_validate_json(answer.body).choices[0].message.content
-        except ValidationError:
-            raise ProviderReplyError(
-                f"{self._address.base_url}{_PATH} answers, but not as an OpenAI-compatible chat API does"
-            ) from None
+        return answer
 
     def _attempt(self, outgoing: Outgoing) -> Incoming:
         """One answer that is a success.

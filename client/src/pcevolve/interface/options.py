@@ -81,6 +81,7 @@ class RunOptions(TypedDict, total=False):
     adapter_scale: float | None
     tokens: int | None
     temperature: float | None
+    fields: Sequence[str]
     batch: int
     seed: int | None
     at_once: int | None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pcevolve.errors import ProviderReplyError
+from pcevolve.modality.texts import answering
 from pcevolve.modality.texts.blanks import blanked
 from pcevolve.modality.texts.reading import read
 from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest, counted, json_body, no_model, parsed
@@ -16,10 +18,27 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits, wire
 from pcevolve_shared.blanks import question
 
+WITHHELD: Final = frozenset(
+    {
+        *(
+            "content_filter",
+            "content_filtered",
+            "sensitive",
+            "safety",
+            "recitation",
+            "refusal",
+            "guardrail_intervened",
+        ),
+        *("error", "network_error", "insufficient_system_resource", "abort", "cancelled"),
+    }
+)
+"""Why an answer ended that is no text: a filter, a refusal, or a fault in the middle of it."""
+
 
 class _Message(BaseModel):
     model_config = ConfigDict(hide_input_in_errors=True)
-    content: str | None = None
+    content: str | list[Any] | None = None
+    refusal: str | None = None
 
 
 class _Choice(BaseModel):
@@ -29,10 +48,15 @@ class _Choice(BaseModel):
 
     @property
     def text(self) -> str:
-        """The text that was written; empty where a filter cut it off or left it out."""
-        if self.message is None or self.finish_reason == "content_filter":
+        """The text that was written; empty where it was refused, filtered or cut off by a fault, or only thought."""
+        withheld = (self.finish_reason or "").lower() in WITHHELD
+        if self.message is None or withheld or self.message.refusal:
             return ""
-        return self.message.content or ""
+        return answering.said(self.message.content)
+
+
+SEEDS: Final = 2**31
+"""Seeds from here on are refused by APIs that keep them in a signed integer of 32 bits."""
 
 
 class _Answer(BaseModel):
@@ -50,12 +74,21 @@ class _Models(BaseModel):
     data: list[_Model]
 
 
+def texts_in(body: bytes) -> list[str]:
+    """The text of each choice of an answer; empty for a choice without one.
+
+    Raises:
+        ProviderReplyError: The answer breaks the API's contract.
+    """
+    return [each.text for each in parsed(_Answer, body).choices]
+
+
 class ChatDialect(Dialect):
     """A question for each text; a variation is the same question with the text that is varied, some words blank."""
 
     name = "chat"
     makes = "text"
-    capabilities = frozenset({"create", "vary", "strength", "seed", "batch", "tokens"})
+    capabilities = frozenset({"create", "vary", "strength", "seed", "batch", "tokens", "fields"})
     most = limits.MAX_COMPLETIONS
     reasons: ClassVar[Mapping[str, Reason]] = {
         "insufficient_quota": "credit",
@@ -71,19 +104,23 @@ class ChatDialect(Dialect):
         prompt, text = plan.prompt_of(call), None if image is None else read(image)
         asked = prompt if text is None else question(prompt, blanked(text, call.strength or 0.0, call.seed))
         fields: dict[str, Any] = {
-            "model": plan.model,
-            "messages": [{"role": "user", "content": asked}],
             "n": call.count,
             "max_tokens": plan.texts.tokens,
             "temperature": plan.texts.temperature,
-            "seed": call.seed,
+            "seed": call.seed % SEEDS,
         }
-        return WireRequest("POST", wire.CHAT, json_body(fields))
+        whole = {"model": plan.model, "messages": [{"role": "user", "content": asked}]}
+        return WireRequest("POST", wire.CHAT, json_body(whole | plan.texts.spelled(fields)))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The texts of an answer, as they came; a choice without one is an empty text."""
-        said = [each.text for each in parsed(_Answer, body).choices]
-        return [each.encode() for each in counted(call, said)]
+        texts = texts_in(body)
+        if len(texts) == 1 < call.count:
+            raise ProviderReplyError(
+                f"the API wrote 1 text where {call.count} were asked for: it takes no n, so start a new run with "
+                "--set provider.fields=single"
+            )
+        return [each.encode() for each in counted(call, texts)]
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Texts have none; an API that lists its models has to list this one.

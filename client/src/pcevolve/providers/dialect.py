@@ -78,7 +78,7 @@ class Dialect(Protocol):
         name: What ``--dialect`` calls it.
         makes: Images or texts.
         capabilities: What it can ask for: of ``create``, ``vary``, ``strength``, ``seed``, ``steps``, ``guidance``,
-            ``negative_prompt``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``.
+            ``negative_prompt``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``, ``fields``.
         scheme: How the key is shown; with ``Basic`` it is ``user:password``.
         most: Images that one request may ask for.
         links_images: Whether answers only point to the images.

@@ -184,7 +184,9 @@ class Texts(BaseModel):
     Attributes:
         kind: Says that it is texts.
         tokens: Most of one text.
-        temperature: Of the language model.
+        temperature: Of the language model; None where the API is not asked for any.
+        fields: How the API takes the fields of a request: ``NAME=OTHER`` each for one that it calls otherwise,
+            ``NAME=`` for one that it takes not at all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -200,7 +202,21 @@ class Texts(BaseModel):
 
     kind: Literal["text"]
     tokens: settings.Tokens
-    temperature: settings.Temperature
+    temperature: settings.Temperature | None
+    fields: settings.ChatFields = ()
+
+    @model_validator(mode="after")
+    def _temperature_is_sent(self) -> Self:
+        if (self.temperature is None) != ("temperature=" in self.fields):
+            raise ValueError(
+                "temperature: it is said of a request whose fields leave it out, or the other way round"
+            )
+        return self
+
+    def spelled(self, fields: Mapping[str, object]) -> dict[str, object]:
+        """The fields of a request by the names that the API has for them, without those that it does not take."""
+        names = dict(each.split("=", 1) for each in self.fields)
+        return {names.get(name, name): value for name, value in fields.items() if names.get(name, name)}
 
     @property
     def asked_size(self) -> str:
@@ -219,8 +235,12 @@ class Texts(BaseModel):
 
     @property
     def said(self) -> Said:
-        """Length and temperature."""
-        return [("Tokens of a text, at most", self.tokens), ("Temperature", self.temperature)]
+        """Length and temperature, and what the request calls otherwise or leaves out."""
+        told: Said = [
+            ("Tokens of a text, at most", self.tokens),
+            ("Temperature", UNASKED if self.temperature is None else self.temperature),
+        ]
+        return told + [("Fields of a request", ", ".join(self.fields))] * bool(self.fields)
 
     @property
     def in_summary(self) -> dict[str, str]:
@@ -230,7 +250,10 @@ class Texts(BaseModel):
     def asked_with(self, degrees: str, advice: str) -> str:
         """Length, temperature and blanks; no API recommends any."""
         blanks = f", blanks {degrees}" if degrees else ""
-        return f"at most {self.tokens} tokens, temperature {self.temperature:g}{blanks}"
+        temperature = (
+            "the API's own temperature" if self.temperature is None else f"temperature {self.temperature:g}"
+        )
+        return f"at most {self.tokens} tokens, {temperature}{blanks}"
 
     def degree(self, of: float) -> str:
         """The share of words that were blanks."""

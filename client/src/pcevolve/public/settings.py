@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -325,6 +325,48 @@ Tokens = Annotated[
 Temperature = Annotated[
     float,
     Field(ge=0, le=2, description="Temperature of the language model, of an API that writes texts."),
+    PUBLIC,
+]
+CHAT_FAMILIES: Final = {
+    "standard": (),
+    "reasoning": ("n=", "max_tokens=max_completion_tokens", "temperature=", "seed="),
+    "single": ("n=",),
+    "plain": ("n=", "seed="),
+}
+"""Names for what several chat APIs do not take, or call otherwise."""
+
+
+def _chat_fields(value: object) -> object:
+    """Rules in the place of families' names."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple):
+        return value
+    return tuple(rule for each in given for rule in CHAT_FAMILIES.get(str(each).strip(), (each,)))
+
+
+def _clear_fields(rules: tuple[str, ...]) -> tuple[str, ...]:
+    """Rules of which each is for a field of its own, and none takes the name of another."""
+    names, others = zip(*(rule.split("=") for rule in rules), strict=True) if rules else ((), ())
+    taken = {"model", "messages", "n", "max_tokens", "temperature", "seed"}
+    given = [each for each in others if each]
+    if len({*names}) < len(names) or len({*given}) < len(given) or taken & {*given}:
+        raise ValueError("each field has one rule, and a name that no other field has")
+    return rules
+
+
+ChatFields = Annotated[
+    tuple[
+        Annotated[str, Field(pattern="^(n|max_tokens|temperature|seed)=[a-z_]{0,40}$")],
+        ...,
+    ],
+    BeforeValidator(_chat_fields),
+    AfterValidator(_clear_fields),
+    Field(
+        max_length=4,
+        description="What a chat API takes otherwise: NAME= for a field that it does not take (n=, seed=, "
+        "temperature=), NAME=OTHER for one that it calls otherwise, or a family: reasoning (OpenAI's o-series and "
+        "GPT-5, which are known by name), single (no n), plain (no n, no seed), standard.",
+    ),
     PUBLIC,
 ]
 Pixels = Annotated[

@@ -216,6 +216,7 @@ def _asked_for(settings: RunConfig) -> set[str]:
         "guidance": settings.provider.guidance is not None,
         "adapter": settings.provider.adapter,
         "tokens": settings.provider.tokens is not None or settings.provider.temperature is not None,
+        "fields": settings.provider.fields is not None,
     }
     return {capability for capability, wish in wishes.items() if wish}
 

@@ -74,6 +74,9 @@ def resolved_plan(
     initial = settings.method.initial or method.initial_for(settings.method.candidates, variations)
     frame = frame_digest(settings.encoder.name, settings.encoder.weights) if method.centre_first else None
     given = {name: value for name, value in settings.options().items() if value is not None}
+    modality = asking.modality(
+        settings, size, advice, asks_for(components.dialect, components.generator is not None)
+    )
     values = {name: given[name] for name in given.keys() & PublicPlan.model_fields.keys()} | {
         "run_id": run_id,
         "run_seed": settings.provider.seed,
@@ -83,9 +86,7 @@ def resolved_plan(
         "iterations": components.iterations,
         "secrecy": (promise := _secrecy(settings, method)),
         "cells": None if promise is None else settings.get("cells") or _cells(components, promise, initial),
-        "modality": asking.modality(
-            settings, size, advice, asks_for(components.dialect, components.generator is not None)
-        ),
+        "modality": modality,
         "strengths": _strengths(components, asking.schedule(method), advice),
         "initial": initial,
         "variations": variations,
@@ -101,7 +102,7 @@ def resolved_plan(
             settings.data.domain,
             components.data.labels,
         ),
-        "batch": min(settings.provider.batch, components.dialect.most),
+        "batch": _batch(components, modality),
         "at_once": _at_once(components),
         "epsilon": str(components.limits.run.epsilon),
         "delta": components.limits.run.delta,
@@ -134,6 +135,13 @@ def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig)
         return plan
     open_still = [name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)]
     return plan.model_copy(update={name: getattr(begun, name) for name in open_still})
+
+
+def _batch(components: Components, modality: Mapping[str, object]) -> int:
+    """Return how many images or texts one request asks for: one of an API that takes no number."""
+    fields = modality.get("fields")
+    takes_none = isinstance(fields, tuple) and "n=" in fields
+    return 1 if takes_none else min(components.settings.provider.batch, components.dialect.most)
 
 
 def _at_once(components: Components) -> int:

@@ -5,11 +5,12 @@ What judges and measures needs torch, which takes seconds to load, so those func
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
@@ -30,6 +31,7 @@ from pcevolve.private.units import require_unit_size
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.fields import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.settings import CHAT_FAMILIES
 from pcevolve.public.wordings import shown
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
@@ -37,6 +39,9 @@ from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
 from pcevolve.session.secrecy import secrets_of
 from pcevolve.transcript import RunReader
+
+_REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")
+"""Names of OpenAI's models that take no temperature."""
 
 if TYPE_CHECKING:
     from pcevolve.evaluation.judge import Judge
@@ -46,14 +51,31 @@ if TYPE_CHECKING:
 def modality(
     settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
-    """The settings of texts in a plan; see ``KindOfRun``."""
+    """The settings of texts in a plan; see ``KindOfRun``.
+
+    Raises:
+        UsageError: A temperature is asked for, of an API that takes none.
+    """
+    fields = _fields(settings)
+    temperature = settings.provider.temperature
+    if "temperature=" in fields and temperature is not None:
+        raise UsageError(
+            "provider.temperature: this API takes none (provider.fields): leave one of the two out"
+        )
+    usual = None if "temperature=" in fields else USUAL_TEMPERATURE
     return {
         "kind": "text",
         "tokens": settings.provider.tokens or USUAL_TOKENS,
-        "temperature": USUAL_TEMPERATURE
-        if settings.provider.temperature is None
-        else settings.provider.temperature,
+        "temperature": usual if temperature is None else temperature,
+        "fields": fields,
     }
+
+
+def _fields(settings: RunConfig) -> tuple[str, ...]:
+    """The user's word; without one, what is known of the model by its name."""
+    if settings.provider.fields is not None:
+        return settings.provider.fields
+    return CHAT_FAMILIES["reasoning" if _REASONING.search(settings.provider.model) else "standard"]
 
 
 def template(unlabelled: bool) -> str:

@@ -1,0 +1,151 @@
+"""Chat APIs as they are: fields under other names, content in parts, and thinking that never becomes a candidate.
+
+Shapes were read from the public documents that are named beside them; no service was called.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import count
+
+import pytest
+
+from pcevolve.auditing import audit
+from pcevolve.errors import ProviderReplyError
+from pcevolve.modality.texts.answering import said as said_in
+from pcevolve.providers import dialect
+from pcevolve.public.calls import Call
+from pcevolve.public.modality import Texts
+from support.online import Heard, Reply, said
+from support.provider import text
+from support.runs import small_plan
+
+SEEDS = count()
+TWO = Call("i000/c00/b000", "create", 0, "cut", 0, 2, 2**32 - 1)
+REASONING = Texts.model_validate(
+    {"kind": "text", "tokens": 40, "temperature": None, "fields": ["reasoning"]}
+).fields
+
+
+def decoded(*choices: object) -> list[bytes]:
+    call = Call("i000/c00/b000", "create", 0, "cut", 0, len(choices), 7)
+    return dialect("chat").decode(call, json.dumps({"choices": choices}).encode())
+
+
+def choice(content: object, reason: str = "stop", **message: object) -> dict[str, object]:
+    return {"message": {"role": "assistant", "content": content, **message}, "finish_reason": reason}
+
+
+SAID = [
+    # Mistral, Reasoning: docs.mistral.ai/capabilities/reasoning: content is a list of chunks
+    ("mistral", choice([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+                        {"type": "text", "text": "A cut."}]), "A cut."),
+    # OpenAI, Chat API reference: platform.openai.com/docs/api-reference/chat: parts of text and of refusal
+    ("parts", choice([{"type": "text", "text": "A "}, {"type": "text", "text": "cut."}]), "A cut."),
+    ("refusal part", choice([{"type": "refusal", "refusal": "I can't."}]), ""),
+    ("refusal", choice("A cut.", refusal="I can't."), ""),
+    # DeepSeek, Thinking mode: api-docs.deepseek.com/guides/thinking_mode
+    ("deepseek", choice("A cut.", reasoning_content="The user wants a cut."), "A cut."),
+    ("deepseek alone", choice("", "length", reasoning_content="The user wants"), ""),
+    ("deepseek fault", choice("A c", "insufficient_system_resource"), ""),
+    # vLLM, Reasoning outputs, without a parser: docs.vllm.ai/en/latest/features/reasoning_outputs
+    ("qwen", choice("<think>\nA cut? <b>\n</think>\n\nA cut."), "A cut."),
+    ("r1, opened in the question", choice("hm, a cut\n</think>\nA cut."), "A cut."),
+    ("cut off while it thinks", choice("<think>\nThe user wants a", "length"), ""),
+    ("no thinking today", choice("<think>\n\n</think>\n\nA cut."), "A cut."),
+    # Magistral's own template: huggingface.co/mistralai/Magistral-Small-2506
+    ("magistral", choice("[THINK]a cut[/THINK]A cut."), "A cut."),
+    # Kimi-VL-A3B-Thinking: huggingface.co/moonshotai/Kimi-VL-A3B-Thinking
+    ("kimi", choice("◁think▷a cut◁/think▷A cut."), "A cut."),
+    # OpenAI, harmony response format: cookbook.openai.com/articles/openai-harmony
+    ("harmony", choice("<|channel|>analysis<|message|>a cut<|end|><|start|>assistant"
+                       "<|channel|>final<|message|>A cut.<|return|>"), "A cut."),
+    ("harmony, cut off", choice("<|channel|>analysis<|message|>a cut", "length"), ""),
+    # Zhipu, finish_reason sensitive: docs.bigmodel.cn/api-reference; Azure OpenAI, content filtering
+    ("zhipu", choice("A cu", "sensitive"), ""),
+    ("azure", choice("A cu", "content_filter"), ""),
+    ("openrouter", {**choice("A cu", "error"), "error": {"code": 502, "message": "no"}}, ""),
+    ("spaces stay", choice(" A cut.\n"), " A cut.\n"),
+    ("less than", choice("pressure <90, think> of it"), "pressure <90, think> of it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "alone"), [each[1:] for each in SAID], ids=[each[0] for each in SAID])
+def test_only_what_a_model_says_is_a_text(answer: dict[str, object], alone: str):
+    assert decoded(answer, choice("another")) == [alone.encode(), b"another"]
+
+
+def test_marks_without_end_take_no_time():
+    began = time.perf_counter()
+    assert said_in("<think>" * 20_000) == ""
+    assert said_in("</think>" * 20_000 + "A cut.") == "A cut."
+    assert time.perf_counter() - began < 1
+
+
+def thinking(heard: Heard) -> Reply:
+    """OpenAI's reasoning models: the fields that they refuse are refused, in the words of platform.openai.com."""
+    if heard.method == "GET":
+        return said(200, {"data": [{"id": "bundled"}]})
+    fields = json.loads(heard.body)
+    for name in ("max_tokens", "temperature", "seed", "n"):
+        if name in fields:
+            fault = f"Unsupported parameter: '{name}' is not supported with this model."
+            return said(400, {"error": {"message": fault, "param": name, "code": "unsupported_parameter"}})
+    written = text(next(SEEDS), fields["messages"][0]["content"])
+    parts = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": f"<think>x</think> {written}"},
+    ]
+    return said(200, {"model": "bundled", "choices": [choice(parts)]})
+
+
+def test_a_reasoning_model_makes_a_whole_run_that_the_audit_can_follow(world, tmp_path):
+    api = world("chat")
+    api.server.speak = thinking
+    texts = {"kind": "text", "tokens": 40, "temperature": None, "fields": REASONING}
+    run = api.open(tmp_path, modality=texts, batch=1)
+    run.finish()
+    asked = json.loads(api.server.asked[0].body)
+    assert set(asked) == {"model", "messages", "max_completion_tokens"}
+    assert asked["max_completion_tokens"] == 40
+    assert [fault for finding in audit(tmp_path) for fault in finding.faults] == []
+    brought = {digest for slot in run.plan.calls for digest in run.transcript.outputs(slot)}
+    assert not any(b"think" in run.transcript.bodies.file(each) for each in brought)
+
+
+def test_seeds_fit_into_a_signed_integer_of_32_bits():
+    body = json.loads(dialect("chat").encode(small_plan(dialect="chat"), TWO, None).body)
+    assert body["seed"] == 2**31 - 1
+
+
+def test_an_api_that_takes_no_n_is_told_by_what_to_type():
+    with pytest.raises(
+        ProviderReplyError, match=r"1 text where 2 were asked for.*--set provider\.fields=single"
+    ):
+        dialect("chat").decode(TWO, json.dumps({"choices": [choice("one")]}).encode())
+
+
+@pytest.mark.parametrize(
+    ("given", "rules"),
+    [
+        ("standard", ()),
+        ("single", ("n=",)),
+        ("plain", ("n=", "seed=")),
+        ("seed=random_seed,n=", ("seed=random_seed", "n=")),
+    ],
+)
+def test_a_family_is_a_name_for_rules_and_rules_can_be_given(given: str, rules: tuple[str, ...]):
+    assert Texts(kind="text", tokens=4, temperature=1, fields=given).fields == rules
+
+
+@pytest.mark.parametrize("rule", ["model=x", "seed=messages", "seed=model", "n", "n=N;", "prompt="])
+def test_no_rule_touches_what_is_said_or_which_model_says_it(rule: str):
+    with pytest.raises(ValueError, match="fields"):
+        Texts(kind="text", tokens=4, temperature=1, fields=(rule,))
+
+
+@pytest.mark.parametrize("fields", [(), ("temperature=",)])
+def test_a_plan_says_of_the_temperature_whether_it_is_sent(fields: tuple[str, ...]):
+    with pytest.raises(ValueError, match="temperature: it is said of a request"):
+        Texts(kind="text", tokens=4, temperature=1.0 if fields else None, fields=fields)
