@@ -300,6 +300,8 @@ def a1111(heard: Heard) -> Reply:
         return said(200, [{"title": "v1-5.safetensors [6ce0161689]", "model_name": "v1-5", "filename": "/x"}])
     fields = json.loads(heard.body)
     assert fields["override_settings"] == {"sd_model_checkpoint": "v1-5"}
+    assert fields["sampler_name"] in {"Euler", "DPM++ 2M"}
     assert heard.path.endswith("img2img") == bool(fields.get("init_images"))
     made = [b64(fields["seed"] + k) for k in range(fields["batch_size"] * fields["n_iter"])]
-    return said(200, {"images": made, "parameters": {}, "info": json.dumps({"seed": fields["seed"]})})
+    drawn = {"seed": fields["seed"], "sd_model_name": "v1-5", "sd_model_hash": "6ce0161689"}
+    return said(200, {"images": made, "parameters": {}, "info": json.dumps(drawn)})

@@ -255,6 +255,7 @@ class ComparingGate:
         body = self.run.bodies.get(answer.body)
         with suppress(ProviderReplyError):
             if answer.slot == known.call.slot:
+                self.policy.require_model(body)
                 links = enumerate(self.dialect.links(known.call, body))
                 known.answers.append(
                     (body, tuple((link_slot(known.call.slot, place), link) for place, link in links))

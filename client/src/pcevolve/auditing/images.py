@@ -205,10 +205,26 @@ class _Seen:
             "width": (asked.width,),
             "height": (asked.height,),
             "negative_prompt": (asked.negative_prompt,),
+            "scheduler": (asked.sampler,),
+            "sampler_name": (asked.sampler or "Euler",),
         }
+        if plan.dialect == "a1111":
+            values["negative_prompt"] = (_unread(asked.negative_prompt),)
+            values["prompt"] = (self._in_web_ui(call, due),)
         values |= {"adapter": (asked.adapter,), "scale": (asked.adapter_scale,)}
         ratio = f"{asked.width // across}:{asked.height // across}"
         return values | {"mode": ("text-to-image", "image-to-image"), "aspect_ratio": (ratio,)}
+
+    def _in_web_ui(self, call: Call, due: Known | None) -> str:
+        """A prompt whose public words are escaped as AUTOMATIC1111's web UI wants it."""
+        prompt, made, at = self._prompt(call, due), "", 0
+        public = sorted(filter(None, {self.plan.domain, call.label}), key=len, reverse=True)
+        while at < len(prompt):
+            word = next((each for each in public if prompt.startswith(each, at)), "")
+            made += _unread(word) if word else prompt[at]
+            at += len(word) or 1
+        ends = any(prompt.rstrip().endswith(each.rstrip()) for each in public)
+        return made + "," * bool(ends and re.search(r":\s*[-+]?[\d.]+\s*$", made))
 
     def _prompt(self, call: Call, due: Known | None) -> str:
         """The words of a call: its class's public prompt, or that of what it varies, or the varied text with blanks."""
@@ -236,6 +252,15 @@ def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
         with suppress(ValueError):
             arrived.add(hashlib.sha256(base64.b64decode(text.rpartition(",")[2], validate=True)).hexdigest())
     return arrived
+
+
+def _unread(words: str) -> str:
+    """Words in which AUTOMATIC1111's web UI finds no syntax: not its brackets, words, networks and comments."""
+    for mark in "\\()[]":
+        words = words.replace(mark, f"\\{mark}")
+    words = re.sub(r"\b(?:AND|BREAK)\b", lambda found: found[0].lower(), words)
+    words = re.sub(r"<(?=\w+:)", "< ", words)
+    return re.sub(r"#|/(?=[/*])|(?<=\*)/", " ", words)
 
 
 def _said_in(answer: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has

@@ -215,6 +215,13 @@ class ProviderSettings(public.Section):
         public.PUBLIC,
     ] = "getimg"
     model: public.Model = "bundled"
+    answered_by: Annotated[
+        public.Model | None,
+        Field(
+            description="Name by which the API's answers call the model, where it is asked for by another."
+        ),
+        public.PUBLIC,
+    ] = None
     api_key_file: Annotated[
         public.AbsolutePath | None,
         Field(description=f"File with the API key (mode 600); or put the key itself into {KEY_VARIABLE}."),
@@ -256,6 +263,7 @@ class ProviderSettings(public.Section):
         Field(description=f"Denoising steps; what the API recommends, or {USUAL_STEPS}, if not given."),
         public.PUBLIC,
     ] = None
+    sampler: public.Sampler | None = None
     size: public.Pixels | None = None
     adapter: public.Adapter | None = None
     adapter_scale: Annotated[

@@ -323,7 +323,8 @@ class Gate:
         return None
 
     def _read_images(self, call: Call, body: bytes) -> list[bytes]:
-        """The images of an answer, wherever they are."""
+        """The images of an answer, wherever they are, if the model that was asked for made them."""
+        self._policy.require_model(body)
         links = [self._policy.link(link) for link in self._dialect.links(call, body)]
         fetched = [self._fetch(call, place, link) for place, link in enumerate(links)]
         return self._policy.admit(self._dialect.decode(call, body, fetched))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from pcevolve.egress.bounds import of_asked_size
 from pcevolve.egress.links import follow
 from pcevolve.egress.transport import Address, Outgoing
-from pcevolve.errors import EgressError
+from pcevolve.errors import EgressError, ProviderReplyError, printable
 from pcevolve.providers.dialect import Dialect, WireRequest, misstated
+from pcevolve.providers.naming import is_same_model
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
@@ -23,6 +24,8 @@ from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunSt
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
+_LONGEST_NAME: Final = 200
+"""Characters of a model's name, as in a plan."""
 
 
 class Policy:
@@ -102,6 +105,22 @@ class Policy:
             ProviderReplyError: It is not.
         """
         return made if self._state is None else of_asked_size(self._state.plan, made)
+
+    def require_model(self, body: bytes) -> None:
+        """Refuse an answer that says that another model gave it than was asked for.
+
+        Raises:
+            ProviderReplyError: It does.
+        """
+        if self._state is None:
+            return
+        plan, named = self._state.plan, self._dialect.answered_by(body)
+        if named and not is_same_model(plan.answered_by or plan.model, named):
+            told = printable(named)[:_LONGEST_NAME]
+            raise ProviderReplyError(
+                f"the API answered with the model '{told}', and '{plan.model}' was asked for: start a new run with the "
+                f"model that you mean, or, if that is its own name for it, with --set provider.answered_by='{told}'"
+            )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:
         """Build the one request that may leave for a call.

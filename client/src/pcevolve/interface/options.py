@@ -67,6 +67,7 @@ class RunOptions(TypedDict, total=False):
     secret_bound: float | None
     secret_size: int | None
     cells: int | None
+    answered_by: str | None
     max_cost: float | None
     price: float | None
     max_requests: int | None
@@ -76,6 +77,7 @@ class RunOptions(TypedDict, total=False):
     negative_prompt: str | None
     guidance: float | None
     steps: int | None
+    sampler: str | None
     size: int | None
     adapter: str | None
     adapter_scale: float | None

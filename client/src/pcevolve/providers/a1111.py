@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from pcevolve.providers.dialect import (
     Dialect,
@@ -23,6 +24,36 @@ from pcevolve_shared import images, limits
 TEXT_TO_IMAGE = "/sdapi/v1/txt2img"
 IMAGE_TO_IMAGE = "/sdapi/v1/img2img"
 MODELS = "/sdapi/v1/sd-models"
+USUAL_SAMPLER: Final = "Euler"
+"""What the API itself takes where it is told none; newer versions, and forks, may take another."""
+_SYNTAX: Final = re.compile(
+    r"(?P<mark>[\\()\[\]])|(?P<word>\b(?:AND|BREAK)\b)|(?P<network><(?=\w+:))|(?P<comment>#|/(?=[/*])|(?<=\*)/)"
+)
+"""Emphasis and schedules; composition; extra networks; comments, which forks begin with ``//`` and ``/*`` too."""
+_WEIGHT: Final = re.compile(r":\s*[-+]?[\d.]+\s*$")
+"""At the end of a prompt: how much it counts."""
+
+
+def escaped(words: str) -> str:
+    """Words that this API reads as they stand: its syntax for weights, schedules, composition and comments undone."""
+    return _SYNTAX.sub(_undone, words)
+
+
+def _undone(found: re.Match[str]) -> str:
+    if found["mark"]:
+        return f"\\{found[0]}"
+    if found["word"]:
+        return found[0].lower()
+    return "< " if found["network"] else " "
+
+
+def _in_syntax(plan: PublicPlan, call: Call) -> str:
+    """A call's prompt with domain and label escaped; what else a user wrote may be meant as syntax."""
+    prompt = plan.prompt_of(call)
+    words = sorted(filter(None, {plan.domain, call.label}), key=len, reverse=True)
+    whole = re.sub("|".join(map(re.escape, words)), lambda found: escaped(found[0]), prompt)
+    ends = any(prompt.rstrip().endswith(each.rstrip()) for each in words)
+    return f"{whole}," if ends and _WEIGHT.search(whole) else whole
 
 
 class _Answer(BaseModel):
@@ -30,6 +61,17 @@ class _Answer(BaseModel):
     images: Annotated[
         list[Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]], Field(max_length=limits.MAX_BATCH)
     ]
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    info: str = ""
+
+
+class _Info(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    sd_model_name: str | None = None
+    sd_model_hash: str | None = None
 
 
 class _Checkpoint(BaseModel):
@@ -50,7 +92,18 @@ class A1111Dialect(Dialect):
 
     name = "a1111"
     capabilities = frozenset(
-        {"create", "vary", "strength", "seed", "steps", "guidance", "negative_prompt", "size", "batch"}
+        {
+            "create",
+            "vary",
+            "strength",
+            "seed",
+            "steps",
+            "guidance",
+            "negative_prompt",
+            "sampler",
+            "size",
+            "batch",
+        }
     )
     scheme = "Basic"
     most = 8
@@ -59,8 +112,9 @@ class A1111Dialect(Dialect):
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call as JSON for ``txt2img``, or for ``img2img`` where there is an image."""
         fields: dict[str, Any] = {
-            "prompt": plan.prompt_of(call),
-            "negative_prompt": plan.images.negative_prompt,
+            "prompt": _in_syntax(plan, call),
+            "negative_prompt": escaped(plan.images.negative_prompt),
+            "sampler_name": plan.images.sampler or USUAL_SAMPLER,
             "seed": call.seed,
             "steps": plan.images.steps,
             "cfg_scale": plan.images.guidance,
@@ -79,6 +133,15 @@ class A1111Dialect(Dialect):
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The base64 images of an answer."""
         return received_images(call, parsed(_Answer, body).images)
+
+    def answered_by(self, body: bytes) -> str | None:
+        """The checkpoint that the images' generation parameters name, with the beginning of its digest."""
+        try:
+            info = _Info.model_validate_json(_Told.model_validate_json(body).info)
+        except ValidationError:
+            return None
+        digest = f" [{info.sd_model_hash}]" if info.sd_model_name and info.sd_model_hash else ""
+        return f"{info.sd_model_name}{digest}" if info.sd_model_name else None
 
     def hello(self) -> WireRequest:
         """List the checkpoints."""

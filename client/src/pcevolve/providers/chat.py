@@ -11,7 +11,16 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.texts import answering
 from pcevolve.modality.texts.blanks import blanked
 from pcevolve.modality.texts.reading import read
-from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest, counted, json_body, no_model, parsed
+from pcevolve.providers.dialect import (
+    Dialect,
+    ModelSize,
+    WireRequest,
+    counted,
+    json_body,
+    model_named,
+    no_model,
+    parsed,
+)
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -132,6 +141,10 @@ class ChatDialect(Dialect):
         if listed and model not in listed:
             raise no_model(model, listed)
         return None
+
+    def answered_by(self, body: bytes) -> str | None:
+        """The model that the answer names."""
+        return model_named(body)
 
     def hello(self) -> WireRequest:
         """List the models."""

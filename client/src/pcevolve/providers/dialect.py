@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
@@ -78,7 +78,7 @@ class Dialect(Protocol):
         name: What ``--dialect`` calls it.
         makes: Images or texts.
         capabilities: What it can ask for: of ``create``, ``vary``, ``strength``, ``seed``, ``steps``, ``guidance``,
-            ``negative_prompt``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``, ``fields``.
+            ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``, ``fields``.
         scheme: How the key is shown; with ``Basic`` it is ``user:password``.
         most: Images that one request may ask for.
         links_images: Whether answers only point to the images.
@@ -130,6 +130,10 @@ class Dialect(Protocol):
             ProviderReplyError: The answer breaks the API's contract.
         """
         ...
+
+    def answered_by(self, body: bytes) -> str | None:
+        """Name of the model that an answer says it is from; None where it names none."""
+        return None
 
     def hello(self) -> WireRequest:
         """A free request that tells whether address and key are right."""
@@ -218,6 +222,19 @@ def parsed(model: type[Model], body: bytes) -> Model:
         raise ProviderReplyError(f"the API's answer breaks the contract at {where}: {first['msg']}") from None
 
 
+class _Named(BaseModel):
+    model_config = ConfigDict(hide_input_in_errors=True)
+    model: str | None = None
+
+
+def model_named(body: bytes) -> str | None:
+    """The model that an answer in OpenAI's form says it is from; None where it names none."""
+    try:
+        return _Named.model_validate_json(body).model
+    except ValidationError:
+        return None
+
+
 def asks_for(dialect: Dialect, in_process: bool) -> frozenset[str]:
     """Return the options that can be asked for: hardly any of a generator in this process."""
     return dialect.capabilities & IN_PROCESS_ASKS if in_process else dialect.capabilities
@@ -258,6 +275,7 @@ def misstated(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
             yield f"the plan says that {name} is not asked for, and it is"
     for name, value in {
         "negative_prompt": plan.images.negative_prompt,
+        "sampler": plan.images.sampler,
         "adapter": plan.images.adapter,
     }.items():
         if value and name not in asked:

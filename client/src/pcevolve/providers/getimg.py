@@ -122,6 +122,7 @@ class GetimgDialect(Dialect):
             "steps",
             "guidance",
             "negative_prompt",
+            "sampler",
             "size",
             "batch",
             "adapter",
@@ -138,6 +139,7 @@ class GetimgDialect(Dialect):
             "negative_prompt": plan.images.negative_prompt,
             "steps": plan.images.steps,
             "guidance": plan.images.guidance,
+            "scheduler": plan.images.sampler,
         }
         fields: dict[str, Any] = {
             "model": plan.model,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.providers.dialect import Dialect, WireRequest, json_body, parsed, received_images
+from pcevolve.providers.dialect import Dialect, WireRequest, json_body, model_named, parsed, received_images
 from pcevolve.providers.faults import Reason
 from pcevolve.providers.multipart import form
 from pcevolve.public.calls import Call
@@ -69,6 +69,10 @@ class OpenAIDialect(Dialect):
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The base64 images of an answer."""
         return received_images(call, [each.b64_json for each in parsed(_Answer, body).data])
+
+    def answered_by(self, body: bytes) -> str | None:
+        """The model that the answer names."""
+        return model_named(body)
 
     def hello(self) -> WireRequest:
         """List the models."""

@@ -80,6 +80,9 @@ class PlanFields(BaseModel):
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
     prompt_template: settings.PromptTemplate = TEMPLATE
     prompts: tuple[tuple[settings.Prompt, ...], ...] = ()  # of each class; none where the template is all
+    answered_by: settings.Model | None = (
+        None  # another name for ``model``, by which the API calls it in answers
+    )
     modality: Modality
     candidates: settings.Candidates = 100
     initial: Annotated[int, Field(ge=1, le=settings.MOST_INITIAL)]

@@ -90,6 +90,7 @@ class Images(BaseModel):
         negative_prompt: What they should not show; empty for nothing.
         guidance: Scale; None where the API is not asked for any.
         steps: Of denoising; None where the API is not asked for any.
+        sampler: By name; None for the API's usual one.
         adapter: IP-Adapter by which prototypes also speak as image prompts; None without one.
         adapter_scale: Its weight; None without one.
         width: Pixels.
@@ -112,6 +113,7 @@ class Images(BaseModel):
     negative_prompt: settings.NegativePrompt = ""
     guidance: settings.Guidance | None = 7.5
     steps: settings.Steps | None = 50
+    sampler: settings.Sampler | None = None
     adapter: settings.Adapter | None = None
     adapter_scale: settings.AdapterScale | None = None
     width: settings.Pixels
@@ -147,6 +149,7 @@ class Images(BaseModel):
             ("Size", f"{self.width} × {self.height} pixels{own}"),
             ("Steps", UNASKED if self.steps is None else self.steps),
             ("Guidance scale", UNASKED if self.guidance is None else self.guidance),
+            *([("Sampler", self.sampler)] if self.sampler else []),
         ]
 
     @property

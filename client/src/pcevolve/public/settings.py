@@ -307,6 +307,15 @@ Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\
 NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), PUBLIC]
 Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), PUBLIC]
 Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), PUBLIC]
+Sampler = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=100,
+        description="Sampler (scheduler) by the API's name for it; its usual one if not given.",
+    ),
+    PUBLIC,
+]
 Adapter = Annotated[
     str,
     Field(

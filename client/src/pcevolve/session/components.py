@@ -214,6 +214,7 @@ def _asked_for(settings: RunConfig) -> set[str]:
         "size": settings.provider.size,
         "steps": settings.provider.steps,
         "guidance": settings.provider.guidance is not None,
+        "sampler": settings.provider.sampler,
         "adapter": settings.provider.adapter,
         "tokens": settings.provider.tokens is not None or settings.provider.temperature is not None,
         "fields": settings.provider.fields is not None,

@@ -65,6 +65,7 @@ def modality(
         "steps": settings.provider.steps or (advice.steps if advice else USUAL_STEPS)
         if "steps" in asked
         else None,
+        "sampler": settings.provider.sampler,
         "adapter": settings.provider.adapter,
         "adapter_scale": _adapter_scale(settings),
         "width": settings.provider.size or size.width,
