@@ -64,6 +64,14 @@ def test_a_run_with_such_words_is_followed_by_the_audit_which_spells_them_itself
     assert [fault for finding in audit(tmp_path) for fault in finding.faults] == []
 
 
+def test_our_own_server_is_asked_for_a_sampler_by_its_own_word():
+    plan = small_plan(sampler="euler")
+    assert (
+        json.loads(dialect("getimg").encode(plan, next(iter(plan.round(0))), None).body)["scheduler"]
+        == "euler"
+    )
+
+
 def test_another_checkpoint_than_was_asked_for_stops_the_run(world, tmp_path):
     api = world("a1111")
     info = {"sd_model_name": "deliberate_v2", "sd_model_hash": "9aba26abdf"}
