@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +11,7 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
-from pcevolve_server.errors import EngineLostError, ModelLoadError
+from pcevolve_server.errors import EngineLostError, ModelLoadError, NotFiniteError
 from pcevolve_server.http.app import create_app
 from pcevolve_server.keys import Key
 from pcevolve_server.logs import JsonFormatter
@@ -400,3 +401,9 @@ def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fak
     assert [entry["status"] for entry in requests] == [200, 500, 422]
     assert any(entry.get("exception") == "RuntimeError" and entry["frames"] for entry in entries)
     assert not [word for word in ("SECRET", KEY, image[:40]) if word in text]
+
+
+def test_a_model_that_computes_no_numbers_says_what_helps_and_is_not_to_be_asked_again():
+    error = pickle.loads(pickle.dumps(NotFiniteError()))  # as from a process of its own
+    assert (error.status, error.code) == (422, "not_finite")
+    assert "--precision bfloat16 or float32" in error.message

@@ -18,6 +18,7 @@
         ├── HostError              421  the Host header names another machine
         ├── BusyError              429  with Retry-After
         ├── GenerationError        500
+        │   └── NotFiniteError         422  the model computes no numbers, and would not the next time
         ├── NotReadyError          503  loading or stopping, with Retry-After
         │   └── EngineLostError        the models will not come back; exit code 3
         ├── DeadlineError          503  not done in the time that a request may take
@@ -28,7 +29,7 @@ Messages are sent to callers and written to logs: none holds a prompt, an image 
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pcevolve_shared.wire import ErrorType, ModelInfo
 
@@ -142,6 +143,19 @@ class GenerationError(RequestError):
     """The model failed on this request; the server goes on."""
 
     status, type, default_code = 500, "server_error", "generation_failed"
+
+
+class NotFiniteError(GenerationError):
+    """The model's output is not finite; to ask again would take as long and bring the same."""
+
+    status, default_code = 422, "not_finite"
+
+    def __init__(self) -> None:
+        super().__init__("the model's output is not finite: serve it with --precision bfloat16 or float32")
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        """It travels between processes, and takes no arguments."""
+        return type(self), ()
 
 
 class NotReadyError(RequestError):

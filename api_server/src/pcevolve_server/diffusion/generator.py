@@ -19,7 +19,7 @@ from pcevolve_server.diffusion.additions import Adapter
 from pcevolve_server.diffusion.encodings import MOST_BYTES, Prompt, cut_tokens, readers, together
 from pcevolve_server.diffusion.interval import Interval, Switch
 from pcevolve_server.diffusion.numerics import IMAGES, Steady
-from pcevolve_server.errors import AbandonedError, GenerationError
+from pcevolve_server.errors import AbandonedError, GenerationError, NotFiniteError
 from pcevolve_server.work import Picture, Recipe, Task, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo
 
@@ -178,7 +178,7 @@ class DiffusionGenerator:
             )
         arrays: np.ndarray = output.images
         if not np.isfinite(arrays).all():
-            raise GenerationError("the model's output is not finite", code="not_finite")
+            raise NotFiniteError
         return arrays
 
     def _switch(self, pipeline: DiffusionPipeline, recipe: Recipe, prompts: dict[str, Any]) -> Switch | None:

@@ -20,7 +20,7 @@ from PIL import Image
 from torch import Tensor
 
 from pcevolve_server.diffusion import schedulers, traits
-from pcevolve_server.errors import AbandonedError, GenerationError, InvalidRequestError
+from pcevolve_server.errors import AbandonedError, GenerationError, InvalidRequestError, NotFiniteError
 from pcevolve_server.work import Picture, Task, Unwanted, wanted
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
@@ -144,7 +144,7 @@ class TextlessGenerator:
                 (self.denoiser.finish(noisy) / 2 + 0.5).clamp(0, 1).permute(0, 2, 3, 1).float().cpu().numpy()
             )
         if not np.isfinite(made).all():
-            raise GenerationError("the model's output is not finite", code="not_finite")
+            raise NotFiniteError
         return [Picture(Image.fromarray(each)) for each in (made * 255).round().astype(np.uint8)]
 
 
