@@ -88,10 +88,12 @@ class Teacher:
         self._unet, self._nothing = unet, nothing
 
     def velocity(self, state: Tensor, at: Tensor, words: Tensor, guidance: Tensor) -> Tensor:
-        both = torch.cat([self._nothing.expand_as(words), words])
-        free, told = self._unet(state.repeat(2, 1, 1, 1), at.repeat(2), both).sample.float().chunk(2)
-        guided: Tensor = free + guidance.view(-1, 1, 1, 1) * (told - free)
-        return guided
+        rows = guidance != 1
+        nothing = self._nothing.expand(int(rows.sum()), *words.shape[1:])
+        asked = torch.cat([state, state[rows]]), torch.cat([at, at[rows]]), torch.cat([words, nothing])
+        told, free = self._unet(*asked).sample.float().split([len(state), len(nothing)])
+        told[rows] = free + guidance[rows].view(-1, 1, 1, 1) * (told[rows] - free)
+        return told
 
     def walk(
         self, schedule: Schedule, state: Tensor, asked: Asked, at: Tensor, to: Tensor, steps: int

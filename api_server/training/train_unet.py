@@ -26,7 +26,7 @@ from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 TEXT_WIDTH = 96
 DROPOUT = 0.1
 SAVE_EVERY = 100  # steps; also when told to stop
-SHARES = {"blood smear": 0.38, "chest x-ray": 0.22, "glyph": 0.24, "surface": 0.16}
+SHARES = {"blood smear": 0.5, "chest x-ray": 0.18, "glyph": 0.2, "surface": 0.12}
 
 
 def build_unet() -> UNet2DConditionModel:
