@@ -1,58 +1,74 @@
-"""Draws what a run began with and what it published, a row each, class beside class.
+"""Draws what a run began with, in no order, and below it what it published, a row for each class.
 
-.venv/bin/python -m benchmarks.strip runs/demo docs/images/before-after.png
+.venv/bin/python -m benchmarks.strip docs/images/before-after.png
+
+It runs the demonstration first where ``--run`` does not hold a finished one.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from PIL import Image
 
 from pcevolve.modality.images.decoding import picture
+from pcevolve.session.first.demo import demonstrate
 from pcevolve.transcript import RunLayout, RunReader
 
-SHOWN, SIDE, GAP, RIFT = 8, 64, 3, 22
+SHOWN, SIDE, GAP, RIFT = 14, 64, 3, 18
+ABOVE = 2
+"""Rows of what a run began with."""
 
 
-def before(run: RunReader, label: str) -> Iterator[Image.Image]:
-    """The first images that the provider made of the words."""
-    for call in run.require_plan().opening:
-        if call.label == label:
-            found = (picture(run.bodies.file(digest)) for digest in run.outputs[call.slot])
-            yield from (each for each in found if each is not None)
+def before(run: RunReader) -> Iterator[Image.Image]:
+    """The provider's first images, of one class after the other in turn."""
+    plan = run.require_plan()
+    by_label = (
+        [digest for call in plan.opening if call.label == label for digest in run.outputs[call.slot]]
+        for label in plan.labels
+    )
+    mixed = (each for turn in zip_longest(*by_label) for each in turn if each is not None)
+    found = (picture(run.bodies.file(digest)) for digest in mixed)
+    yield from (each for each in found if each is not None)
 
 
 def after(root: Path, label: str) -> Iterator[Image.Image]:
-    """The first images that were published."""
+    """The images of a class that were published."""
     for path in sorted((RunLayout(root).release / label).glob("*.png")):
         yield Image.open(path)
 
 
 def strip(root: Path) -> Image.Image:
-    """Two rows of ``SHOWN`` images of each class."""
+    """``ABOVE`` rows of ``SHOWN`` images as they came, and a row of ``SHOWN`` for each class."""
     run = RunReader.strict(root)
-    labels = run.require_plan().labels
-    width = len(labels) * SHOWN * (SIDE + GAP) + (len(labels) - 1) * RIFT - GAP
-    drawn = Image.new("RGB", (width, 2 * SIDE + GAP), "white")
-    for number, label in enumerate(labels):
-        left = number * (SHOWN * (SIDE + GAP) + RIFT)
-        for row, images in enumerate((before(run, label), after(root, label))):
-            for place, image in zip(range(SHOWN), images, strict=False):
-                at = (left + place * (SIDE + GAP), row * (SIDE + GAP))
-                drawn.paste(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS), at)
+    labels, first = run.require_plan().labels, before(run)
+    above = [[image for image, _ in zip(first, range(SHOWN), strict=False)] for _ in range(ABOVE)]
+    below = [[image for image, _ in zip(after(root, label), range(SHOWN), strict=False)] for label in labels]
+    height = (ABOVE + len(labels)) * (SIDE + GAP) - GAP + RIFT
+    drawn = Image.new("RGB", (SHOWN * (SIDE + GAP) - GAP, height), "white")
+    _paste(drawn, above, 0)
+    _paste(drawn, below, ABOVE * (SIDE + GAP) + RIFT)
     return drawn
+
+
+def _paste(drawn: Image.Image, rows: Sequence[Iterable[Image.Image]], top: int) -> None:
+    for row, images in enumerate(rows):
+        for place, image in enumerate(images):
+            small = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+            drawn.paste(small, (place * (SIDE + GAP), top + row * (SIDE + GAP)))
 
 
 def main() -> None:
     """Draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("run", type=Path, help="folder of a finished run")
     parser.add_argument("out", type=Path)
+    parser.add_argument("--run", type=Path, default=Path("runs/demo"))
     given = parser.parse_args()
-    strip(given.run).quantize(128).save(given.out, optimize=True)
+    demonstrate(given.run)
+    strip(given.run).quantize(192).save(given.out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -35,9 +35,11 @@ from pcevolve.public.calls import Call
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import Method
 from pcevolve.selectors.rounds import Scope
+from pcevolve.selectors.usefulness import assessment
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5
@@ -72,10 +74,11 @@ class NoNoise:
 
 
 class Watch:
-    """A watcher that counts images."""
+    """A watcher that counts images, and is told what the run says of its dataset's use."""
 
     def __init__(self) -> None:
         self.images = 0
+        self.assessed: Assessment | None = None
 
     def generated(self, call: Call) -> None:
         self.images += call.count
@@ -202,6 +205,15 @@ def ran(
             )
         )
         evolved = evolve(plan, generator, judge, watch)
+        if isinstance(judge, PrivateJudge):
+            paid = {each.measured: each.iteration for each in evolved.receipts}
+            watch.assessed = assessment(
+                judge.chooser,
+                evolved.receipts,
+                evolved.pools.__getitem__,
+                evolved.dataset,
+                lambda digest: account.measured(paid[digest]),
+            )
         ledger.close()
     return evolved
 
