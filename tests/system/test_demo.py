@@ -11,6 +11,7 @@ import pytest
 
 from pcevolve import audit
 from pcevolve.config.config import RunConfig
+from pcevolve.private.sources import CELLS
 from pcevolve.session.first import demo
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import RunReader
@@ -24,7 +25,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished demonstration of a size that tests have time for."""
     out = tmp_path_factory.mktemp("demo") / "demo"
     with pytest.MonkeyPatch.context() as patch:
-        small = {"options": {**USUAL.options, "steps": 2}, "probe": {**USUAL.probe, "candidates": 10}}
+        small = {"options": {**USUAL.options, "steps": 2}, "probe": {**USUAL.probe, "candidates": 5}}
         patch.setitem(demo.DEMONSTRATIONS, "image", replace(USUAL, **small))
         patch.setattr(demo, "CANDIDATES", (SMALLEST,))
         demo.demonstrate(out)
@@ -38,7 +39,18 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
         ("bundled", True),
     ]
     assert all(set(row) >= {"initial", "final", "random", "shots"} for row in summary["accuracy"])
-    assert len(list(RunFolder(shown).release.rglob("*.png"))) == 2 * SMALLEST
+    assert len(list(RunFolder(shown).release.rglob("*.png"))) == len(CELLS) * SMALLEST
+    page = RunFolder(shown).private_report.read_text("utf-8")
+    assert all(
+        said in page
+        for said in (
+            "Before and after",
+            "the words alone",
+            "a random choice",
+            "the private images",
+            "chance: 25%",
+        )
+    )
     assert audit(shown).holds
     assert RunReader.strict(shown).require_plan().frame
 
@@ -70,19 +82,19 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("per_image", "candidates"), [(0.01, 100), (0.011, 60), (0.018, 45), (0.024, 30), (0.036, 20), (1, 20)]
+    ("per_image", "candidates"), [(0.01, 40), (0.026, 40), (0.03, 30), (0.036, 20), (1, 20)]
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
     assert demo.affordable(per_image) == candidates
 
 
 def test_what_is_affordable_takes_ninety_seconds_at_most():
-    assert demo.expected_seconds(0.018, demo.affordable(0.018)) <= 90
+    assert demo.expected_seconds(0.026, demo.affordable(0.026)) <= 90
 
 
 def test_a_slow_machine_does_all_else_slowly_too():
-    assert demo.expected_seconds(0.02, 20) == pytest.approx(75 + 0.02 * 280)
-    assert demo.expected_seconds(0.2, 20) == pytest.approx(0.2 * (1900 + 280))
+    assert demo.expected_seconds(0.02, 20) == pytest.approx(60 + 0.02 * 560)
+    assert demo.expected_seconds(0.2, 20) == pytest.approx(0.2 * (1900 + 560))
 
 
 def test_a_probe_that_was_on_record_tells_no_pace_and_the_demonstration_is_small():

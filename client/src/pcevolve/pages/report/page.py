@@ -16,6 +16,7 @@ from pcevolve.durable import write_durably
 from pcevolve.pages import base_style, compiled, inline, own_file, size
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.charts import AccuracyPoint, curves, percent, spent
+from pcevolve.pages.report.glance import Glance
 from pcevolve.pages.report.sections import Protection, beside, settings_of
 from pcevolve.pages.report.sheets import ROWS, contact_sheets, evenly
 from pcevolve.pages.report.source import FinishedRun, TrafficTable
@@ -137,6 +138,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "spent": spent(run),
         "traffic": traffic,
         "accuracy": accuracy,
+        "glance": Glance.of(run, accuracy),
         "host": urlsplit(plan.api).netloc,
         "settings": settings_of(plan),
     }

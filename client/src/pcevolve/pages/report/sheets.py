@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.pages import PagePicture, picture
@@ -125,6 +126,15 @@ def dataset_row(run: FinishedRun, label: str, title: str, count: int) -> Row:
     named = [whole[place] for place in evenly(len(whole), count)]
     tiles = _tiles(run, named, {}, count, appearance_in(run.receipts.values()))
     return Row(title, f"method {plan.method}", tiles)
+
+
+def opening_row(run: FinishedRun, count: int) -> Row:
+    """The first of the provider's images, a class's after the other's: of names that say nothing, in no order."""
+    by_label = [
+        _outputs(run, [call for call in run.plan.opening if call.label == label]) for label in run.plan.labels
+    ]
+    mixed = [each for turn in zip_longest(*by_label) for each in turn if each is not None]
+    return Row("The words alone", "as they came", _tiles(run, mixed, {}, count))
 
 
 def evenly(count: int, wanted: int) -> list[int]:
