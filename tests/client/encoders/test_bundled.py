@@ -23,7 +23,7 @@ from pcevolve.encoders import (
     load_encoder,
     named_weights,
 )
-from pcevolve.encoders.bundled import EMBEDDING_SIZE, load_bundled
+from pcevolve.encoders.bundled import EMBEDDING_SIZE
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.spectrum import EDGES, SIDE, WEIGHT, spectrum
 from pcevolve.encoders.threads import lone_workers
@@ -38,12 +38,6 @@ FRAME = BUNDLED_WEIGHTS.with_name("bundled_frame.safetensors")
 def frame() -> dict[str, np.ndarray]:
     with safe_open(FRAME, "numpy") as file:
         return {name: file.get_tensor(name).astype(np.float64) for name in file.keys()}  # noqa: SIM118
-
-
-def test_the_network_has_no_layer_by_which_images_of_a_batch_meet():
-    assert not [
-        each for each in load_bundled().modules() if isinstance(each, torch.nn.modules.batchnorm._BatchNorm)
-    ]
 
 
 def test_the_frame_is_of_the_weights_that_are_installed():

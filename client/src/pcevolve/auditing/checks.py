@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable, Iterator
-from http import HTTPStatus
 from pathlib import Path
 
 from pcevolve.auditing.cards import card_finding
@@ -255,7 +254,7 @@ def _check_stored(run: RunReader) -> Iterator[str]:
 def _library(run: RunReader, plan: PublicPlan) -> Library | None:
     """Return the provider's description of its public images, as it answered to the greeting."""
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
-    greetings = (each for each in answers if each.slot == GREETING_SLOT and each.status == HTTPStatus.OK)
+    greetings = (each for each in answers if each.slot == GREETING_SLOT and each.succeeded)
     said = next(greetings, None)
     return None if said is None else dialect(plan.dialect).library(plan.model, run.bodies.get(said.body))
 

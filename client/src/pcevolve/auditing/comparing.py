@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
@@ -127,7 +126,8 @@ class ComparingGate:
             EgressError: The plan is for another API, or says what its requests do not.
         """
         self.lines.take(Opened, "the opening line")
-        while not self._exchange(GREETING_SLOT, self.policy.greeting(), "the greeting"):
+        greets = self.run.opened.greets
+        while greets and not self._exchange(GREETING_SLOT, self.policy.greeting(), "the greeting"):
             pass
         question = self.policy.balance_request()
         while question is not None and getattr(self.lines.next(), "slot", None) == BALANCE_SLOT:
@@ -246,7 +246,7 @@ class ComparingGate:
         self.key.note(outcome, () if self.plan is None else self.plan.calls)
         if isinstance(outcome, Answered):
             self._require_length(outcome)
-            if outcome.status == HTTPStatus.OK:
+            if outcome.succeeded:
                 self._read(known, outcome)
         return True
 
@@ -295,7 +295,7 @@ class ComparingGate:
         self.key.note(outcome, ())
         if isinstance(outcome, Answered):
             self._require_length(outcome)
-        return isinstance(outcome, Answered) and outcome.status == HTTPStatus.OK
+        return isinstance(outcome, Answered) and outcome.succeeded
 
     def _require_length(self, answer: Answered) -> None:
         """Note an answer whose recorded length is not that of its headers and body."""

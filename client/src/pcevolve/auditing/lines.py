@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import TypeVar
 
 from pcevolve.transcript.log import Entry
@@ -98,7 +97,7 @@ class KeyLength:
     def note(self, outcome: Answered | Failed, planned: Iterable[str]) -> None:
         """Take note of whether an attempt succeeded; what is not of the plan counts until anything does."""
         slot = planned_slot(outcome.slot)
-        if isinstance(outcome, Answered) and outcome.status == HTTPStatus.OK:
+        if isinstance(outcome, Answered) and outcome.succeeded:
             self.failed = {each for each in self.failed if each in planned and each != slot}
         else:
             self.failed.add(slot)

@@ -301,6 +301,29 @@ class ProviderSettings(public.Section):
         public.PUBLIC,
     ] = None
     image_hosts: public.ImageHosts = ()
+    greeting: Annotated[
+        bool,
+        Field(
+            description="Begin by asking for the list of models; off for an API that has none (GET /v1/models)."
+        ),
+        OWN,
+    ] = True
+    ca_file: Annotated[
+        public.AbsolutePath | None,
+        Field(
+            description="PEM file with the certificate of the authority that signed the API's; no other is trusted "
+            "then. The record has its digest."
+        ),
+        OWN,
+    ] = None
+    proxy: Annotated[
+        str | None,
+        Field(
+            description="Address of a proxy for an https API, such as http://proxy:3128; it cannot read what passes. "
+            "HTTPS_PROXY and the like are not used."
+        ),
+        OWN,
+    ] = None
     timeout: Annotated[
         Seconds,
         Field(gt=0, description="Seconds to wait for one answer."),

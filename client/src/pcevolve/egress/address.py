@@ -40,3 +40,19 @@ def require_key(key: str | None, scheme: str) -> None:
         raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
     if scheme == "Basic" and ":" not in key:
         raise UsageError("this API's key is user:password")
+
+
+def require_proxy(url: str, proxy: str | None) -> None:
+    """Refuse a proxy that could read or change what passes, or that needs a secret of its own.
+
+    Raises:
+        UsageError: It is no plain http(s) address, or the API's is not https: then the proxy would see all of it.
+    """
+    if proxy is None:
+        return
+    parts = urlsplit(proxy)
+    plain = parts.scheme in {"http", "https"} and parts.hostname and parts.path in {"", "/"}
+    if not plain or parts.username or parts.query or parts.fragment:
+        raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
+    if urlsplit(url).scheme != "https":
+        raise UsageError("provider.proxy carries https alone, which it cannot read: give --api https://...")

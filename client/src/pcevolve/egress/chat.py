@@ -7,7 +7,6 @@ which prompts to an image API hold anyway.
 from __future__ import annotations
 
 import json
-from http import HTTPStatus
 from typing import Any, Final
 
 from pcevolve.egress.retry import Busy, Patience, require_final
@@ -16,6 +15,7 @@ from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers.chat import ChatDialect, texts_in
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.providers.faults import fault
+from pcevolve.public.answers import succeeded
 
 _PATH: Final = "/chat/completions"
 
@@ -84,7 +84,7 @@ class Chat:
             answer = self._transport.send(outgoing)
         except ConnectionTroubleError as trouble:
             raise Busy(f"{self._address.base_url}: {trouble.reason}", None) from None
-        if answer.status == HTTPStatus.OK:
+        if succeeded(answer.status, answer.body):
             return answer
         found = fault(answer.status, answer.body, ChatDialect.reasons)
         require_final(answer.status, found, answer.header("Retry-After"))

@@ -6,24 +6,33 @@ It sends what it is given: what that may be is for the gate to say. Retries rese
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from threading import Event, RLock
 from typing import Final
 
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.retry import Busy, Patience, require_final
-from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
-from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
+from pcevolve.egress.transport import ADVICE, Address, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.errors import (
+    EgressError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    ProviderUnreachableError,
+    printable,
+)
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
+from pcevolve.public.answers import is_success, succeeded
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Answered, Failed, Sent
 
+REDIRECTS: Final = range(300, 400)
+_LONGEST_PLACE: Final = 200
 HINTS: Final[dict[Reason | None, str]] = {
     "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
     "credit": ": no credit left; when there is, continue with --resume RUN",
     "content": ": its moderation does not allow this prompt or image",
+    "numbers": ": its model computes no numbers in this precision; start pcevolve-server with --precision fp32",
 }
 
 
@@ -83,7 +92,7 @@ class Exchange:
             due = True
             return self._outcome(slot, outgoing)
 
-        return patience.until_answered(attempt)
+        return patience.until_answered(attempt, f"{outgoing.method} {outgoing.url}")
 
     def announce(self, slot: str, outgoing: Outgoing) -> None:
         """Put an attempt on record, before it leaves.
@@ -118,11 +127,13 @@ class Exchange:
             raise
         except ConnectionTroubleError as error:
             self._keep(Failed(slot=slot, reason=error.reason))
+            if advice := ADVICE.get(error.reason):
+                raise ProviderUnreachableError(f"{outgoing.url}: {error.reason}: {advice}") from error
             raise Busy(error.reason, None) from error
         revealed = self.address.revealed_by(answer)
         with self.recording:
             self._keep(self._on_record(slot, answer, revealed))
-        return self._accept(answer, revealed)
+        return self._accept(outgoing, answer, revealed)
 
     def _keep(self, record: Sent | Answered | Failed) -> None:
         with self.recording:
@@ -141,7 +152,7 @@ class Exchange:
             wire_bytes=answer.wire_bytes,
         )
 
-    def _accept(self, answer: Incoming, revealed: bool) -> Incoming:
+    def _accept(self, outgoing: Outgoing, answer: Incoming, revealed: bool) -> Incoming:
         """Pass on a success.
 
         Raises:
@@ -149,16 +160,25 @@ class Exchange:
             ProviderReplyError: The answer cannot be kept.
             ProviderRefusedError: Asking again would not help.
         """
-        if answer.status == HTTPStatus.OK:
-            if revealed:
-                raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
+        if is_success(answer.status) and revealed:
+            raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
+        if succeeded(answer.status, answer.body):
             return answer
         fault = self.dialect.fault(answer.status, b"" if revealed else answer.body)
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
-        raise ProviderRefusedError(f"the API refused: {reason}{HINTS.get(fault.reason, '')}")
+        hint = _redirect(answer) or HINTS.get(fault.reason, "")
+        raise ProviderRefusedError(f"the API refused {outgoing.method} {outgoing.url}: {reason}{hint}")
 
     def _send(self, outgoing: Outgoing) -> Incoming:
         try:
             return self.transport.send(outgoing)
         finally:
             self.pace.answered()
+
+
+def _redirect(answer: Incoming) -> str:
+    """Say where an answer points that redirects; nothing is followed."""
+    place = answer.header("Location")
+    if answer.status not in REDIRECTS or not place:
+        return ""
+    return f": it redirects to {printable(place)[:_LONGEST_PLACE]}, and no redirect is followed: give the right --api"

@@ -78,14 +78,26 @@ class Gate:
     def hello(self, run_id: str) -> bytes:
         """Ask who is there; the same request for everybody. Answers from the record when there is one.
 
+        Returns:
+            The answer; empty where the run begins without a greeting.
+
         Raises:
             EgressError: The run is on record with another API.
         """
-        opened = Opened(run_id=run_id, api=self._address.base_url, dialect=self._dialect.name)
+        opened = Opened(
+            run_id=run_id,
+            api=self._address.base_url,
+            dialect=self._dialect.name,
+            greets=self._address.greets,
+            authority=self._address.route.authority,
+            proxy=self._address.route.proxy,
+        )
         if not self._transcript.entries:
             self._transcript.append(opened)
         elif self._transcript.entries[0].record != opened:
             raise EgressError("this run is on record with another API: start a new one with another --out")
+        if not self._address.greets:
+            return b""
         for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.body)
         return self._exchange.answered(GREETING_SLOT, self._policy.greeting(), self._patience.briefly()).body

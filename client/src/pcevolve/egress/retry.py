@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Final, Self, TypeVar
+from typing import Self, TypeVar
 
 import tenacity
 
 from pcevolve.errors import ProviderUnreachableError
 from pcevolve.providers.faults import Fault
 
-RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""HTTP statuses of a failure that may pass."""
 LONGEST_PAUSE = 60.0
 LOADING_PAUSE = 10.0
 """Most seconds between two questions to an API that is loading; it may be ready at any time."""
@@ -48,7 +46,7 @@ def require_final(status: int, found: Fault, retry_after: str | None) -> str:
         Busy: It may pass.
     """
     reason = f"HTTP {status}" + (f" ({found.said})" if found.said else "")
-    if status in RETRYABLE and found.reason is None:
+    if found.passes:
         raise Busy(reason, retry_after, loading=status == HTTPStatus.SERVICE_UNAVAILABLE)
     return reason
 
@@ -113,8 +111,12 @@ class Patience:
         """Patience for the first contact; a server that is there and loads gets as much as any request."""
         return replace(self, seconds=self.first, loading=max(self.seconds, self.first))
 
-    def until_answered(self, attempt: Callable[[], Result]) -> Result:
+    def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
         """Call until it succeeds or patience ends.
+
+        Args:
+            attempt: Is called.
+            asked: What it asks for, for the message.
 
         Raises:
             ProviderUnreachableError: Patience ended; the run can be resumed.
@@ -139,7 +141,8 @@ class Patience:
                     f"{self.seconds:.0f} s: {reason}; continue after that with --resume RUN"
                 ) from reason
             raise ProviderUnreachableError(
-                f"no usable answer from the API after {error.last_attempt.attempt_number} attempts: {reason}; "
+                f"no usable answer from the API after {error.last_attempt.attempt_number} attempts"
+                f"{asked and ' at '}{asked}: {reason}; "
                 f"{self.advice}"
             ) from reason
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import ipaddress
+import re
 import socket
 import ssl
 import threading
@@ -11,20 +13,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
 import httpx
 
-from pcevolve.egress.address import require_address, require_key
+from pcevolve.egress.address import require_address, require_key, require_proxy
 from pcevolve.egress.bounds import bounded, most_bytes, mostly_images
-from pcevolve.errors import EgressError
+from pcevolve.errors import EgressError, UsageError
 from pcevolve.providers.dialect import Scheme, WireRequest
+from pcevolve.public.answers import is_success
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.transcript.records import FailureReason, Header
+from pcevolve_shared.reading import read_file
 
+_VERSION: Final = re.compile(r"v\d+[a-z]*")
 _OPENED = ("connect_tcp.complete", "start_tls.complete")
 
 
@@ -64,14 +69,25 @@ class Deadline:
 
 
 CONNECT_SECONDS = 10.0
+_LARGEST_FILE: Final = 2**20
+_NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}
+"""Reasons by which OpenSSL says that what came back was no TLS."""
 _TOO_LONG: Final = "the answer took too long"
 HIDDEN = "(hidden)"
 SHORTEST_SECRET = 8
 """Characters; what is shorter occurs anywhere by chance."""
 
 
+ADVICE: Final[dict[FailureReason, str]] = {
+    "the certificate is not trusted": "if the API's authority is your own, start a new run with --set "
+    "provider.ca_file=FILE, a PEM file with its certificate; a self-signed certificate is its own authority",
+    "that port speaks no TLS": "it speaks http: give --api http://..., or the port where it speaks https",
+}
+"""How to mend what no further attempt changes."""
+
+
 class ConnectionTroubleError(Exception):
-    """The request or its answer got lost; sending the same bytes again may help."""
+    """The request or its answer got lost; sending the same bytes again may help, unless ``ADVICE`` knows better."""
 
     def __init__(self, reason: FailureReason) -> None:
         super().__init__(reason)
@@ -140,21 +156,80 @@ class Transport(Protocol):
 
 
 @dataclass(frozen=True)
+class Route:
+    """How connections get to an API.
+
+    Attributes:
+        ca_file: A PEM file whose certificates alone are trusted; None for the usual authorities.
+        proxy: Address of a proxy that carries them; None where they are direct.
+    """
+
+    ca_file: Path | None = None
+    proxy: str | None = None
+
+    @property
+    def authority(self) -> str | None:
+        """SHA-256 of the file; None where there is none.
+
+        Raises:
+            UsageError: It cannot be read.
+        """
+        return None if self.ca_file is None else hashlib.sha256(_certificates(self.ca_file)).hexdigest()
+
+    def transport(self) -> httpx.HTTPTransport:
+        """Open connections of this route, which take nothing from the environment.
+
+        Raises:
+            UsageError: The file holds no certificate.
+        """
+        trusted = authorities() if self.ca_file is None else _trusted(self.ca_file)
+        return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=self.proxy)
+
+
+def _certificates(path: Path) -> bytes:
+    try:
+        return read_file(path, _LARGEST_FILE)
+    except OSError as error:
+        raise UsageError(f"provider.ca_file {path} cannot be read: {error.strerror}") from error
+
+
+def _trusted(path: Path) -> ssl.SSLContext:
+    """Trust the certificates of a file, and no others."""
+    try:
+        return ssl.create_default_context(cadata=_certificates(path).decode("ascii"))
+    except (ssl.SSLError, ValueError) as error:
+        raise UsageError(
+            f"provider.ca_file {path} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"
+        ) from error
+
+
+@dataclass(frozen=True)
 class Address:
-    """The one place where requests go, and the key that opens it."""
+    """The one place where requests go, the way there, and the key that opens it.
+
+    Attributes:
+        base_url: Scheme, host, port and path.
+        key: Opens it; None where there is none.
+        scheme: How the key is shown.
+        greets: Whether a run begins by asking for the models.
+        route: The way there.
+    """
 
     base_url: str
     key: str | None = field(default=None, repr=False)
     scheme: Scheme = "Bearer"
+    greets: bool = True
+    route: Route = Route()
 
     def __post_init__(self) -> None:
         """Refuse what is not a plain http(s) address, and keys that cannot be sent to it.
 
         Raises:
-            UsageError: As ``require_address`` and ``require_key``.
+            UsageError: As ``require_address``, ``require_key`` and ``require_proxy``.
         """
         require_address(self.base_url)
         require_key(self.key, self.scheme)
+        require_proxy(self.base_url, self.route.proxy)
 
     @property
     def is_nearby(self) -> bool:
@@ -169,7 +244,7 @@ class Address:
 
     def outgoing(self, request: WireRequest) -> Outgoing:
         """Dress a request in the fixed headers: no library's name, no host's, no user's."""
-        url = self.base_url.rstrip("/") + request.path
+        url = join(self.base_url, request.path)
         headers = fixed_headers(url, request.accept)
         if self.key is not None:
             headers.append(("Authorization", f"{self.scheme} {self._shown}"))
@@ -190,6 +265,14 @@ class Address:
         """The key as the scheme spells it."""
         key = self.key or ""
         return base64.b64encode(key.encode()).decode() if self.scheme == "Basic" else key
+
+
+def join(base_url: str, path: str) -> str:
+    """The address of a path below an API's; where its own path ends in a version, as ``/v1``, that one counts."""
+    base, (_, first, *rest) = base_url.rstrip("/"), path.split("/")
+    last = urlsplit(base).path.rpartition("/")[2]
+    versioned = _VERSION.fullmatch(last) and _VERSION.fullmatch(first)
+    return "/".join([base, *rest]) if versioned else base + path
 
 
 def fixed_headers(url: str, accept: str) -> list[Header]:
@@ -231,8 +314,8 @@ class HttpTransport:
     with it.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float, route: Route | None = None) -> None:
+        self._seconds, self._route = seconds, route or Route()
         self._all: list[_Connections] = []
         self._idle: list[_Connections] = []
         self._closed = False
@@ -266,7 +349,7 @@ class HttpTransport:
 
     def _connect(self) -> _Connections:
         """New ones."""
-        own = _Connections(httpx.HTTPTransport(verify=authorities(), retries=0, trust_env=False))
+        own = _Connections(self._route.transport())
         self._all.append(own)
         return own
 
@@ -300,7 +383,7 @@ class HttpTransport:
 def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
     answer = http.handle_request(sending)
     try:
-        success = answer.status_code == HTTPStatus.OK
+        success = is_success(answer.status_code)
         body = bounded(answer.iter_raw(), most_bytes(sending.url.path, success))
     finally:
         answer.close()
@@ -312,9 +395,23 @@ def _reason(error: httpx.HTTPError) -> FailureReason:
     """A short reason without addresses or payload."""
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection in time"
+    if isinstance(error, httpx.ProxyError):
+        return "the proxy refused"
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return "the certificate is not trusted"
+        if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
+            return "that port speaks no TLS"
     if isinstance(error, httpx.ConnectError):
         return "connection refused or no such host"
     return _TOO_LONG if isinstance(error, httpx.TimeoutException) else "the connection broke"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _header_bytes(headers: tuple[Header, ...]) -> int:

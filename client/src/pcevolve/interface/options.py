@@ -88,6 +88,9 @@ class RunOptions(TypedDict, total=False):
     seed: int | None
     at_once: int | None
     image_hosts: Sequence[str]
+    greeting: bool
+    ca_file: AnyPath | None
+    proxy: str | None
     timeout: float
     patience: float
     first_contact: float

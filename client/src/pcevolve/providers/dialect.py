@@ -18,9 +18,14 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
+Counted = TypeVar("Counted")
 Scheme = Literal["Bearer", "Basic"]
 IN_PROCESS_ASKS = frozenset({"create", "vary", "strength", "seed", "batch"})
 """What ``egress.in_process`` hands to a generator."""
+
+
+_MARK = b"\xef\xbb\xbf"
+"""With which some begin a text in UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -215,9 +220,11 @@ def parsed(model: type[Model], body: bytes) -> Model:
         ProviderReplyError: It is not what the contract promises; its content is not repeated.
     """
     try:
-        return model.model_validate_json(body)
+        return model.model_validate_json(body.removeprefix(_MARK))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
+        if first["type"] == "json_invalid" and (form := _form_of(body)):
+            raise ProviderReplyError(f"the API answered with {form} where JSON was expected") from None
         where = ".".join(str(part) for part in first["loc"]) or "the whole answer"
         raise ProviderReplyError(f"the API's answer breaks the contract at {where}: {first['msg']}") from None
 
@@ -233,6 +240,18 @@ def model_named(body: bytes) -> str | None:
         return _Named.model_validate_json(body).model
     except ValidationError:
         return None
+
+
+def _form_of(body: bytes) -> str:
+    """What an answer is that is no JSON, in words; empty where it has no known form."""
+    start = body.lstrip()[:16].lower()
+    if not start:
+        return "nothing"
+    if start.startswith((b"data:", b"event:")):
+        return "a stream of events (SSE): turn streaming off at the API"
+    if start.startswith(b"<"):
+        return "a page of HTML: is the address that of the API?"
+    return "something packed (gzip), which it was asked not to" if start.startswith(b"\x1f\x8b") else ""
 
 
 def asks_for(dialect: Dialect, in_process: bool) -> frozenset[str]:
@@ -282,7 +301,7 @@ def misstated(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
             yield f"the plan says that {name} is asked for, and it is not"
 
 
-def counted(call: Call, received: Sequence[str]) -> Sequence[str]:
+def counted(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:
     """Pass on what an answer holds for each image.
 
     Raises:
@@ -300,9 +319,16 @@ def received_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
         ProviderReplyError: Not as many as were asked for, or not canonical base64.
     """
     try:
-        return [images.from_base64(each) for each in counted(call, encoded)]
+        return [images.from_base64(_plain_base64(each)) for each in counted(call, encoded)]
     except images.ImageError as error:
         raise ProviderReplyError(f"the API sent an image that is wrong: {error}") from None
+
+
+def _plain_base64(text: str) -> str:
+    """Base64 without the prefix of a data URL and the ends of lines, and padded; many APIs send it otherwise."""
+    inner = text.partition(";base64,")[2] if text.startswith("data:") else text
+    plain = "".join(inner.split()).rstrip("=")
+    return plain + "=" * (-len(plain) % 4)
 
 
 def no_model(model: str, names: Iterable[str]) -> UsageError:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.providers.dialect import Dialect, WireRequest, json_body, model_named, parsed, received_images
-from pcevolve.providers.faults import Reason
+from pcevolve.providers.dialect import (
+    Dialect,
+    WireRequest,
+    counted,
+    json_body,
+    model_named,
+    parsed,
+    received_images,
+)
 from pcevolve.providers.multipart import form
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -16,8 +23,17 @@ from pcevolve_shared import limits, wire
 
 
 class _Image(BaseModel):
+    """One of the two is there; a request can ask for base64, and some services answer with links nevertheless."""
+
     model_config = ConfigDict(hide_input_in_errors=True)
-    b64_json: Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]
+    b64_json: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
+    url: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
+
+    @property
+    def text(self) -> str:
+        """The image in base64, where the answer itself has it; empty where it only says where the image lies."""
+        inside = self.url if self.url is not None and self.url.startswith("data:") else ""
+        return self.b64_json or inside
 
 
 class _Answer(BaseModel):
@@ -33,13 +49,6 @@ class OpenAIDialect(Dialect):
         {"create", "vary", "strength", "seed", "steps", "guidance", "negative_prompt", "size", "batch"}
     )
     most = 10
-    reasons: ClassVar[Mapping[str, Reason]] = {
-        "insufficient_quota": "credit",
-        "billing_hard_limit_reached": "credit",
-        "moderation_blocked": "content",
-        "content_policy_violation": "content",
-        "content_rejected": "content",
-    }
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call: a JSON generation, or an edit as a form where there is an image."""
@@ -66,9 +75,16 @@ class OpenAIDialect(Dialect):
         }
         return fields if call.strength is None else fields | {"strength": call.strength}
 
+    def links(self, call: Call, body: bytes) -> tuple[str, ...]:
+        """The addresses of the images that the answer itself does not have."""
+        return tuple(each.url for each in parsed(_Answer, body).data if each.url and not each.text)
+
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """The base64 images of an answer."""
-        return received_images(call, [each.b64_json for each in parsed(_Answer, body).data])
+        """The images of an answer: in base64, or where it said that they lie."""
+        found = counted(call, parsed(_Answer, body).data)
+        if linked and len(linked) == len(found):
+            return list(linked)
+        return received_images(call, [each.text for each in found])
 
     def answered_by(self, body: bytes) -> str | None:
         """The model that the answer names."""

@@ -8,12 +8,13 @@ from typing import Any
 
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
+from pcevolve.config.sections import ProviderSettings
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
 )
 from pcevolve.egress.in_process import InProcess
-from pcevolve.egress.transport import Address, HttpTransport, Transport
+from pcevolve.egress.transport import Address, HttpTransport, Route, Transport
 from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.choice import resolved
 from pcevolve.evolution import Judge
@@ -32,6 +33,26 @@ from pcevolve.session.kind import of_kind
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.secrecy import caps, declared
 from pcevolve.transcript.log import Transcript
+
+
+def route_of(provider: ProviderSettings) -> Route:
+    """The way to an API, as the owner's settings have it."""
+    return Route(provider.ca_file, provider.proxy)
+
+
+def address_of(provider: ProviderSettings, spoken: Dialect, api: str, key: str | None) -> Address:
+    """Where requests go, and how.
+
+    Args:
+        provider: Says how the API is reached.
+        spoken: How it speaks.
+        api: Where it is.
+        key: Opens it.
+
+    Raises:
+        UsageError: Nothing can be sent there like that.
+    """
+    return Address(api, key, spoken.scheme, provider.greeting, route_of(provider))
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +137,7 @@ class Components:
             appearance=own.appearance(method, limits.run, scope, settings.method.calibration),
             noise=_noise(settings.privacy.insecure_noise_seed),
             dialect=spoken,
-            address=Address(settings.provider.api, run.key, spoken.scheme),
+            address=address_of(settings.provider, spoken, settings.provider.api, run.key),
             data=data,
             test=read.test,
             test_is_public=read.test_is_public,
@@ -141,7 +162,7 @@ class Components:
         """Return the gate's transport: the network, or the generator in this process."""
         if self.generator is not None:
             return InProcess(self.generator, self.settings.provider.model)
-        return HttpTransport(self.settings.provider.timeout)
+        return HttpTransport(self.settings.provider.timeout, self.address.route)
 
     @cached_property
     def encoder(self) -> Encoder:

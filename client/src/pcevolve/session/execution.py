@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -295,6 +296,8 @@ def _session(
         yield _Session(components, folder, plan, gate, transcript, chooser, usability, account, meter, pace)
 
 
+PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
+"""Variables by which other programs are told of a proxy."""
 RESUMED = (("resumed", "it goes on where it was; what is paid for is not paid again"),)
 
 
@@ -303,6 +306,9 @@ def _greeted(
 ) -> tuple[PublicPlan, Advice | None]:
     """Greet the API, refuse what its model cannot do, and settle the plan by what it says; with what it recommends."""
     spoken, model, greeting = components.dialect, components.settings.provider.model, gate.hello(draft.run_id)
+    if not components.address.greets:
+        plan = resolved_plan(components, draft.run_id, FALLBACK_SIZE, draft.earlier, None, None)
+        return as_recorded(begun, plan, components.settings), None
     size = spoken.native_size(model, greeting) or FALLBACK_SIZE
     if (adapter := components.settings.provider.adapter) is not None:
         spoken.require_adapter(model, adapter, greeting)
@@ -315,10 +321,16 @@ def _greeted(
 
 def patience(settings: RunConfig, console: Console) -> Patience:
     """Return how long to go on asking an API that does not answer, and what to tell the owner meanwhile."""
-    return Patience(
+    told = Patience(
         settings.provider.patience,
         settings.provider.first_contact,
         lambda news: console.print(news.told),
+    )
+    ignored = next((name for name in PROXIES if name in os.environ), None)
+    if settings.provider.proxy is not None or ignored is None:
+        return told
+    return replace(
+        told, advice=f"{told.advice}; {ignored} is not used: --set provider.proxy=URL names a proxy"
     )
 
 

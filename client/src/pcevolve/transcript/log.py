@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -213,7 +212,7 @@ class Transcript:
         record = entry.record
         if isinstance(record, Sent):
             self._last_url[record.slot] = record.url
-        if isinstance(record, Answered) and record.status == HTTPStatus.OK:
+        if isinstance(record, Answered) and record.succeeded:
             self._answers[record.slot].append(record)
             self._answer_from[record.slot, self._last_url.get(record.slot, "")] = record
         if isinstance(record, Received):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 
+from pcevolve.public.answers import LONGEST_FAULT, is_error, is_success, parse
 from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
@@ -19,6 +20,9 @@ from pcevolve.transcript.format import FORMAT
 Header = tuple[str, str]
 FailureReason = Literal[
     "connection refused or no such host",
+    "the certificate is not trusted",
+    "that port speaks no TLS",
+    "the proxy refused",
     "no connection in time",
     "the connection broke",
     "the answer took too long",
@@ -49,13 +53,25 @@ class _Record(BaseModel):
 
 
 class Opened(_Record):
-    """The first line: where requests may go. ``run_id`` is random and public."""
+    """The first line: where requests may go, and how they get there.
+
+    Attributes:
+        run_id: Random and public.
+        api: Address of the API.
+        dialect: How it speaks.
+        greets: Whether the first request is a greeting.
+        authority: Digest of the file whose certificates alone are trusted; None for the usual authorities.
+        proxy: Address of the proxy that carries the connections; None where they are direct.
+    """
 
     kind: Literal["opened"] = "opened"
     format: Literal[2] = FORMAT
     run_id: str
     api: str
     dialect: str
+    greets: bool = True
+    authority: Digest | None = None
+    proxy: str | None = None
 
 
 class Planned(_Record):
@@ -101,6 +117,13 @@ class Answered(_Record):
     headers: tuple[Header, ...]
     body: BodyRef
     wire_bytes: Annotated[int, Field(ge=0)]
+
+    @property
+    def succeeded(self) -> bool:
+        """True if its status says so, and nothing in its body the contrary; see ``public.answers``."""
+        if self.body.size > LONGEST_FAULT or self.body.text is None:
+            return is_success(self.status)
+        return is_success(self.status) and not is_error(parse(self.body.text.encode()))
 
 
 class Received(_Record):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Final, TypeAlias
 
 from pcevolve.public.calls import Call, Purpose
@@ -100,7 +99,7 @@ class Attempt:
     @property
     def usable(self) -> bool:
         """True if it was answered with success."""
-        return self.answer is not None and self.answer.status == HTTPStatus.OK
+        return self.answer is not None and self.answer.succeeded
 
 
 @dataclass(frozen=True)

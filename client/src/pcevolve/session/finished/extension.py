@@ -35,6 +35,7 @@ from pcevolve.publish import Release, marks, publish, write_summary
 from pcevolve.publish.exports import export_run, forms_beside
 from pcevolve.selectors.method import CREATES, VARIES
 from pcevolve.session.approval import approve_requests, costs_ahead
+from pcevolve.session.components import address_of, route_of
 from pcevolve.session.execution import allowance, patience, save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import require_ledger
@@ -239,7 +240,7 @@ def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Ga
     settings, plan = asked.settings, run.require_plan()
     spoken = dialect(plan.dialect)
     require(spoken, CREATES if plan.varies_prompts else VARIES)
-    address = Address(plan.api, asked.key, spoken.scheme)
+    address = address_of(settings.provider, spoken, plan.api, asked.key)
     with (
         closing(Transcript(run.layout.transcript)) as transcript,
         closing(_transport(asked, plan)) as transport,
@@ -264,7 +265,7 @@ def _transport(asked: Asked, plan: PublicPlan) -> HttpTransport | InProcess:
             else "the images of this run were made by an API, so no object can make more of them"
         )
     return (
-        HttpTransport(asked.settings.provider.timeout)
+        HttpTransport(asked.settings.provider.timeout, route_of(asked.settings.provider))
         if asked.generator is None
         else InProcess(asked.generator, plan.model)
     )

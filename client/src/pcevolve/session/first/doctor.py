@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http import HTTPStatus
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,12 +13,14 @@ from pathlib import Path
 from pcevolve import __version__
 from pcevolve.config.config import RunConfig
 from pcevolve.config.places import ledger_volume
-from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
+from pcevolve.egress.transport import ADVICE, ConnectionTroubleError, HttpTransport
 from pcevolve.encoders import require_encoder
 from pcevolve.encoders.choice import resolved
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import key_beside, require_volume
 from pcevolve.providers import dialect
+from pcevolve.public.answers import succeeded
+from pcevolve.session.components import address_of
 
 SECONDS = 5.0
 """That an API may take to answer."""
@@ -102,16 +103,17 @@ def _api(settings: RunConfig) -> Finding:
     """Greet the API once, without retries."""
     spoken = dialect(settings.provider.dialect)
     place = settings.provider.api
-    transport = HttpTransport(SECONDS)
+    address = address_of(settings.provider, spoken, place, settings.key())
+    transport = HttpTransport(SECONDS, address.route)
     try:
-        answer = transport.send(Address(place, settings.key(), spoken.scheme).outgoing(spoken.hello()))
-        if answer.status == HTTPStatus.OK:
+        answer = transport.send(address.outgoing(spoken.hello()))
+        if succeeded(answer.status, answer.body):
             spoken.native_size(settings.provider.model, answer.body)
             return Finding("API", f"{place} answers as {spoken.name} and has {settings.provider.model}")
         advice = "look at the key" if answer.status in (401, 403) else "look at --api and --dialect"
         return Finding("API", f"{place} answers HTTP {answer.status}: {advice}", fit=False)
     except ConnectionTroubleError as error:
-        start = "start one with pcevolve-server serve, or name yours with --api"
+        start = ADVICE.get(error.reason, "start one with pcevolve-server serve, or name yours with --api")
         return Finding("API", f"{place}: {error.reason}: {start}", fit=False)
     except ClientError as error:
         return Finding("API", f"{place}: {error}", fit=False)

@@ -1,0 +1,49 @@
+"""When an answer of an API is a success: by its status, and by what a short body says of itself.
+
+Some APIs answer 200 and tell in the body that there was no success; OpenRouter and SiliconFlow are two. The gate, the
+record and the audit ask here, so that they agree on what was answered.
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any, Final
+
+LONGEST_FAULT: Final = 64 * 2**10
+"""Bytes of the longest body that is read as an error."""
+_BROUGHT: Final = ("data", "images", "image", "choices", "artifacts")
+"""Names under which an answer has what was asked for."""
+_ERRORS: Final = ("error", "errors", "detail")
+_FINE: Final = {None, "", 0, 200, "0", "200", "ok", "OK", "success"}
+"""Codes of a success."""
+
+
+def is_success(status: int) -> bool:
+    """True if a status says that a request was carried out."""
+    return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def succeeded(status: int, body: bytes) -> bool:
+    """True if an answer says in its status, and nowhere in its body the contrary, that a request was carried out."""
+    return is_success(status) and not is_error(parse(body))
+
+
+def parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Read a short body as JSON; None where it is none, or too long for an error."""
+    if len(body) > LONGEST_FAULT:
+        return None
+    try:
+        return json.loads(body.removeprefix(b"\xef\xbb\xbf"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_error(answer: object) -> bool:
+    """True if what a body says is an error and nothing that was asked for is in it."""
+    if not isinstance(answer, dict) or any(answer.get(name) for name in _BROUGHT):
+        return False
+    if any(answer.get(name) for name in _ERRORS) or answer.get("success") is False:
+        return True
+    code, said = answer.get("code"), answer.get("message") or answer.get("msg")
+    return bool(said) and isinstance(code, str | int | None) and code not in _FINE
