@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
+from pcevolve.egress.transport import ADVICE, Address, ConnectionTroubleError, HttpTransport, Route
 from pcevolve.errors import UsageError
 from pcevolve.providers.dialect import WireRequest
+from support.online import LocalServer, said
 
 
 class RawServer:
@@ -99,3 +109,141 @@ def test_a_key_with_line_breaks_is_refused_and_not_repeated():
     with pytest.raises(UsageError, match="characters that cannot be sent") as error:
         Address("http://host", "se\ncret")
     assert "cret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "url"),
+    [
+        ("https://host", "/v1/models", "https://host/v1/models"),
+        ("https://host/v1/", "/v1/models", "https://host/v1/models"),
+        ("https://host/api/paas/v4", "/v1/chat/completions", "https://host/api/paas/v4/chat/completions"),
+        ("https://host/v2beta", "/v2beta/stable-image", "https://host/v2beta/stable-image"),
+        ("https://host/openai", "/v1/models", "https://host/openai/v1/models"),
+        ("https://v1", "/v1/models", "https://v1/v1/models"),
+        ("http://host/v1", "/sdapi/v1/txt2img", "http://host/v1/sdapi/v1/txt2img"),
+    ],
+)
+def test_a_version_at_the_end_of_the_address_stands_there_once(base, path, url):
+    assert Address(base).outgoing(WireRequest("GET", path)).url == url
+
+
+def self_signed(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for 127.0.0.1 that is its own authority, and a server's context with it."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=True)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "cert.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return folder / "cert.pem", context
+
+
+class Secure(LocalServer):
+    """A local server behind TLS; which hands on nothing that is no TLS."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(lambda heard: said(200, {"data": []}))
+        self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
+        self.url = self.address.replace("http:", "https:")
+
+
+@pytest.fixture
+def secure(tmp_path) -> Iterator[tuple[Path, Secure]]:
+    certificate, context = self_signed(tmp_path)
+    server = Secure(context)
+    yield certificate, server
+    server.close()
+
+
+def test_a_certificate_of_ones_own_authority_is_trusted_where_it_is_named_alone(secure):
+    certificate, server = secure
+    asked = Address(server.url).outgoing(REQUEST)
+    assert HttpTransport(5, Route(ca_file=certificate)).send(asked).status == 200
+    with pytest.raises(ConnectionTroubleError) as error:
+        HttpTransport(5).send(asked)
+    assert error.value.reason == "the certificate is not trusted"
+    assert "provider.ca_file" in ADVICE[error.value.reason]
+
+
+def test_a_file_without_certificates_is_refused_by_name(tmp_path):
+    (tmp_path / "ca.pem").write_text("not one")
+    with pytest.raises(UsageError, match=r"ca\.pem holds no certificate"):
+        HttpTransport(5, Route(ca_file=tmp_path / "ca.pem")).send(
+            Address("https://127.0.0.1:9").outgoing(REQUEST)
+        )
+    with pytest.raises(UsageError, match=r"gone\.pem cannot be read"):
+        assert Route(ca_file=tmp_path / "gone.pem").authority
+
+
+def test_https_to_a_port_that_speaks_http_is_told_so():
+    server = LocalServer(lambda heard: said(200, {}))
+    with pytest.raises(ConnectionTroubleError) as error:
+        HttpTransport(5).send(Address(server.address.replace("http:", "https:")).outgoing(REQUEST))
+    server.close()
+    assert error.value.reason == "that port speaks no TLS"
+
+
+class Proxy:
+    """Carries one connection to where it is asked to, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.asked = b""
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        near, _ = self._socket.accept()
+        while b"\r\n\r\n" not in self.asked:
+            self.asked += near.recv(65536)
+        host, _, port = self.asked.split()[1].decode().partition(":")
+        far = socket.create_connection((host, int(port)))
+        near.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        back = threading.Thread(target=self._carry, args=(far, near), daemon=True)
+        back.start()
+        self._carry(near, far)
+        back.join(5)
+
+    @staticmethod
+    def _carry(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while part := source.recv(65536):
+                target.sendall(part)
+            target.shutdown(socket.SHUT_WR)
+
+
+def test_a_proxy_carries_what_it_cannot_read_and_the_environments_is_not_used(secure, monkeypatch):
+    certificate, server = secure
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    asked = Address(server.url, "k3y").outgoing(REQUEST)
+    assert HttpTransport(5, Route(ca_file=certificate)).send(asked).status == 200
+    proxy = Proxy()
+    assert HttpTransport(5, Route(certificate, proxy.url)).send(asked).status == 200
+    assert proxy.asked.startswith(b"CONNECT 127.0.0.1:")
+    assert b"k3y" not in proxy.asked
+    assert b"/v1/x" not in proxy.asked
+
+
+@pytest.mark.parametrize(
+    "proxy", ["proxy:3128", "http://user:pw@proxy", "http://proxy/path", "socks5://proxy"]
+)
+def test_a_proxy_that_is_no_plain_address_is_refused(proxy):
+    with pytest.raises(UsageError, match=r"provider\.proxy"):
+        Address("https://host", route=Route(proxy=proxy))
+
+
+def test_a_proxy_that_could_read_what_passes_is_refused():
+    with pytest.raises(UsageError, match="https alone"):
+        Address("http://host", route=Route(proxy="http://proxy:3128"))

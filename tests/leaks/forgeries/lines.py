@@ -158,6 +158,12 @@ def without_a_greeting(events: Events) -> Events:
     return counted(_without(events, place(events, "sent"), place(events, "answered")))
 
 
+def not_greeted(events: Events) -> Events:
+    """The first line says that the run begins without a greeting, and there is one."""
+    events[0]["greets"] = False
+    return events
+
+
 def without_a_call(events: Events) -> Events:
     """The last call and what it brought are not on record."""
     slot = events[place(events, "received", -1)]["slot"]
@@ -185,6 +191,10 @@ ORDER: dict[str, tuple[Act, str]] = {
         r"line \d+: 'opened' stands where the receipt",
     ),
     "no greeting": (rewritten(without_a_greeting), r"line 2: 'planned' stands where the greeting is due"),
+    "a greeting that the first line denies": (
+        rewritten(not_greeted),
+        r"line 2: 'sent' hello stands where the plan is due",
+    ),
     "a greeting after the plan": (asked_again("hello"), r"line \d+: 'sent' hello stands where request"),
     "a question for the balance after the plan": (
         asked_again("account"),

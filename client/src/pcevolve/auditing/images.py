@@ -249,8 +249,12 @@ def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
     texts = [value for _, value in leaves if isinstance(value, str)]
     for text in ("", *texts, *_said_in(whole)):
         arrived.add(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+        plain = "".join(text.rpartition(",")[2].split()).rstrip(
+            "="
+        )  # some wrap lines, or leave the padding out
         with suppress(ValueError):
-            arrived.add(hashlib.sha256(base64.b64decode(text.rpartition(",")[2], validate=True)).hexdigest())
+            data = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+            arrived.add(hashlib.sha256(data).hexdigest())
     return arrived
 
 

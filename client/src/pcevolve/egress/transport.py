@@ -366,17 +366,16 @@ class HttpTransport:
 
     def _sending(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
+        extensions: dict[str, Any] = {"timeout": timeout.as_dict(), "trace": deadline.trace}
+        target = request.target.encode("ascii")
+        if self._route.proxy is None:
+            extensions["target"] = target  # httpx would spell some anew; what leaves is what is on record
+        elif httpx.URL(request.url).raw_path != target:  # and asks a proxy for it too
+            raise EgressError(
+                f"an address of this spelling cannot be asked for through a proxy: {request.url}"
+            )
         return httpx.Request(
-            request.method,
-            request.url,
-            headers=request.headers,
-            content=request.body,
-            # httpx would spell some targets anew; what leaves is what is on record.
-            extensions={
-                "timeout": timeout.as_dict(),
-                "target": request.target.encode("ascii"),
-                "trace": deadline.trace,
-            },
+            request.method, request.url, headers=request.headers, content=request.body, extensions=extensions
         )
 
 

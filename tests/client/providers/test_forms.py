@@ -1,0 +1,167 @@
+"""Forms in which APIs wrap what they say, over a socket: taken, or named in words; and its record passes the audit.
+
+Seen in public reports: OpenRouter answers 200 with an error inside; OpenAI-compatible servers answer with links or data
+URLs although base64 was asked for; PHP and .NET gateways put a byte order mark before JSON; proxies redirect or pack.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from itertools import count
+from textwrap import wrap
+
+import pytest
+
+from pcevolve.auditing import audit
+from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError
+from pcevolve.transcript.records import Opened, Sent
+from support.online import KEY, Heard, LocalServer, Reply, openai, said
+from support.provider import png
+from support.runs import SmallRun, small_plan
+
+
+def broken(root) -> list[str]:
+    return [fault for finding in audit(root) for fault in finding.faults]
+
+
+def again(heard: Heard, form) -> Reply:
+    """What the API would answer, in another form."""
+    reply = openai(heard)
+    return reply if heard.method == "GET" else form(json.loads(reply.body))
+
+
+def data_urls(answer) -> Reply:
+    return said(
+        200, {"data": [{"url": "data:image/png;base64," + each["b64_json"]} for each in answer["data"]]}
+    )
+
+
+def wrapped(answer) -> Reply:
+    return said(
+        200, {"data": [{"b64_json": "\n".join(wrap(each["b64_json"], 76))} for each in answer["data"]]}
+    )
+
+
+def unpadded(answer) -> Reply:
+    return said(201, {"data": [{"b64_json": each["b64_json"].rstrip("=")} for each in answer["data"]]})
+
+
+def marked(answer) -> Reply:
+    return Reply(200, b"\xef\xbb\xbf" + json.dumps(answer).encode())
+
+
+@pytest.fixture
+def run_of(tmp_path):
+    servers = []
+
+    def begin(form, **changes) -> SmallRun:
+        servers.append(LocalServer(lambda heard: again(heard, form)))
+        address = Address(servers[-1].address, KEY)
+        plan = small_plan(
+            dialect="openai",
+            api=address.base_url,
+            batch=2,
+            candidates=2,
+            iterations=0,
+            strengths=(),
+            **changes,
+        )
+        run = SmallRun.open(tmp_path, plan, HttpTransport(5), address=address)
+        run.server = servers[-1]
+        return run
+
+    yield begin
+    for each in servers:
+        each.close()
+
+
+@pytest.mark.parametrize("form", [data_urls, wrapped, unpadded, marked])
+def test_what_is_well_meant_is_taken_and_the_audit_holds(run_of, tmp_path, form):
+    run_of(form).finish()
+    assert broken(tmp_path) == []
+
+
+@pytest.fixture
+def pictures():
+    server = LocalServer(lambda heard: Reply(200, png(int(heard.path[1:])), {"Content-Type": "image/png"}))
+    yield server
+    server.close()
+
+
+def linked_to(server: LocalServer):
+    """Answers that say where each image lies."""
+    numbers = count(1)
+    return lambda answer: said(
+        200, {"data": [{"url": f"{server.address}/{next(numbers)}"} for _ in answer["data"]]}
+    )
+
+
+def test_links_where_base64_was_asked_for_are_followed_to_hosts_of_the_plan(run_of, tmp_path, pictures):
+    run_of(linked_to(pictures), image_hosts=(pictures.host,)).finish()
+    assert all("authorization" not in each.headers for each in pictures.heard)
+    assert broken(tmp_path) == []
+
+
+def test_links_elsewhere_are_answered_with_the_setting_that_allows_them(run_of, pictures):
+    with pytest.raises(ProviderReplyError, match=r"provider\.image_hosts="):
+        run_of(linked_to(pictures)).evolve()
+    assert pictures.heard == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (Reply(200, b"data: {}\n\ndata: [DONE]\n"), "a stream of events"),
+        (Reply(200, gzip.compress(b"{}")), r"something packed \(gzip\)"),
+        (Reply(200, b"<html><title>Welcome</title></html>"), "a page of HTML"),
+        (Reply(200, b""), "nothing where JSON was expected"),
+        (said(200, {"data": [{"b64_json": base64.b64encode(png(1)).decode() + "*"}] * 2}), "not base64"),
+    ],
+)
+def test_what_cannot_be_taken_is_named(run_of, reply, told):
+    with pytest.raises(ProviderReplyError, match=told):
+        run_of(lambda answer: reply).evolve()
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_told_with_where_it_leads_and_not_followed(run_of, status):
+    run = run_of(lambda answer: Reply(status, b"", {"Location": "https://elsewhere.example/v1"}))
+    with pytest.raises(
+        ProviderRefusedError, match=r"/v1/images/generations: HTTP 30\d: it redirects to https://elsewhere"
+    ):
+        run.evolve()
+    assert len(run.server.asked) == 1
+
+
+def test_an_error_under_the_status_of_a_success_is_tried_again_if_it_may_pass(run_of, tmp_path):
+    busy = [{"error": {"code": 502, "message": "Provider returned error"}}]
+    run = run_of(lambda answer: said(200, busy.pop() if busy else answer))
+    run.finish()
+    assert len(run.server.asked) == len(run.plan.calls) + 1
+    assert broken(tmp_path) == []
+
+
+def test_an_error_under_the_status_of_a_success_is_not_tried_again_if_it_is_final(run_of):
+    run = run_of(lambda answer: said(200, {"error": {"code": "insufficient_quota", "message": "No quota"}}))
+    with pytest.raises(ProviderRefusedError, match=r"HTTP 200 \(No quota\): no credit left"):
+        run.evolve()
+    assert len(run.server.asked) == 1
+
+
+def test_a_run_begins_without_a_greeting_where_the_api_has_none(tmp_path):
+    server = LocalServer(lambda heard: said(404, {}) if heard.method == "GET" else openai(heard))
+    address = Address(server.address, KEY, greets=False)
+    plan = small_plan(
+        dialect="openai", api=address.base_url, batch=2, candidates=2, iterations=0, strengths=()
+    )
+    run = SmallRun.open(tmp_path, plan, HttpTransport(5), address=address)
+    run.finish()
+    server.close()
+    first, *others = [each.record for each in run.transcript.entries]
+    assert isinstance(first, Opened)
+    assert not first.greets
+    assert all(each.slot != "hello" for each in others if isinstance(each, Sent))
+    assert broken(tmp_path) == []
