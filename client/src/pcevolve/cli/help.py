@@ -43,12 +43,11 @@ class CommandWithPanels(TyperCommand):
             from pcevolve.config.config import RunConfig  # takes a moment to load
             from pcevolve.public.options import options_of
 
-            paths = {each.flag: each.path for each in options_of(RunConfig)}
-            for word in strange:
-                if word in paths:
-                    raise UsageError(
-                        f"{word} has no flag here: give it as --set {paths[word]}=VALUE, or in a file"
-                    )
+            options = list(options_of(RunConfig))
+            typed = {each.flag: f"{each.path}=VALUE" for each in options}
+            typed |= {f"--no-{each.flag[2:]}": f"{each.path}=false" for each in options if each.is_switch}
+            for word in filter(typed.__contains__, strange):
+                raise UsageError(f"{word} has no flag here: give it as --set {typed[word]}, or in a file")
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: Context) -> None:

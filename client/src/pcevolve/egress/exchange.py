@@ -24,9 +24,10 @@ from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.answers import is_success, succeeded
 from pcevolve.transcript.log import Transcript
-from pcevolve.transcript.records import Answered, Failed, Sent
+from pcevolve.transcript.records import GREETING_SLOT, Answered, Failed, Sent
 
 REDIRECTS: Final = range(300, 400)
+UNKNOWN_PATH: Final = (404, 405)
 _LONGEST_PLACE: Final = 200
 HINTS: Final[dict[Reason | None, str]] = {
     "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
@@ -133,7 +134,7 @@ class Exchange:
         revealed = self.address.revealed_by(answer)
         with self.recording:
             self._keep(self._on_record(slot, answer, revealed))
-        return self._accept(outgoing, answer, revealed)
+        return self._accept(slot, outgoing, answer, revealed)
 
     def _keep(self, record: Sent | Answered | Failed) -> None:
         with self.recording:
@@ -152,7 +153,7 @@ class Exchange:
             wire_bytes=answer.wire_bytes,
         )
 
-    def _accept(self, outgoing: Outgoing, answer: Incoming, revealed: bool) -> Incoming:
+    def _accept(self, slot: str, outgoing: Outgoing, answer: Incoming, revealed: bool) -> Incoming:
         """Pass on a success.
 
         Raises:
@@ -167,6 +168,8 @@ class Exchange:
         fault = self.dialect.fault(answer.status, b"" if revealed else answer.body)
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
+        if slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
+            hint = ": is --api right? For an API without a list of models, --set provider.greeting=false"
         raise ProviderRefusedError(f"the API refused {outgoing.method} {outgoing.url}: {reason}{hint}")
 
     def _send(self, outgoing: Outgoing) -> Incoming:

@@ -73,7 +73,7 @@ class Clock:
     def _tell(self, seconds: float) -> None:
         self.done += seconds
         whole = math.ceil(self.total)
-        self.told(min(whole, round(self.done)), whole)
+        self.told(min(whole, math.ceil(self.done)), whole)
 
 
 def _pace(judge: Judge, test: Labelled, sizes: Sequence[int]) -> _Pace:
