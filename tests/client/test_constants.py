@@ -31,7 +31,7 @@ REVIEWED = {
     "pcevolve.selectors.cells": {"LEAST": 1e-9},
     "pcevolve.selectors.joint": {"CLOSE_WORTH": 0.5, "CLOSE_SHARE": Fraction(3, 20), "BLOCK": 3, "MOST_TUPLES": 20_000},
     "pcevolve.selectors.means": {"REPULSION": 0.5, "BEST_SHARE": 0.1},
-    "pcevolve.geometry.nearest": {"UNDERFLOW": 2.0**-56},
+    "pcevolve.geometry.nearest": {"ROUNDOFF": 2.0**-52},
     "pcevolve.selectors.following": {"MACHINE_SHARE": 1e-4},
     "pcevolve.public.settings": {"TAU": 10.0, "MOST_ITERATIONS": 1000},
     "pcevolve.public.figures": {"ROUNDING_SHARE": 1e-12},

@@ -101,7 +101,7 @@ CONSTANTS = (
     Row("selectors.joint", "BLOCK", "images of a tuple", REVIEWED),
     Row("selectors.means", "REPULSION", "order of candidates", REVIEWED),
     Row("selectors.means", "BEST_SHARE", "candidates that are spread over", REVIEWED),
-    Row("geometry.nearest", "UNDERFLOW", "whether a nearest neighbour is proved", REVIEWED, TOLERANCE),
+    Row("geometry.nearest", "ROUNDOFF", "whether a nearest neighbour is proved", REVIEWED, TOLERANCE),
     Row("public.settings", "TAU", "PCEvolve's calibrator", REVIEWED),
     Row("selectors.rounds", "APPEARANCE_SHARE", "budget of a look", REVIEWED),
     Row("selectors.rounds", "CENTRE_SHARE", "budget of a centre", REVIEWED),

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pcevolve.geometry.nearest import nearest
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Embeddings: TypeAlias = NDArray[np.floating[Any]]
@@ -60,10 +62,6 @@ def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 
     if points.size * len(candidates) <= FEW_PRODUCTS or not np.isfinite(candidates).all():
         order = squared_distances(points, candidates).argsort(axis=1, kind="stable")
         return np.asarray(order[:, :count], dtype=np.int64)
-    from pcevolve.geometry.nearest import nearest  # torch takes seconds to load
-
-    if are_single(points) and are_single(candidates):
-        return nearest(points.astype(np.float32), candidates.astype(np.float32), count=count)
     return nearest(points, candidates, count=count)
 
 
