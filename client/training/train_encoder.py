@@ -27,12 +27,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from network import BundledNet
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as tf
 
-from pcevolve.encoders.bundled import EMBEDDING_SIZE, BundledNet
+from pcevolve.encoders.bundled import EMBEDDING_SIZE
 
 _IGNORED = -100
 _LEAST_IMAGES = 5  # of a label that has an output of its own

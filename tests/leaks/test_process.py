@@ -93,7 +93,9 @@ def _html(status: int, *headers: tuple[str, str]) -> Incoming:
 
 TROUBLES: dict[str, Callable[[Spy], Trouble]] = {
     "the provider dies in the middle": lambda spy: Trouble(6, "no usable answer", _answers(_html(0), 5)),
-    "the provider answers nonsense": lambda spy: Trouble(6, "where JSON was expected", _answers(_html(200), 5)),
+    "the provider answers nonsense": lambda spy: Trouble(
+        6, "where JSON was expected", _answers(_html(200), 5)
+    ),
     "the provider sends elsewhere": lambda spy: Trouble(
         6, "HTTP 307: it redirects", _answers(_html(307, ("Location", spy.address + "/v1/models")), 5)
     ),

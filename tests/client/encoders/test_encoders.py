@@ -10,11 +10,11 @@ from PIL import Image
 from torch import nn
 
 from pcevolve.encoders import load_encoder
-from pcevolve.encoders.bundled import BundledNet
 from pcevolve.encoders.fetch import fetch_encoder
 from pcevolve.encoders.frozen import FrozenEncoder
-from pcevolve.encoders.pixels import to_tensor
+from pcevolve.encoders.pixels import centre_square, to_array
 from pcevolve.errors import DataError, ModelError
+from support.bundled_net import BundledNet
 
 pytestmark = pytest.mark.models
 
@@ -111,7 +111,7 @@ def test_every_forward_pass_has_one_shape_however_many_images_there_are():
             shapes.add(tuple(pixels.shape))
             return pixels.mean((2, 3))
 
-    encoder = FrozenEncoder("watched", 3, Watched().eval(), to_tensor(8), torch.device("cpu"))
+    encoder = FrozenEncoder("watched", 3, Watched().eval(), to_array(8), torch.device("cpu"))
     for count in (1, 2, 7):
         encoder.embed([picture(seed, (9, 5)) for seed in range(count)])
     assert shapes == {(1, 3, 8, 8)}
@@ -132,7 +132,7 @@ def test_partly_nan_embedding_becomes_nan_throughout():
         def forward(self, pixels):
             return torch.tensor([[1.0, float("inf")]])
 
-    encoder = FrozenEncoder("broken", 2, Broken().eval(), to_tensor(8), torch.device("cpu"))
+    encoder = FrozenEncoder("broken", 2, Broken().eval(), to_array(8), torch.device("cpu"))
     assert np.isnan(encoder.embed([picture(0)])).all()
 
 
@@ -183,6 +183,28 @@ def test_clip_loads_by_path_and_equals_open_clip(tmp_path):
     assert encoder.dimension == 24
     assert np.allclose(row, expected, atol=1e-6)
     assert np.linalg.norm(row) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bundled_network_computes_what_the_one_that_is_trained_computes(tmp_path, seed):
+    torch.manual_seed(seed)
+    network = BundledNet().eval()
+    encoder = load_encoder("bundled", saved(network, tmp_path / "x.pt"))
+    pixels = to_array(64)(centre_square(picture(seed, (90, 64))))
+    with torch.inference_mode():
+        expected = network(torch.from_numpy(pixels)[None])[0].numpy()
+    found = encoder.embed([picture(seed, (90, 64))])[0]
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
+
+
+def test_safetensors_load_by_suffix(tmp_path):
+    from safetensors.torch import save_file
+
+    network = BundledNet()
+    save_file(network.state_dict(), tmp_path / "x.safetensors")
+    by_safetensors = load_encoder("bundled", str(tmp_path / "x.safetensors"))
+    by_torch = load_encoder("bundled", saved(network, tmp_path / "x.pt"))
+    assert np.array_equal(by_safetensors.embed([picture(0)]), by_torch.embed([picture(0)]))
 
 
 def test_weights_that_hold_code_are_refused_unrun(tmp_path):

@@ -16,6 +16,7 @@ from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
 from pcevolve.config.config import RunConfig
 from pcevolve.egress.transport import HttpTransport
+from pcevolve.encoders import bundled
 from pcevolve.errors import BudgetError, DataError, EgressError, LedgerError, ProviderError
 from pcevolve.ledger.ledger import Account, Ledger
 from pcevolve.private import judge as views
@@ -133,6 +134,13 @@ def test_private_images_are_looked_at_and_the_ledger_is_asked_before_the_greetin
     assert "appearances" not in events[greeting:]
     assert "price" not in events[greeting:]
     assert "earlier runs" not in events[greeting:]
+
+
+def test_a_private_image_that_cannot_be_embedded_stops_a_run_before_the_greeting(run, server, monkeypatch):
+    monkeypatch.setattr(bundled, "embedding", lambda state, pixels: np.nan)
+    with pytest.raises(DataError, match="cannot embed a private image"):
+        run()
+    assert server.heard == []
 
 
 def test_the_connection_closes_before_the_dataset_is_selected(run, events, monkeypatch):

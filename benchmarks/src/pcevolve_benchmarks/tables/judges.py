@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.frozen import FrozenEncoder
-from pcevolve.encoders.pixels import to_tensor
+from pcevolve.encoders.pixels import to_array
 from pcevolve.evaluation.heads import train_papers_head
 from pcevolve.evaluation.judge import Judge
 from pcevolve.private.dataset import load_folder
@@ -66,7 +66,7 @@ def _of_raw_pixels(encoder: Encoder) -> Encoder:
     side = next((side for family, side in _SIDES.items() if encoder.name.startswith(family)), None)
     if side is None or not isinstance(encoder, FrozenEncoder):
         return encoder
-    return replace(encoder, preprocess=to_tensor(side))
+    return replace(encoder, preprocess=to_array(side))
 
 
 @dataclass(frozen=True, eq=False)

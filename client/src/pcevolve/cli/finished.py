@@ -192,6 +192,9 @@ def evaluate(
     require_run(folder)
     if mix and private is None:
         raise UsageError("--mix trains on the private images: say where they are with --private")
+    from pcevolve.encoders import require_torch
+
+    require_torch("evaluate, which trains networks,")
     from pcevolve.session.finished.evaluating import Question, evaluated  # torch takes seconds to load
     from pcevolve.session.progress import error_console, told_of
 

@@ -1,10 +1,11 @@
 """Encoders: images to embeddings, on this machine, by weights that are fixed before a run.
 
 Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's pixels
-alone, bit for bit: see ``frozen.FrozenEncoder``.
+alone, bit for bit: see ``threads.embed_each``.
 
 May import ``modality`` and ``errors``. Imported by ``auditing``, ``benchmarks``, ``cli``, ``geometry``, ``private``,
-``selectors`` and ``session``, from this package; torch is loaded with the first encoder.
+``selectors`` and ``session``, from this package; torch is loaded with the first encoder that
+needs it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -41,9 +43,11 @@ __all__ = [
     "bundled_digest",
     "embeds_texts",
     "frame_digest",
+    "has_torch",
     "load_encoder",
     "named_weights",
     "require_encoder",
+    "require_torch",
     "shipped_digest",
     "weights_digest",
 ]
@@ -71,6 +75,7 @@ VISION = (
 )  # fmt: skip
 """Names of encoders that torchvision has."""
 ENCODERS = (BUNDLED, SPECTRAL, "clip", *VISION)
+DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
 TRANSFORMER = "transformer:"
 """What comes before a hub's id of a published encoder of texts: see ``transformer``."""
 
@@ -106,21 +111,42 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
         name: One of ``ENCODERS``, or ``clip:MODEL[:TAG]`` with a model and pretrained tag of open_clip.
         weights: Path of a state dict (safetensors, or a torch file without pickled code). Without
             it, the bundled file, or the library's published weights from its cache; nothing is downloaded.
-        device: A torch device, or ``auto`` for CUDA where there is one.
+        device: A torch device, or ``auto`` for CUDA where there is one; the bundled encoder works on the processor.
 
     Raises:
         UsageError: There is no such encoder or device.
         ModelError: The weights are not at hand or do not fit; the text says where they come from.
     """
     require_encoder(name)
+    if device.partition(":")[0] not in DEVICES:
+        raise UsageError(f"no device {device!r}: use cpu, cuda or auto")
     if name == WORDS:
         from pcevolve.encoders.words import load_words
 
         return load_words(name)
-    # Torch takes seconds to import; a wrong name or --help should not.
-    from pcevolve.encoders import loading
+    if name in BUNDLED_FRAMES:
+        from pcevolve.encoders.bundled import load_bundled
+
+        return load_bundled(name, weights)
+    require_torch(f"encoder {name}")
+    from pcevolve.encoders import loading  # torch takes seconds to import
 
     return loading.load(name, weights, device)
+
+
+def require_torch(what: str) -> None:
+    """Refuse what torch computes where it is not installed; a run by the bundled encoder does without.
+
+    Raises:
+        ModelError: It is not.
+    """
+    if not has_torch():
+        raise ModelError(f"{what} needs torch, which is not installed: pip install 'pcevolve[torch]'")
+
+
+def has_torch() -> bool:
+    """True if torch is installed; it is not imported to find out."""
+    return find_spec("torch") is not None
 
 
 def embeds_texts(name: str) -> bool:

@@ -1,91 +1,208 @@
-"""The encoder that ships with the client: a small residual network over 64x64 RGB images.
+"""The encoder that ships with the client: a small residual network over 64x64 RGB images, computed by NumPy alone.
 
 It was trained by ``client/training/train_encoder.py`` on public photographs under permissive licences and on rendered
 images, to know content (what is shown), texture and low-level appearance (colour, tone, polarity, stroke). It never
-reads files other than its own weights and never opens a socket.
+reads files other than its own weights and never opens a socket. A framework for networks would be a thousand times its
+size; ``client/training/network.py`` has the same network for one, and a test that both agree.
 """
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
 
-import torch
-from safetensors.torch import load_file
-from torch import Tensor, nn
-from torch.nn import functional as tf
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
 
-from pcevolve.encoders import BUNDLED_WEIGHTS
+from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, BUNDLED_WEIGHTS, Encoder, frame_digest
+from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.pixels import to_array
+from pcevolve.encoders.spectrum import WithSpectrum
+from pcevolve.encoders.threads import embed_each
+from pcevolve.errors import ModelError
+from pcevolve.modality.images.decoding import DecodedImage
 
-EMBEDDING_SIZE = 256
-_WIDTHS = (24, 48, 96, 160)
-_GROUPS = 8
-_COARSE = 8  # cells across and down of the copy of the image that keeps tone and polarity
-_LAYOUT = 2  # cells across and down of the last stage's layout
-_LEAST_VARIANCE = 1e-4  # under a square root, whose slope at 0 is infinite
-
-
-class _Residual(nn.Module):
-    """Halve the resolution, then add one residual pair of convolutions."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.down = nn.Conv2d(inputs, outputs, 3, stride=2, padding=1)
-        self.first = nn.Conv2d(outputs, outputs, 3, padding=1)
-        self.second = nn.Conv2d(outputs, outputs, 3, padding=1)
-        self.norms = nn.ModuleList(nn.GroupNorm(_GROUPS, outputs) for _ in range(3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = tf.silu(self.norms[0](self.down(x)))
-        y = tf.silu(self.norms[1](self.first(x)))
-        return tf.silu(x + self.norms[2](self.second(y)))
-
-
-class BundledNet(nn.Module):
-    """Map images to embeddings; the same image always gives the same embedding in eval mode."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = nn.Conv2d(3, _WIDTHS[0], 5, stride=2, padding=2)
-        self.stages = nn.ModuleList(_Residual(a, b) for a, b in itertools.pairwise(_WIDTHS))
-        statistics = 2 * sum(_WIDTHS[1:])
-        last = _WIDTHS[-1] * (1 + _LAYOUT**2)
-        self.project = nn.Linear(statistics + last + 3 * (1 + _COARSE**2), EMBEDDING_SIZE)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Embed a batch.
-
-        Args:
-            images: float32 ``(batch, 3, side, side)`` in 0..1; the side is 64.
-
-        Returns:
-            float32 ``(batch, 256)``; compare by Euclidean distance.
-        """
-        pixels = images * 2 - 1
-        x = tf.silu(self.stem(pixels))
-        statistics = []
-        for stage in self.stages:
-            x = stage(x)
-            # Mean and spread of a stage say which texture there is, wherever it is.
-            statistics += [x.mean((2, 3)), _spread(x)]
-        layout = tf.adaptive_avg_pool2d(x, _LAYOUT)
-        coarse = tf.adaptive_avg_pool2d(pixels, _COARSE)
-        parts = [x.amax((2, 3)), layout.flatten(1), coarse.flatten(1), _spread(pixels), *statistics]
-        out: Tensor = self.project(torch.cat(parts, 1))
-        return out
+Array = NDArray[np.float32]
+State = Mapping[str, Array]
+SIDE: Final = 64
+"""Pixels across and down."""
+EMBEDDING_SIZE: Final = 256
+WIDTHS: Final = (24, 48, 96, 160)
+"""Channels of the stem and of each stage."""
+GROUPS: Final = 8
+COARSE: Final = 8
+"""Cells across and down of the copy of the image that keeps tone and polarity."""
+LAYOUT: Final = 2
+"""Cells across and down of the last stage's layout."""
+LEAST_VARIANCE: Final = 1e-4
+"""Under a square root, whose slope at 0 is infinite."""
+_NORM_EPSILON: Final = 1e-5
 
 
-def _spread(x: Tensor) -> Tensor:
-    """Standard deviation over the positions of each channel, ``(batch, channels)``."""
-    return (x.var((2, 3), unbiased=False) + _LEAST_VARIANCE).sqrt()
+@dataclass(frozen=True, eq=False)
+class BundledEncoder:
+    """An ``Encoder`` with the bundled architecture.
+
+    Attributes:
+        name: The name it was loaded by.
+        state: Weights by name.
+        frame: What its embeddings of public images look like, where that is known.
+    """
+
+    name: str
+    state: State = field(repr=False)
+    frame: PublicFrame | None = None
+    dimension: int = EMBEDDING_SIZE
+
+    def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
+        """Return float64 ``(images, 256)``; NaN rows where an image or its embedding is unusable."""
+        return embed_each(
+            images, to_array(SIDE), lambda pixels: embedding(self.state, pixels), self.dimension
+        )
 
 
-def load_bundled() -> BundledNet:
-    """Return the network with its shipped weights, in eval mode and float32.
+def load_bundled(name: str, weights: str | None) -> Encoder:
+    """Load the encoder that ships with the client, with the power spectrum beside it if its name says so.
+
+    Args:
+        name: One of ``BUNDLED_FRAMES``.
+        weights: File of other weights of this architecture; the shipped ones if None.
 
     Raises:
-        FileNotFoundError: The package was installed without its weights.
+        ModelError: The weights are not at hand or do not fit.
     """
-    net = BundledNet()
-    weights = load_file(BUNDLED_WEIGHTS)
-    net.load_state_dict({name: value.float() for name, value in weights.items()})
-    return net.eval()
+    state = _shipped() if weights is None else _given(Path(weights).expanduser())
+    inner = BundledEncoder(BUNDLED, state, _frame(BUNDLED, weights, EMBEDDING_SIZE))
+    if name == BUNDLED:
+        return inner
+    widened = WithSpectrum(name, inner, None)
+    return replace(widened, frame=_frame(name, weights, widened.dimension))
+
+
+def _shipped() -> State:
+    try:
+        return fitted(load_file(BUNDLED_WEIGHTS), BUNDLED_WEIGHTS.name)
+    except OSError:
+        raise ModelError("encoder bundled: its weights are not installed: reinstall the client") from None
+
+
+def _given(path: Path) -> State:
+    from pcevolve.encoders.weights import read_arrays
+
+    return fitted(read_arrays(path), str(path))
+
+
+def _frame(name: str, weights: str | None, dimension: int) -> PublicFrame | None:
+    """The frame that belongs to the weights, if they have one."""
+    return PublicFrame.read(BUNDLED_FRAMES[name], dimension) if frame_digest(name, weights) else None
+
+
+def embedding(state: State, image: Array) -> Array:
+    """Embed one image.
+
+    Args:
+        state: Weights by name.
+        image: float32 ``(3, 64, 64)`` in 0..1.
+
+    Returns:
+        float32 ``(256,)``; compare by Euclidean distance.
+    """
+    pixels = image * 2 - 1
+    with np.errstate(over="ignore"):  # an exponential that overflows makes a silu of nothing
+        x = _silu(_convolve(state, "stem", pixels, stride=2))
+        statistics = []
+        for number in range(len(WIDTHS) - 1):
+            x = _residual(state, f"stages.{number}", x)
+            # Mean and spread of a stage say which texture there is, wherever it is.
+            statistics += [x.mean(axis=(1, 2)), _spread(x)]
+    parts = [x.max(axis=(1, 2)), _pool(x, LAYOUT), _pool(pixels, COARSE), _spread(pixels), *statistics]
+    return np.asarray(state["project.weight"] @ np.concatenate(parts) + state["project.bias"])
+
+
+def shapes() -> dict[str, tuple[int, ...]]:
+    """The names and shapes of all weights."""
+    found: dict[str, tuple[int, ...]] = {}
+
+    def convolution(name: str, inputs: int, outputs: int, side: int = 3) -> None:
+        found[f"{name}.weight"], found[f"{name}.bias"] = (outputs, inputs, side, side), (outputs,)
+
+    convolution("stem", 3, WIDTHS[0], side=5)
+    for number, (inputs, outputs) in enumerate(pairwise(WIDTHS)):
+        stage = f"stages.{number}"
+        convolution(f"{stage}.down", inputs, outputs)
+        for name in ("first", "second"):
+            convolution(f"{stage}.{name}", outputs, outputs)
+        for place in range(3):
+            found[f"{stage}.norms.{place}.weight"] = found[f"{stage}.norms.{place}.bias"] = (outputs,)
+    features = 2 * sum(WIDTHS[1:]) + WIDTHS[-1] * (1 + LAYOUT**2) + 3 * (1 + COARSE**2)
+    found["project.weight"], found["project.bias"] = (EMBEDDING_SIZE, features), (EMBEDDING_SIZE,)
+    return found
+
+
+def fitted(state: Mapping[str, NDArray[np.generic]], source: str) -> State:
+    """Take weights that have exactly the network's names and shapes, in float32.
+
+    Args:
+        state: By name.
+        source: Names the weights in errors.
+
+    Raises:
+        ModelError: Names or shapes differ; says how many and names one.
+    """
+    wanted = shapes()
+    wrong = sorted(
+        name
+        for name in state.keys() | wanted.keys()
+        if name not in wanted or name not in state or state[name].shape != wanted[name]
+    )
+    if wrong:
+        raise ModelError(f"encoder weights {source}: {len(wrong)} tensors do not fit, such as {wrong[0]!r}")
+    return {name: np.ascontiguousarray(value, dtype=np.float32) for name, value in state.items()}
+
+
+def _residual(state: State, name: str, x: Array) -> Array:
+    """Halve the resolution, then add one residual pair of convolutions."""
+    x = _silu(_normalise(state, f"{name}.norms.0", _convolve(state, f"{name}.down", x, stride=2)))
+    y = _silu(_normalise(state, f"{name}.norms.1", _convolve(state, f"{name}.first", x)))
+    return _silu(x + _normalise(state, f"{name}.norms.2", _convolve(state, f"{name}.second", y)))
+
+
+def _convolve(state: State, name: str, x: Array, stride: int = 1) -> Array:
+    """Convolve ``(channels, side, side)``, padded so that a stride of 1 keeps the side."""
+    weight = state[f"{name}.weight"]
+    outputs, _, side, _ = weight.shape
+    padded = np.pad(x, ((0, 0), (side // 2,) * 2, (side // 2,) * 2))
+    windows = sliding_window_view(padded, (side, side), axis=(1, 2))[:, ::stride, ::stride]
+    columns = windows.transpose(0, 3, 4, 1, 2).reshape(weight[0].size, -1)
+    made = weight.reshape(outputs, -1) @ columns + state[f"{name}.bias"][:, None]
+    return np.asarray(made.reshape(outputs, *windows.shape[1:3]))
+
+
+def _normalise(state: State, name: str, x: Array) -> Array:
+    """Normalise groups of channels."""
+    grouped = x.reshape(GROUPS, -1)
+    centred = grouped - grouped.mean(axis=1, keepdims=True)
+    scaled = centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + np.float32(_NORM_EPSILON))
+    weight, bias = (state[f"{name}.{part}"][:, None, None] for part in ("weight", "bias"))
+    return np.asarray(scaled.reshape(x.shape) * weight + bias)
+
+
+def _silu(x: Array) -> Array:
+    return np.asarray(x / (1 + np.exp(-x)))
+
+
+def _pool(x: Array, cells: int) -> Array:
+    """Means of square cells, ``(channels * cells * cells,)``."""
+    channels, side, _ = x.shape
+    means = x.reshape(channels, cells, side // cells, cells, side // cells).mean(axis=(2, 4))
+    return np.asarray(means.ravel())
+
+
+def _spread(x: Array) -> Array:
+    """Standard deviation over the positions of each channel, ``(channels,)``."""
+    return np.asarray(np.sqrt(x.var(axis=(1, 2)) + np.float32(LEAST_VARIANCE)))

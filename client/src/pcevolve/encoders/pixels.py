@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
 
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
 
@@ -23,12 +21,12 @@ def centre_square(image: DecodedImage) -> DecodedImage:
     return image.crop((left, top, left + side, top + side)).convert("RGB")
 
 
-def to_tensor(side: int) -> Callable[[DecodedImage], Tensor]:
-    """Return a preprocessor: bilinear resize to ``side`` x ``side``, float32 in [0, 1]."""
+def to_array(side: int) -> Callable[[DecodedImage], NDArray[np.float32]]:
+    """Return a preprocessor: bilinear resize to ``side`` x ``side``, float32 ``(3, side, side)`` in [0, 1]."""
 
-    def preprocess(image: DecodedImage) -> Tensor:
-        resized = image.resize((side, side), Image.Resampling.BILINEAR)
-        return torch.from_numpy(np.array(resized)).permute(2, 0, 1).float() / 255.0
+    def preprocess(image: DecodedImage) -> NDArray[np.float32]:
+        resized = np.array(image.resize((side, side), Image.Resampling.BILINEAR))
+        return np.ascontiguousarray(resized.transpose(2, 0, 1), dtype=np.float32) / np.float32(255)
 
     return preprocess
 
@@ -43,12 +41,12 @@ def pixel_array(images: Sequence[DecodedImage | None], side: int) -> NDArray[np.
     Returns:
         Each image's pixels; NaN throughout for one that cannot be used.
     """
-    preprocess = to_tensor(side)
+    preprocess = to_array(side)
     pixels = np.full((len(images), 3, side, side), np.nan, dtype=np.float32)
     for index, image in enumerate(images):
         try:
             if image is not None:
-                pixels[index] = preprocess(centre_square(image)).numpy()
+                pixels[index] = preprocess(centre_square(image))
         except DECODE_ERRORS:  # a released image is still the provider's bytes
             continue
     return pixels

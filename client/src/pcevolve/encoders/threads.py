@@ -2,29 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
+
+from pcevolve.encoders.pixels import centre_square
+from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
+
+
+def thread_count() -> int:
+    """How many threads may compute: as many as torch was told to use, or one for each processor of this process."""
+    torch = sys.modules.get("torch")
+    return len(os.sched_getaffinity(0)) if torch is None else int(torch.get_num_threads())
 
 
 @contextmanager
 def lone_workers(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Threads each of which computes alone: to divide each small operation among threads costs more than it saves.
 
-    NumPy's products are not divided either, in the whole process, as long as there are such threads.
+    NumPy's products are not divided either, in the whole process, as long as there are such threads; nor are torch's
+    operations, where torch is loaded.
     """
+    torch = sys.modules.get("torch")
+    begin = (lambda: None) if torch is None else (lambda: torch.set_num_threads(1))
     try:
-        with (
-            _products().limit(limits=1),
-            ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool,
-        ):
+        with _products().limit(limits=1), ThreadPoolExecutor(threads, initializer=begin) as pool:
             yield pool
     finally:
-        torch.set_num_threads(threads)  # also the number that threads started from now on begin with
+        if torch is not None:
+            torch.set_num_threads(threads)  # also the number that threads started from now on begin with
+
+
+def embed_each(
+    images: Sequence[DecodedImage | None],
+    preprocess: Callable[[DecodedImage], Any],
+    forward: Callable[[Any], NDArray[np.float32]],
+    dimension: int,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Embed images one by one, so that one image's embedding cannot depend on another image.
+
+    Kernels may round differently for another batch size, and on some devices for another position in the batch. So
+    every forward pass is of **one** image: the result is then a function of it alone by construction. Several are
+    embedded at a time, each by one thread that computes alone; dividing the operations of one image among threads
+    takes longer for small networks, and rounds by their number.
+
+    Args:
+        images: Of any size; ``None`` stands for what could not be decoded.
+        preprocess: From a square RGB image to what the network takes.
+        forward: From that to float32 ``(dimension,)``.
+        dimension: Length of one embedding.
+        threads: How many work; all that may if None, and 1 for a device that is no processor.
+
+    Returns:
+        float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable.
+    """
+    rows = np.full((len(images), dimension), np.nan)
+
+    def fill(place: int) -> None:
+        image = images[place]
+        try:
+            pixels = None if image is None else preprocess(centre_square(image))
+        except DECODE_ERRORS:  # candidates are adversarial input, and Pillow decodes lazily
+            return
+        if pixels is not None:
+            rows[place] = forward(pixels)
+
+    with lone_workers(threads or thread_count()) as pool:
+        deque(pool.map(fill, range(len(images))), maxlen=0)  # raises what a thread raised
+    rows[~np.isfinite(rows).all(axis=1)] = np.nan
+    return rows
 
 
 @cache

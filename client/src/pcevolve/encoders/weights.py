@@ -5,14 +5,17 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor, nn
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 
 from pcevolve.errors import ModelError
+
+if TYPE_CHECKING:  # safetensors are read without torch
+    from torch import Tensor, nn
 
 _FORMAT_ERRORS = (
     SafetensorError,
@@ -34,23 +37,51 @@ def absent(encoder: str, weights: str) -> ModelError:
     )
 
 
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Read a state dict as arrays; torch is needed for its own format alone.
+
+    Raises:
+        ModelError: As ``read_state``.
+    """
+    if path.suffix != ".safetensors":
+        return {name: value.float().numpy() for name, value in read_state(path).items()}
+    return {name: np.asarray(value) for name, value in _safe(path, "numpy").items()}
+
+
 def read_state(path: Path) -> dict[str, Tensor]:
     """Read a state dict: safetensors by its suffix, otherwise torch's format restricted to tensors.
 
     Raises:
         ModelError: The file is missing, damaged, holds code, or holds no state dict.
     """
+    if path.suffix == ".safetensors":
+        return _safe(path, "pt")
+    import torch
+
     try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise ModelError(f"encoder weights {path}: {error.strerror or 'cannot be read'}") from None
     except _FORMAT_ERRORS:
-        raise ModelError(f"encoder weights {path}: not a safetensors file or a torch state dict") from None
-    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise _unreadable(path) from None
+    if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise ModelError(f"encoder weights {path}: not a state dict of tensors; save model.state_dict()")
     return dict(state)
+
+
+def _safe(path: Path, framework: str) -> dict[str, Any]:
+    """The tensors of a safetensors file, as a framework has them."""
+    try:
+        with safe_open(path, framework=framework) as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+    except OSError as error:
+        raise ModelError(f"encoder weights {path}: {error.strerror or 'cannot be read'}") from None
+    except _FORMAT_ERRORS:
+        raise _unreadable(path) from None
+
+
+def _unreadable(path: Path) -> ModelError:
+    return ModelError(f"encoder weights {path}: not a safetensors file or a torch state dict")
 
 
 def fit(network: nn.Module, state: Mapping[str, Tensor], source: str, unused: tuple[str, ...] = ()) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 
-from pcevolve.encoders.threads import lone_workers
+from pcevolve.encoders.threads import lone_workers, thread_count
 from pcevolve.evaluation.heads import BATCH, Training
 from pcevolve.evaluation.judge import SEEDS, Judge
 from pcevolve.evaluation.labelled import Labelled
@@ -83,7 +82,7 @@ def _pace(judge: Judge, test: Labelled, sizes: Sequence[int]) -> _Pace:
     look = (time.perf_counter() - began) / len(features)
     classes = int(test.targets.max()) + 1
     few = Training(np.nan_to_num(features), test.targets[:BATCH], classes)
-    threads = torch.get_num_threads()
+    threads = thread_count()
     rounds = math.ceil(len(SEEDS) / threads)
     with lone_workers(threads) as workers:  # as heads are trained
         seconds = {size: workers.submit(judge.seconds, few, size).result() for size in sizes}

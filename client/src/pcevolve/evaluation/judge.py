@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from pcevolve.encoders.threads import lone_workers
+from pcevolve.encoders.threads import lone_workers, thread_count
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.heads import Predict, Training, head_seconds, untrained_head
 from pcevolve.modality.medium import Item
@@ -48,7 +47,7 @@ class Judge:
         self, training: Training, seeds: Sequence[int], features: Features
     ) -> list[NDArray[np.int64]]:
         """Train a classifier for each seed, several at once, and let each say the classes of other features."""
-        with lone_workers(torch.get_num_threads()) as workers:
+        with lone_workers(thread_count()) as workers:
             return list(workers.map(lambda seed: self.train(training, seed)(features), seeds))
 
 

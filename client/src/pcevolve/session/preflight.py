@@ -15,7 +15,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.places import ledger_volume
 from pcevolve.config.sections import REST
 from pcevolve.egress.address import require_address, require_key
-from pcevolve.encoders import require_encoder
+from pcevolve.encoders import require_encoder, require_torch
 from pcevolve.encoders.choice import AUTO
 from pcevolve.errors import DataError, LedgerError, UsageError
 from pcevolve.ledger.creation import key_beside, require_volume
@@ -307,6 +307,8 @@ def _require_no_texts(settings: RunConfig) -> None:
 def _require_image_files(settings: RunConfig, private: Path) -> None:
     """Refuse a folder of private or held-out images, a map or weights that are not there."""
     require_folder(private, OF_IMAGES if settings.data.unlabelled else OF_CLASSES, "--private ")
+    if settings.data.test is not None:
+        require_torch("--test, which trains networks,")
     if settings.data.test not in (None, REST):
         require_folder(Path(settings.data.test), OF_CLASSES, "--test ")
     if settings.data.unit_map is not None and not settings.data.unit_map.is_file():
@@ -366,5 +368,7 @@ def _require_text_files(settings: RunConfig, private: Path) -> None:
         raise UsageError("method.secret_columns names a column of a table, and --private is a folder")
     if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_dir():
         raise UsageError(f"encoder.weights {settings.encoder.weights}: no such directory")
+    if settings.data.test is not None:
+        require_torch("--test, which trains a network,")
     if settings.data.test not in (None, REST):
         require_records(Path(settings.data.test), "--test ")

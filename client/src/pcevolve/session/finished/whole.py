@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pcevolve.encoders import has_torch
 from pcevolve.session.dashboard import dashboard
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.preflight import CheckedRun
@@ -38,7 +39,12 @@ def carried_out_in_sight(run: CheckedRun, audience: Audience) -> Outcome:
 
 
 def _measured(outcome: Outcome, audience: Audience) -> Outcome:
-    """With its accuracies, where there are test data."""
+    """With its accuracies, where there are test data and the judges' library is installed."""
+    if outcome.components.test is None:
+        return outcome
+    if not has_torch():
+        audience.console.print("accuracy: not measured, which needs torch: pip install 'pcevolve[torch]'")
+        return outcome
     # Loads torch, which a run that is refused does without.
     from pcevolve.session.finished.judging import scored
 

@@ -14,7 +14,7 @@ from pcevolve import __version__
 from pcevolve.config.config import RunConfig
 from pcevolve.config.places import ledger_volume
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError, HttpTransport
-from pcevolve.encoders import require_encoder
+from pcevolve.encoders import has_torch, require_encoder
 from pcevolve.encoders.choice import resolved
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import key_beside, require_volume
@@ -26,7 +26,7 @@ SECONDS = 5.0
 """That an API may take to answer."""
 FEW_BYTES = 2 * 2**30
 """Free space below which a run of many images may not end."""
-EXTRAS = {"pyarrow": "parquet", "ray": "ray", "transformers": "text", "mauve": "mauve"}
+EXTRAS = {"torch": "torch", "pyarrow": "parquet", "ray": "ray", "transformers": "text", "mauve": "mauve"}
 """Libraries of optional features, by the extra that brings them."""
 
 
@@ -65,6 +65,8 @@ def examine(settings: RunConfig) -> Iterator[Finding]:
 
 
 def _gpu() -> Finding:
+    if not has_torch():
+        return Finding("GPU", "not needed: the bundled encoder works on the CPU")
     from pcevolve.encoders.loading import gpu  # torch takes seconds to load
 
     return Finding("GPU", gpu() or "none: encoders run on the CPU, which is enough for some thousand images")
