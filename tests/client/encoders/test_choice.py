@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.config.config import RunConfig
-from pcevolve.encoders import BUNDLED_WEIGHTS, RESNET18_FILE, bundled_digest, named_weights
-from pcevolve.encoders.choice import resolved
+from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
+from pcevolve.encoders.choice import hub_folder, resolved
 from pcevolve.errors import UsageError
 from pcevolve.session.preflight import checked, resumed
 
@@ -50,6 +50,41 @@ def test_auto_is_a_published_encoder_where_one_was_fetched_and_clip_before_resne
     assert resolved("auto") == ("resnet18", "its published weights were fetched to this machine")
     fetch_clip(cache)
     assert resolved("auto")[0] == "clip"
+
+
+@pytest.mark.models
+def test_clip_is_looked_for_where_open_clip_has_it():
+    import open_clip
+
+    config = open_clip.get_pretrained_cfg("ViT-B-32", "laion2b_s34b_b79k")
+    assert config["hf_hub"].rstrip("/") == CLIP_REPOSITORY
+
+
+@pytest.mark.models
+def test_resnet18_is_looked_for_where_torchvision_has_it():
+    from torchvision.models import ResNet18_Weights
+
+    assert ResNet18_Weights.IMAGENET1K_V1.url.rpartition("/")[2] == RESNET18_FILE
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    "given", [{}, {"TORCH_HOME": "~/t"}, {"XDG_CACHE_HOME": "/x"}, {"TORCH_HOME": "$HOME/u"}]
+)
+def test_weights_are_looked_for_where_torch_keeps_what_it_downloads(monkeypatch, given):
+    from torch.hub import get_dir
+
+    for name in ("TORCH_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert hub_folder() == Path(get_dir())
+
+
+@pytest.mark.parametrize("name", ["bundled", "inception", "clip:RN50:openai"])
+def test_an_encoder_that_was_named_is_taken_without_a_reason_whatever_was_fetched(cache, name):
+    fetch_resnet18(cache)
+    assert resolved(name) == (name, "")
 
 
 def test_weights_without_the_name_of_their_encoder_are_refused_before_anything_is_read():

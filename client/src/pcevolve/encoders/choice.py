@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
-from pcevolve.encoders import BUNDLED, CLIP_FILES, CLIP_REPOSITORY, RESNET18_FILE, WORDS, embeds_texts
+from pcevolve.encoders import (
+    BUNDLED,
+    CLIP_FILES,
+    CLIP_REPOSITORY,
+    RESNET18_FILE,
+    WORDS,
+    embeds_texts,
+    has_torch,
+)
 from pcevolve.errors import UsageError
 
 AUTO = "auto"
@@ -41,7 +50,9 @@ def resolved(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, 
 
 
 def is_fetched(name: str) -> bool:
-    """True if the published weights of ``clip`` or ``resnet18`` lie where their library looks; nobody is asked."""
+    """True if torch and the published weights of ``clip`` or ``resnet18`` are at hand; nobody is asked."""
+    if not has_torch():
+        return False
     if name == "clip":
         from huggingface_hub import constants
 
@@ -50,6 +61,11 @@ def is_fetched(name: str) -> bool:
         from huggingface_hub import try_to_load_from_cache
 
         return any(isinstance(try_to_load_from_cache(CLIP_REPOSITORY, file), str) for file in CLIP_FILES)
-    from torch.hub import get_dir  # takes seconds to import
+    return (hub_folder() / "checkpoints" / RESNET18_FILE).is_file()
 
-    return (Path(get_dir()) / "checkpoints" / RESNET18_FILE).is_file()
+
+def hub_folder() -> Path:
+    """Where torch keeps what it downloads, as ``torch.hub.get_dir`` says, which takes seconds to import."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))  # noqa: PTH118 - a home may begin with ~
+    return Path(home).expanduser() / "hub"

@@ -50,7 +50,8 @@ def examine(settings: RunConfig) -> Iterator[Finding]:
 
     The API is greeted, as every run greets it: the same request for everybody.
     """
-    yield Finding("pcevolve", f"{__version__} on Python {sys.version.split()[0]}, torch {version('torch')}")
+    torch = f"torch {version('torch')}" if has_torch() else "without torch"
+    yield Finding("pcevolve", f"{__version__} on Python {sys.version.split()[0]}, {torch}")
     there = [extra for library, extra in EXTRAS.items() if find_spec(library)]
     lacking = [f"pcevolve[{extra}]" for library, extra in EXTRAS.items() if not find_spec(library)]
     yield Finding(
