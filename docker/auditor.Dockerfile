@@ -14,7 +14,7 @@ RUN useradd --uid 10002 --user-group --no-create-home --home-dir /tmp auditor
 ENV PATH=/opt/auditor/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 10002:10002
 STOPSIGNAL SIGINT
-# Everything is passed on as it came: the Host header too, no protocol but HTTP/1.1, no connection before a request.
+# Everything is passed on as it came: the Host header too, unless it goes on by https; no protocol but HTTP/1.1, no connection before a request.
 ENTRYPOINT ["mitmdump", "--quiet", "--listen-port=8000", "--scripts=/opt/auditor/record.py", \
     "--set=confdir=/tmp/mitmproxy", "--set=connection_strategy=lazy", "--set=keep_host_header=true", \
     "--set=keep_alt_svc_header=true", "--set=http2=false", "--set=http3=false", "--set=websocket=false", \

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FORMAT = "pcevolve-capture/1"
 HIDDEN = "(hidden)"
+HTTPS_PORT = 443
 
 
 class Capture:
@@ -85,6 +86,8 @@ class Recorder:
         with _or_stop(flow):
             self._capture.write("request", flow=number, **head, body=_body(flow.request))
         self._begun[flow.id] = (number, {})
+        if flow.request.scheme == "https":  # an online endpoint serves its own name, and not the recorder's
+            flow.request.host_header = _host_of(flow.request)
 
     def response(self, flow: HTTPFlow) -> None:
         """Record a whole answer; let it go only then."""
@@ -131,6 +134,10 @@ def _or_stop(flow: HTTPFlow) -> Iterator[None]:
     except BaseException:
         flow.kill()
         raise
+
+
+def _host_of(request: Request) -> str:
+    return request.host if request.port == HTTPS_PORT else f"{request.host}:{request.port}"
 
 
 def _spellings(key: str) -> set[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rich.table import Table
+from rich.text import Text
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.egress.allowance import Meter
@@ -37,7 +38,7 @@ def told(lines: Iterable[Line]) -> Table:
     table.add_column(min_width=TITLE_WIDTH, no_wrap=True)
     table.add_column(overflow="fold")
     for title, text in lines:
-        table.add_row(title, text)
+        table.add_row(title, Text(text))  # a name in brackets is no style
     return table
 
 

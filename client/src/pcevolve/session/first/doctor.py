@@ -26,6 +26,7 @@ SECONDS = 5.0
 """That an API may take to answer."""
 FEW_BYTES = 2 * 2**30
 """Free space below which a run of many images may not end."""
+ADVICE_BY_STATUS = {401: "look at the key", 403: "look at the key", 503: "it is loading or busy: ask again"}
 EXTRAS = {"torch": "torch", "pyarrow": "parquet", "ray": "ray", "transformers": "text", "mauve": "mauve"}
 """Libraries of optional features, by the extra that brings them."""
 
@@ -113,7 +114,7 @@ def _api(settings: RunConfig) -> Finding:
         if succeeded(answer.status, answer.body):
             spoken.native_size(settings.provider.model, answer.body)
             return Finding("API", f"{place} answers as {spoken.name} and has {settings.provider.model}")
-        advice = "look at the key" if answer.status in (401, 403) else "look at --api and --dialect"
+        advice = ADVICE_BY_STATUS.get(answer.status, "look at --api and --dialect")
         return Finding("API", f"{place} answers HTTP {answer.status}: {advice}", fit=False)
     except ConnectionTroubleError as error:
         start = ADVICE.get(error.reason, "start one with pcevolve-server serve, or name yours with --api")
