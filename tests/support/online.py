@@ -65,7 +65,7 @@ class LocalServer:
     """Answers to the next requests that make images, whatever they ask for."""
 
     def __post_init__(self) -> None:
-        self._http = _Listening(("127.0.0.1", 0), _handler(self))
+        self._http = _Listening(("127.0.0.1", 0), handler(self))
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
@@ -91,7 +91,7 @@ class LocalServer:
         self._http.server_close()
 
 
-def _handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:
+def handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize, disable_nagle_algorithm = -1, True  # or each answer would wait for an acknowledgement

@@ -7,19 +7,14 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from pcevolve.egress.transport import ADVICE, Address, ConnectionTroubleError, HttpTransport, Route
 from pcevolve.errors import UsageError
 from pcevolve.providers.dialect import WireRequest
+from support.certificates import self_signed
 from support.online import LocalServer, said
 
 
@@ -127,29 +122,6 @@ def test_a_version_at_the_end_of_the_address_stands_there_once(base, path, url):
     assert Address(base).outgoing(WireRequest("GET", path)).url == url
 
 
-def self_signed(folder: Path) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for 127.0.0.1 that is its own authority, and a server's context with it."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=True)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
-    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    return folder / "cert.pem", context
-
-
 class Secure(LocalServer):
     """A local server behind TLS; which hands on nothing that is no TLS."""
 
@@ -161,7 +133,8 @@ class Secure(LocalServer):
 
 @pytest.fixture
 def secure(tmp_path) -> Iterator[tuple[Path, Secure]]:
-    certificate, context = self_signed(tmp_path)
+    certificate, context = self_signed(tmp_path), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, tmp_path / "key.pem")
     server = Secure(context)
     yield certificate, server
     server.close()

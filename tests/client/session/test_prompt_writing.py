@@ -80,9 +80,7 @@ def test_a_model_that_takes_no_temperature_and_thinks_writes_prompts_all_the_sam
     assert asked == [{"model", "messages", "temperature", "seed"}, {"model", "messages"}]
 
 
-@pytest.mark.parametrize(
-    "answer", [{"choices": []}, {"choices": [{"message": {"content": None}}]}, []]
-)
+@pytest.mark.parametrize("answer", [{"choices": []}, {"choices": [{"message": {"content": None}}]}, []])
 def test_an_answer_that_is_none_is_an_error(answer: object):
     with (
         speaking(iter([said(200, answer)])) as server,
