@@ -2,6 +2,7 @@
 
     make bench-server
     .venv/bin/python -m benchmarks.server --turns 3 --out docs/results
+    .venv/bin/python -m benchmarks.server --short
     .venv/bin/python -m benchmarks.server --tiny
 
 Each client asks for one image after the other, the hardest load there is: whatever the server does not batch costs as
@@ -21,7 +22,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from benchmarks.server.extent import FULL, TINY
+from benchmarks.server.extent import FULL, SHORT, TINY
 from benchmarks.server.page import write
 from benchmarks.server.ratios import headline, rows
 from benchmarks.server.rounds import Journal, code, machine
@@ -30,7 +31,8 @@ from benchmarks.server.rounds import Journal, code, machine
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
     given = _given(arguments)
-    journal, extent = Journal(given.rounds, machine(), code()), TINY if given.tiny else FULL
+    extent = TINY if given.tiny else SHORT if given.short else FULL
+    journal = Journal(given.rounds, machine(), code())
     found = journal.completed(extent, given.turns)
     table = rows(found)
     result = {"machine": machine(), "turns": given.turns, "rows": table, **headline(table)}
@@ -45,6 +47,7 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tiny", action="store_true", help="one server, two clients: whether it runs at all")
+    parser.add_argument("--short", action="store_true", help="the default server alone: three minutes a turn")
     parser.add_argument("--turns", type=int, default=1, help="of everything, of which the medians count")
     parser.add_argument("--out", type=Path, help="folder for server.md and server.json")
     parser.add_argument("--rounds", type=Path, default=Path("runs/bench-server.jsonl"), help="results so far")

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.server.extent import COMPILED, DEFAULT, TWO_PROCESSES
 from benchmarks.server.ratios import fixed_part
-from pcevolve_server.diffusion.numerics import IMAGES
+from pcevolve_server.diffusion.steady import IMAGES
 
 TARGET, CLIENTS = 0.9, 32
 TASKS = {"t2i": "Text-to-image", "i2i": "Image-to-image"}
@@ -20,9 +20,9 @@ Written by `make bench-server` on {machine}. The bundled model draws 64 x 64 pix
 an image at strength 0.6 in 3 (i2i). Every client asks for **one image at a time**: all batching is the server's. Ratios
 are of processor time per image, medians of {turns} in which each server ran just after the pipeline:
 **of the best batch** is the pipeline's at its best batch over the server's, HTTP, PNG and JSON included; **at the
-same batch** is the pipeline's in batches of 16, which are the server's; **of one at a time** is the pipeline's at a
-batch of one. The pipeline has the server's precision and memory layout and makes the same steps; it is never compiled,
-also where the server is. Images per second are by the clock.
+same batch** is the pipeline's in batches of 32, which are the server's at most; **of one at a time** is the pipeline's
+at a batch of one. The pipeline has the server's precision and memory layout and makes the same steps; it is never
+compiled, also where the server is. Images per second are by the clock.
 
 `exact`, the default, gives the same bytes whoever else asks; `merge` lets images that share a run differ by rounding.
 Servers have one thread unless they say otherwise, 2 processes one each (`--engine processes`); compiled is `--compile`.

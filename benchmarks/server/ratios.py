@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.server.extent import DEFAULT
 from benchmarks.server.rounds import Round
-from pcevolve_server.diffusion.numerics import IMAGES
+from pcevolve_server.diffusion.steady import IMAGES
 
 NAMES = (
     "images_per_second",
@@ -17,7 +18,7 @@ NAMES = (
     "ratio_to_raw_pipeline_at_same_batch",
     "ratio_to_one_at_a_time",
 )
-"""By task, server and clients. The pipeline's at its best batch, at the exact server's 16, and at 1; never compiled."""
+"""By task, server and clients. The pipeline's at its best batch, at the exact server's 32, and at 1; never compiled."""
 
 
 def rows(found: Sequence[Round]) -> list[dict[str, Any]]:
@@ -49,9 +50,31 @@ def _row(verb: str, server: str, clients: int, turns: Sequence[Round]) -> dict[s
     }
 
 
+_SOUGHT = {
+    "single": (1, "ratio_to_one_at_a_time"),
+    "eight": (8, "ratio_to_raw_pipeline"),
+    "thirty_two": (32, "ratio_to_raw_pipeline"),
+}
+"""Clients of the default server, and what its processor time is compared with."""
+_TASKS = {"t2i": "by_prompt", "i2i": "by_image"}
+
+
+def _sought(table: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """One number for each load that matters, by task, as far as it was measured."""
+    cells = {(row["verb"], row["clients"]): row for row in table if row["server"] == DEFAULT}
+    return {
+        task: {
+            name: round(cells[verb, clients][ratio], 3)
+            for name, (clients, ratio) in _SOUGHT.items()
+            if (verb, clients) in cells
+        }
+        for verb, task in _TASKS.items()
+    }
+
+
 def headline(table: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What a reader looks for, by task, server and clients."""
-    found: dict[str, Any] = {"pipeline": "as the server loads it, never compiled"}
+    found: dict[str, Any] = {"pipeline": "as the server loads it, never compiled", **_sought(table)}
     for name in NAMES:
         tasks: dict[str, dict[str, dict[str, float]]] = {}
         for row in table:
@@ -65,7 +88,7 @@ def fixed_part(raw: Mapping[int, float]) -> tuple[float, float]:
     """Seconds of a run however many images are in it, and of each image: least squares over full batches.
 
     Args:
-        raw: Seconds per image by images in a batch; batches of 16 and more count, of which there are at least two.
+        raw: Seconds per image by images in a batch; batches of 32 and more count, of which there are at least two.
     """
     batches = [batch for batch in raw if batch >= IMAGES]
     slope, intercept = np.polyfit(batches, [batch * raw[batch] for batch in batches], 1)

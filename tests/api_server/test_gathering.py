@@ -60,8 +60,16 @@ def test_replicas_run_full_batches_where_enough_clients_ask_again(replicas, clie
     assert size >= 0.95 * FULL
 
 
-def test_a_lone_client_waits_for_nobody():
-    assert passing(loaded(2, 1))[1] < 1.05 * RUN_SECONDS
+@pytest.mark.parametrize("clients", [2, 8])
+def test_few_clients_share_one_batch_and_do_not_wait_for_each_others(clients):
+    size, wait = passing(loaded(1, clients))
+    assert size >= 0.95 * clients
+    assert wait < 1.2 * RUN_SECONDS
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_lone_client_waits_for_nobody(replicas):
+    assert passing(loaded(replicas, 1))[1] == pytest.approx(RUN_SECONDS, abs=1e-6)
 
 
 async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
@@ -80,12 +88,12 @@ async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.
     ("room", "arrivals", "answered", "waited"),
     [
         (PADDED, [0.0] * FULL, FULL, 0.0),  # it is full
-        (PADDED, [0.0], 1, 0.02),  # nobody else is likely to come
+        (PADDED, [0.0], 1, 0.0),  # nobody else is likely to come
+        (PADDED, [0.0], 0, 0.02),  # nothing is known
         (PADDED, [0.0], FULL, 0.1),  # fifteen more were likely to, and did not
         (PADDED, [0.0, 0.09, 0.17], FULL, 0.28),  # each newcomer is a reason to wait for the next
         (PADDED, [place / 12 for place in range(FULL)], FULL, 0.4),  # but not for ever
-        (PLAIN, [0.0], FULL, 0.02),  # companions cost what they cost: they are not waited for
-        (PLAIN, [place / 60 for place in range(FULL)], FULL, 0.1),
+        (PLAIN, [0.0, 0.01, 0.03], 3, 0.04),  # until all are there
     ],
 )
 def test_a_batch_waits_as_long_as_newcomers_are_worth_it(room, arrivals, answered, waited):

@@ -30,6 +30,14 @@ def shade(pictures):
     return found
 
 
+def test_a_model_whose_batches_are_padded_is_announced_with_what_a_lone_image_costs():
+    padding, plain = Painter("padding", 1, companions=16), Painter("plain", 2, companions=16)
+    padding.padded = True
+    one, other = (each.info.model_dump() for each in Shelf([lambda: padding, lambda: plain]).offers)
+    assert one["lone_costs"] == 16
+    assert "lone_costs" not in other
+
+
 class Loads:
     """Loads painters and remembers how often, and which are alive."""
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
-from pcevolve_server.diffusion.numerics import IMAGES
+from pcevolve_server.diffusion import steady
+from pcevolve_server.diffusion.steady import IMAGES, PADDED, Steady
 from pcevolve_server.errors import AbandonedError
 from pcevolve_server.settings import Batching, Precision
 from pcevolve_server.work import Recipe, Task, generate
@@ -58,15 +59,14 @@ def drawn(generator, tasks):
 
 def test_a_picture_has_the_same_bits_alone_and_at_every_place_of_a_batch(bundled, changes):
     assert bundled.companions == IMAGES
-    assert bundled.padded
     # One step shows it as well as three, and bfloat16 is slow on processors that have no instructions for it.
     steps = 1 if bundled.text_to_image.dtype == torch.bfloat16 else RECIPE.steps
     tasks = [task(number, steps=steps, **changes) for number in range(IMAGES + 3)]
     together = drawn(bundled, tasks)
     assert len(set(together)) == len(tasks)
     assert drawn(bundled, tasks[::-1]) == together[::-1]
-    assert drawn(bundled, tasks[5:8]) == together[5:8]
-    assert drawn(bundled, tasks[-1:]) == together[-1:]
+    for few in (1, 2, 5, 11):
+        assert drawn(bundled, tasks[-few:]) == together[-few:]
 
 
 def test_without_fixed_sizes_companions_show():
@@ -93,3 +93,92 @@ def test_a_run_ends_after_the_step_at_which_nobody_wants_it(monkeypatch):
     with pytest.raises(AbandonedError):
         generate(generator, [task(0, steps=9)], lambda *_: len(steps) == 2)
     assert len(steps) == 2
+
+
+def test_the_usual_shape_is_compiled_before_the_model_is_ready_and_no_other(tiny_model, monkeypatch):
+    shapes = []
+    monkeypatch.setattr(torch, "compile", lambda forward, dynamic: noting(shapes, forward))
+    generator = load(model=str(tiny_model), compiled=True)
+    assert set(shapes) == {(2 * PADDED, 4, 8, 8)}
+    assert (generator.companions, generator.padded) == (PADDED, True)
+    shapes.clear()
+    size = dataclasses.asdict(RECIPE) | generator.info.base_resolution.model_dump()
+    generate(generator, [dataclasses.replace(task(1), recipe=Recipe(**size | {"scheduler": "ddim"}))])
+    assert shapes == [(2 * PADDED, 4, 8, 8)] * RECIPE.steps
+    shapes.clear()
+    generate(generator, [task(1, width=40, height=40), task(2, width=40, height=40)])
+    generate(generator, [dataclasses.replace(task(1), recipe=Recipe(**size | {"guidance": 1.0}))])
+    assert not shapes
+
+
+def noting(shapes, forward):
+    def noted(sample, *positional, **named):
+        shapes.append(tuple(sample.shape))
+        return forward(sample, *positional, **named)
+
+    return noted
+
+
+class Network:
+    """Answers row by row, but for batches of some sizes, whose sums round otherwise; keeps the sizes."""
+
+    def __init__(self, *rounding):
+        self.rounding, self.sizes = rounding, []
+
+    def __call__(self, sample, timestep, *, return_dict, named):
+        self.sizes.append(len(sample))
+        answer = sample * named["scale"][0] + timestep
+        return (torch.nextafter(answer, torch.tensor(9e9)) if len(sample) in self.rounding else answer,)
+
+
+def answered(network, rows, guided=False):
+    """Let a network answer for so many rows once it was tried; the sizes of its batches then."""
+    wrapped = Steady(network)
+    wrapped.guided = guided
+    sample, scale = torch.rand(rows, 4, 2, 2), torch.rand(rows, 1, 1, 1)
+    for _ in range(2):
+        network.sizes.clear()
+        (found,) = wrapped(sample, torch.tensor(3), return_dict=False, named={"scale": [scale]})
+    assert torch.equal(found, sample * scale + 3)
+    assert torch.equal(wrapped(sample, torch.tensor(3), named={"scale": [scale]}).sample, found)
+    return network.sizes[: len(network.sizes) // 2], wrapped.padded
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [(1, [1]), (3, [4]), (5, [4, 1]), (9, [8, 1]), (13, [16]), (32, [32]), (70, [32, 32, 8])],
+)
+def test_a_batch_is_cut_where_sizes_agree_and_hardly_padded(rows, sizes):
+    assert answered(Network(), rows) == (sizes, False)
+
+
+def test_a_guided_image_takes_two_rows_of_every_size():
+    assert answered(Network(), 2, guided=True) == ([2], False)
+    assert answered(Network(), 70, guided=True) == ([64, 8], False)
+
+
+@pytest.mark.parametrize(
+    ("rounding", "rows", "sizes"), [((1,), 1, [2]), ((1, 2, 8), 5, [4]), ((1, 2, 4, 8, 16), 1, [16])]
+)
+def test_sizes_that_round_otherwise_are_not_used_and_a_lone_image_is_padded(rounding, rows, sizes, caplog):
+    network = Network(*rounding)
+    found = Steady(network)
+    sample, scale = torch.rand(rows, 4, 2, 2), torch.rand(rows, 1, 1, 1)
+    found.guided = False
+    found(sample, torch.tensor(3), named={"scale": [scale]})
+    assert network.sizes[-1:] == sizes
+    assert found.padded
+    assert "sizes of batches differ" in caplog.text
+
+
+def test_larger_images_share_no_run(bundled):
+    assert bundled.steady.images(16, 16) == IMAGES
+    assert [bundled.steady.images(side, side) for side in (32, 64, 128)] == [8, 2, 1]
+
+
+def test_without_the_kernels_a_lone_image_rounds_otherwise_and_the_proof_notices(monkeypatch):
+    monkeypatch.setattr(steady, "_fix_kernels", lambda network: None)
+    plain = load(model="bundled", device="cpu", precision=Precision.FLOAT32, threads=1)
+    tasks = [task(number, guidance=1.0) for number in range(3)]
+    assert drawn(plain, tasks[:1]) == drawn(plain, tasks)[:1]
+    assert plain.padded

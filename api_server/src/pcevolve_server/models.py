@@ -181,7 +181,9 @@ class Shelf:
         self._tried(model)
         self._loads[name], self._bytes[name] = load, size
         self._hold(name, model)
-        return Offer(model.info, model.companions, model.padded)
+        costs = model.companions if model.padded else 1
+        info = model.info if costs == 1 else model.info.model_copy(update={"lone_costs": costs})
+        return Offer(info, model.companions, model.padded)
 
     def _named(self, name: str) -> Model:
         name = name or self.offers[0].info.id

@@ -189,6 +189,10 @@ def _usual(value: object) -> bool:
     return value is True
 
 
+def _one(value: object) -> bool:
+    return value == 1
+
+
 class Recommended(WireModel):
     """Recommended settings of a model; a client may ask otherwise."""
 
@@ -231,6 +235,15 @@ class ModelInfo(WireModel):
         bool,
         Field(description="Absent where one may be given.", exclude_if=_usual),
     ] = True
+    lone_costs: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=limits.MAX_BATCH,
+            description="Images in whose time a lone one is made, because batches are padded; absent where it is 1.",
+            exclude_if=_one,
+        ),
+    ] = 1
     recommended: Annotated[
         Recommended | None,
         Field(

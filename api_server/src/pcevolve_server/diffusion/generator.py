@@ -18,7 +18,7 @@ from pcevolve_server.diffusion import schedulers, traits
 from pcevolve_server.diffusion.additions import Adapter
 from pcevolve_server.diffusion.encodings import MOST_BYTES, Prompt, cut_tokens, readers, together
 from pcevolve_server.diffusion.interval import Interval, Switch
-from pcevolve_server.diffusion.numerics import IMAGES, Steady
+from pcevolve_server.diffusion.steady import Steady
 from pcevolve_server.errors import AbandonedError, GenerationError, NotFiniteError
 from pcevolve_server.work import Picture, Recipe, Task, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo
@@ -101,12 +101,15 @@ class DiffusionGenerator:
     @property
     def companions(self) -> int:
         """A full piece of the denoiser's, where nothing but the denoiser runs on several images at once."""
-        return 1 if self.steady is None else IMAGES
+        if self.steady is None:
+            return 1
+        factor, size = self.text_to_image.vae_scale_factor, self.info.size
+        return self.steady.images(size.height // factor, size.width // factor)
 
     @property
     def padded(self) -> bool:
-        """True where the denoiser sees batches of one size alone."""
-        return self.steady is not None
+        """True where the denoiser sees full pieces alone."""
+        return self.steady is not None and self.steady.padded
 
     @property
     def memory(self) -> int:

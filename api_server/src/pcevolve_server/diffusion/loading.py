@@ -16,9 +16,10 @@ from pcevolve_server.diffusion.additions import Adapter, loaded
 from pcevolve_server.diffusion.encodings import prompts_of, remember_images
 from pcevolve_server.diffusion.generator import DiffusionGenerator, Stages
 from pcevolve_server.diffusion.interval import chosen
-from pcevolve_server.diffusion.numerics import is_small, steady, steady_decoder
+from pcevolve_server.diffusion.numerics import is_small
 from pcevolve_server.diffusion.pipelines import Source
 from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
+from pcevolve_server.diffusion.steady import settle, steady, steady_decoder
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.settings import OWN_SCHEDULER, WHOLE, Batching, ModelSettings, Offload, SafetyPolicy
@@ -157,10 +158,12 @@ def _generator(
     # What prepares several at once rounds as it likes.
     loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
     denoiser = traits.denoiser(pipeline)
-    same = None if loose or not is_small(denoiser) else steady(denoiser)
+    same = None if loose or not is_small(denoiser) else steady(denoiser, settings.compiled)
     large = info.size.width * info.size.height > _SLICED_DECODING_PIXELS
     if same is not None:
         steady_decoder(pipeline.vae)
+        settle(pipeline)
+        settle(image_to_image)
     elif large and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
     if same is None and settings.tiling and hasattr(pipeline.vae, "enable_tiling"):

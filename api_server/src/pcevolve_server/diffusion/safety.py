@@ -30,8 +30,17 @@ class SafeGenerator:
 
     def __init__(self, inner: Generator, checker: Checker, retries: int) -> None:
         self._inner, self._checker, self._retries = inner, checker, retries
-        # The checker looks at each image for itself, so that companions are the model's.
-        self.info, self.companions, self.padded = inner.info, inner.companions, inner.padded
+        self.info = inner.info
+
+    @property
+    def companions(self) -> int:
+        """As of the model: the checker looks at each image for itself."""
+        return self._inner.companions
+
+    @property
+    def padded(self) -> bool:
+        """As of the model."""
+        return self._inner.padded
 
     @property
     def memory(self) -> int:

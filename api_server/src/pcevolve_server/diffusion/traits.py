@@ -146,7 +146,9 @@ def sides(pipeline: DiffusionPipeline, width: int, height: int) -> dict[str, int
 
 def family(pipeline: DiffusionPipeline) -> str:
     """The name of the pipeline's class among diffusers' text-to-image models, such as ``stable-diffusion-xl``."""
-    names = (name for name, kind in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.items() if kind is type(pipeline))
+    names = (
+        name for name, kind in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.items() if kind in type(pipeline).__mro__
+    )
     return next(names, type(pipeline).__name__)
 
 

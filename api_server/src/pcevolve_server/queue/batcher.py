@@ -208,7 +208,8 @@ class Batcher:
     def _learn(self, batch: list[Chunk], seconds: float) -> None:
         """Remember how long a run takes, and tell."""
         images = sum(len(chunk.tasks) for chunk in batch)
-        self._gatherings[batch[0].recipe.model].learn(seconds, images)
+        recipe = batch[0].recipe
+        self._gatherings[recipe.model].learn(seconds, images, self._waiting.alike(recipe))
         each = seconds / sum(chunk.work for chunk in batch)
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
         self._metrics.batches.observe(images)

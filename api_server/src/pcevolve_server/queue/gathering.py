@@ -31,11 +31,6 @@ class Room:
         """Images of one request that always run together."""
         return 1 if self.merges else self.most
 
-    @property
-    def padded(self) -> bool:
-        """Return whether a batch costs the same with one image as when it is full."""
-        return self.least > 1
-
 
 class Rooms:
     """The room of each model; recipes that name none have the first."""
@@ -59,9 +54,7 @@ def _room(model: Offer, settings: Settings) -> Room:
 
 _SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
 """Seconds of a pause: a share of a run, within bounds."""
-_MOST_PAUSES = 5
-_MOST_PAUSES_PADDED = 20
-"""Of a batch that costs the same with one image as when it is full."""
+_MOST_PAUSES = 20
 _PATIENCE = 5
 """Pauses without a newcomer, while fewer wait than are likely to come back."""
 
@@ -72,19 +65,20 @@ _REMEMBERED = 150
 class Gathering:
     """Knows what the last run of one model was like, and waits accordingly.
 
-    A padded batch of ``n`` images gains by waiting as long as the next image comes within an ``n``-th of a run: a pause
-    is a fiftieth of one, and newcomers in each of them are gain enough for any ``n`` below fifty. Those who were just
-    answered are likely to ask again, one after the other as their images are written: were a free replica to run with
-    the first few of them, it would be busy when the rest come, and all replicas would go on half full.
+    An image costs less in company, so that a batch gains by waiting as long as newcomers come soon: a pause is a
+    fiftieth of a run. Those who were just answered are likely to ask again, one after the other as their images are
+    written: were a free replica to run with the first few of them, it would be busy when the rest come, and all
+    replicas would go on half full. Where all who are likely to come are there, as of a lone client, nobody waits.
     """
 
     def __init__(self) -> None:
         """Know nothing yet: the first batch waits for the shortest time."""
         self._seconds, self._answered, self._ended = 0.0, 0, -math.inf
 
-    def learn(self, seconds: float, images: int) -> None:
-        """Note how long a run took that just ended, and how many images it answered."""
-        self._seconds, self._answered, self._ended = seconds, images, asyncio.get_running_loop().time()
+    def learn(self, seconds: float, images: int, waiting: int = 0) -> None:
+        """Note how long a run took that just ended, how many images it answered, and how many waited then."""
+        self._seconds, self._answered = seconds, images + waiting
+        self._ended = asyncio.get_running_loop().time()
 
     async def fill(self, room: Room, waiting: Callable[[], int], stopping: Callable[[], bool]) -> None:
         """Return when a batch is full, when nobody comes any more, or when it waited long enough.
@@ -95,7 +89,7 @@ class Gathering:
             stopping: Whether to give up.
         """
         seen, quiet = waiting(), 0
-        for _ in range(_MOST_PAUSES_PADDED if room.padded else _MOST_PAUSES):
+        for _ in range(_MOST_PAUSES):
             if stopping() or seen >= room.most or quiet >= self._patience(room, seen):
                 return
             await asyncio.sleep(self._pause)
@@ -108,9 +102,12 @@ class Gathering:
 
     @property
     def _expected(self) -> int:
-        """Count those who are likely to ask again: those who were answered, unless that is long ago."""
+        """Count those who are likely to ask: who waited and who was answered, unless that is long ago."""
         ago = asyncio.get_running_loop().time() - self._ended
         return self._answered if ago < _REMEMBERED * self._pause else 0
 
     def _patience(self, room: Room, seen: int) -> int:
-        return _PATIENCE if room.padded and seen < min(room.most, self._expected) else 1
+        expected = min(room.most, self._expected)
+        if not expected:
+            return 1
+        return 0 if seen >= expected else _PATIENCE

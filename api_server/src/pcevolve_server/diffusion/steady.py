@@ -1,0 +1,297 @@
+"""Batches whose size shows in no bit: a small network answers for a row alike, whatever other rows there are.
+
+A library picks its kernels by the shape of the input, and another kernel adds in another order. PyTorch on a processor
+sends the convolution of one image to another library than that of two, a convolution of single pixels to another below
+16 images, and a product with few rows to another kernel. Here every convolution is oneDNN's, with its weights laid out
+once, and a product has four rows at least.
+
+Whether sizes agree then is up to oneDNN and the processor. So it is proved before it is relied on: for each shape, size
+and number of threads once, on random values through the whole network, bit by bit. A batch is cut into pieces of sizes
+that agree. Where only the largest does, smaller batches are padded to it, and a lone image takes as long as many.
+
+That is for small networks, which full batches make several times faster. A large one takes about as long for an image
+in any batch; and GPUs choose kernels by more than shapes.
+"""
+
+from __future__ import annotations
+
+import logging
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import torch
+from diffusers import AutoencoderKL, DiffusionPipeline, UNet2DConditionModel
+from diffusers.models.autoencoders.vae import DecoderOutput
+from diffusers.models.unets.unet_2d_condition import UNet2DConditionOutput
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pcevolve_server.diffusion.numerics import changed
+
+logger = logging.getLogger(__name__)
+
+IMAGES: Final = 32
+"""Most images in a piece of the denoiser's."""
+PADDED: Final = 16
+"""Images in a piece of its only size, where sizes do not agree or one is compiled for."""
+_DECODED: Final = 8
+"""Most images in a piece of the decoder's: as fast as any larger one."""
+_PIECE_PIXELS: Final = 8192
+"""Of the latents of a piece; larger images fill a processor by themselves."""
+_SIZES: Final = (1, 2, 4, 8, 16, 32)
+
+Forward = Callable[..., Any]
+
+
+def steady(denoiser: UNet2DConditionModel, compiled: bool = False) -> Steady:
+    """Let a small UNet answer for each row alike, in batches of any size.
+
+    Args:
+        denoiser: The network, whose ``forward`` changes.
+        compiled: Whether it will be compiled, for which its kernels stay as they are.
+    """
+    if not compiled:
+        _fix_kernels(denoiser)
+    found = Steady(denoiser.forward)
+    denoiser.forward = found
+    return found
+
+
+def steady_decoder(autoencoder: AutoencoderKL) -> None:
+    """Let an autoencoder decode each row alike, in batches of any size; it encodes one at a time anyway."""
+    _fix_kernels(autoencoder)
+    decode = autoencoder.decode
+    pieces = Pieces(lambda z, **named: decode(z, return_dict=False, **named)[0], _DECODED)
+
+    def decoded(z: Tensor, return_dict: bool = True, **named: Any) -> DecoderOutput | tuple[Tensor]:  # noqa: ANN401
+        sample = pieces.run(z, **named)
+        return DecoderOutput(sample=sample) if return_dict else (sample,)
+
+    autoencoder.decode = decoded
+
+
+def settle(pipeline: DiffusionPipeline) -> None:
+    """Tell a pipeline once where its networks run.
+
+    It would ask every layer of all of them, five times in a run, which is a tenth of a lone image.
+    """
+    kind, device = type(pipeline), pipeline._execution_device
+    pipeline.__class__ = type(kind.__name__, (kind,), {"_execution_device": device})
+
+
+class Steady:
+    """A UNet's ``forward``.
+
+    Attributes:
+        guided: Whether an image takes two rows, as it does under classifier-free guidance.
+    """
+
+    def __init__(self, forward: Forward) -> None:
+        self._forward = self._compiled = forward
+        self._compiled_for: tuple[tuple[int, ...], bool] = (), True
+        self._pieces = Pieces(self._predicted, IMAGES)
+        self.guided = True
+
+    @property
+    def padded(self) -> bool:
+        """Return whether a lone image takes as long as a full piece, as far as it was tried."""
+        return self._pieces.padded
+
+    def images(self, height: int, width: int) -> int:
+        """Return how many images, whose latents are of a size, run together at most."""
+        return PADDED if self.padded else _most(IMAGES, height * width)
+
+    def compile(self, height: int, width: int, channels: int, guided: bool) -> None:
+        """Compile for pieces of one shape, to which smaller ones are padded; other shapes are computed as before.
+
+        Args:
+            height: Of the latents.
+            width: Of the latents.
+            channels: Of the latents.
+            guided: Whether an image takes two rows.
+        """
+        each = 2 if guided else 1
+        shape = (each * PADDED, channels, height, width)
+        self._pieces.fix(shape, each)
+        self._compiled_for = shape, guided
+        self._compiled = torch.compile(self._forward, dynamic=False)
+
+    def __call__(
+        self,
+        sample: Tensor,
+        *positional: Any,  # noqa: ANN401 - whatever pipelines hand over
+        return_dict: bool = True,
+        **named: Any,  # noqa: ANN401
+    ) -> UNet2DConditionOutput | tuple[Tensor]:
+        """Predict as the UNet does; of inputs that have a row per row of the sample, rows go together."""
+        predicted = self._pieces.run(sample, *positional, each=2 if self.guided else 1, **named)
+        return UNet2DConditionOutput(sample=predicted) if return_dict else (predicted,)
+
+    def _predicted(self, sample: Tensor, *positional: Any, **named: Any) -> Tensor:  # noqa: ANN401
+        usual = (tuple(sample.shape), self.guided) == self._compiled_for
+        forward = self._compiled if usual else self._forward
+        made: Tensor = forward(sample, *positional, **named, return_dict=False)[0]
+        return made
+
+
+class Pieces:
+    """Runs a network on batches cut into pieces of sizes that agree bit by bit."""
+
+    def __init__(self, forward: Callable[..., Tensor], most: int) -> None:
+        self._forward, self._most = forward, most
+        self._fixed: dict[tuple[object, ...], tuple[int, ...]] = {}
+        self._agreeing: dict[tuple[object, ...], tuple[int, ...]] = {}
+
+    def fix(self, shape: Sequence[int], each: int) -> None:
+        """Use pieces of one shape alone for rows of its kind.
+
+        Args:
+            shape: Of a piece.
+            each: Rows that an image takes.
+        """
+        self._fixed[tuple(shape[1:]), each] = (shape[0],)
+
+    @property
+    def padded(self) -> bool:
+        """Return whether a lone image is padded, of a shape that was run or fixed."""
+        known = [(key[1], sizes) for found in (self._fixed, self._agreeing) for key, sizes in found.items()]
+        return any(sizes[0] != each for each, sizes in known)
+
+    def run(self, sample: Tensor, *positional: Any, each: int = 1, **named: Any) -> Tensor:  # noqa: ANN401
+        """Answer for all rows.
+
+        Args:
+            sample: Has a row for each row of the answer.
+            positional: More inputs; of tensors with as many rows, rows go together.
+            each: Rows that an image takes.
+            named: As ``positional``.
+        """
+        rows, given = len(sample), ((sample, *positional), named)
+        kind = tuple(sample.shape[1:]), each
+        sizes = self._fixed.get(kind)
+        if sizes is None:
+            # Threads share the sums of a kernel.
+            key = (*kind, sample.dtype, torch.get_num_threads())
+            sizes = self._agreeing[key] = self._agreeing.get(key) or self._agree(given, rows, each)
+        return torch.cat([self._piece(given, rows, *cut) for cut in _cuts(rows, sizes)])
+
+    def _piece(self, given: Any, rows: int, start: int, size: int) -> Tensor:  # noqa: ANN401
+        """Answer for ``size`` rows from ``start``; the last one stands for those that there are not."""
+        places = torch.arange(start, start + size).clamp(max=rows - 1)
+        positional, named = changed(given, _picking(places, rows))
+        return self._forward(*positional, **named)[: min(size, rows - start)]
+
+    def _agree(self, given: Any, rows: int, each: int) -> tuple[int, ...]:  # noqa: ANN401
+        """Return rows of pieces whose answers have the bits of the largest one's, smallest first.
+
+        The last rows of the largest piece are compared, which stand at other places in smaller ones; and the first.
+        """
+        sample = given[0][0]
+        images = _most(self._most, sample.shape[-2] * sample.shape[-1])
+        sizes = [each * size for size in _SIZES if size <= images]
+        most, least = sizes[-1], sizes[0]
+        if most == least:
+            return (most,)
+        drawn = changed(given, _drawing(most, rows))
+        full = self._piece(drawn, most, 0, most)
+        tried = [(size, most - size) for size in sizes[:-1]] + [(least, 0)]
+        apart = {
+            size
+            for size, start in tried
+            if not torch.equal(self._piece(drawn, most, start, size), full[start : start + size])
+        }
+        if apart:
+            shape = list(sample.shape[1:])
+            logger.warning("sizes of batches differ", extra={"shape": shape, "rows": sorted(apart)})
+        agreeing = tuple(size for size in sizes if size not in apart)
+        return agreeing if len(agreeing) > 1 or not apart else (min(most, each * PADDED),)
+
+
+def _most(images: int, pixels: int) -> int:
+    """Images in a piece at most, a power of two."""
+    fitting = max(1, _PIECE_PIXELS // pixels)
+    return max(size for size in _SIZES if size <= min(images, fitting))
+
+
+def _cuts(rows: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where pieces begin and of which size they are: full ones, then few that hardly need padding."""
+    start = 0
+    while start < rows:
+        left = rows - start
+        enough = next((size for size in sizes if size >= left), sizes[-1])
+        below = max((size for size in sizes if size <= left), default=enough)
+        size = below if left - below < below / 2 else enough
+        yield start, size
+        start += size
+
+
+def _picking(places: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
+    return lambda each: each[places] if each.ndim and len(each) == rows else each
+
+
+def _drawing(count: int, rows: int) -> Callable[[Tensor], Tensor]:
+    """Return what puts ``count`` random rows in place of a tensor's ``rows``."""
+    noise = torch.Generator().manual_seed(0)
+
+    def drawn(each: Tensor) -> Tensor:
+        if not each.ndim or len(each) != rows:
+            return each
+        if not each.is_floating_point():
+            return each[:1].expand(count, *each.shape[1:])
+        return torch.randn((count, *each.shape[1:]), generator=noise).to(each.dtype)
+
+    return drawn
+
+
+def _fix_kernels(network: nn.Module) -> None:
+    """Let convolutions and products of a network take kernels that do not depend on the number of rows."""
+    for module in network.modules():
+        if (
+            type(module) is nn.Conv2d
+            and module.padding_mode == "zeros"
+            and not isinstance(module.padding, str)
+        ):
+            module.forward = _Convolution(module)  # type: ignore[assignment, method-assign]
+        elif type(module) is nn.Linear:
+            module.forward = types.MethodType(_multiplied, module)  # type: ignore[method-assign]
+
+
+class _Convolution:
+    """A convolution by oneDNN in batches of any size, with its weights laid out for the first shape that it sees."""
+
+    def __init__(self, module: nn.Conv2d) -> None:
+        self._module = module
+        padding = [int(each) for each in module.padding]
+        self._how = (padding, list(module.stride), list(module.dilation), module.groups)
+        self._packed: tuple[torch.Size, Tensor] | None = None
+
+    def __call__(self, given: Tensor) -> Tensor:
+        """Return the convolution, ``(rows, channels, height, width)``."""
+        module, shape = self._module, given.shape[1:]
+        weight, bias = module.weight.detach(), module.bias
+        if self._packed is None:
+            size = [IMAGES, *shape]
+            packed = torch.ops.mkldnn._reorder_convolution_weight(weight.contiguous(), *self._how, size)
+            self._packed = shape, packed
+        given = given.contiguous(memory_format=torch.channels_last)
+        if self._packed[0] == shape:
+            made = torch.ops.mkldnn._convolution_pointwise(
+                given, self._packed[1], bias, *self._how, "none", [], ""
+            )
+        else:
+            made = torch.mkldnn_convolution(given, weight, bias, *self._how)
+        answer: Tensor = made
+        return answer
+
+
+_LEAST_ROWS: Final = 4
+
+
+def _multiplied(module: nn.Linear, given: Tensor) -> Tensor:
+    """As the module's ``forward``, with rows of zeros where there are too few."""
+    rows = given.numel() // given.shape[-1]
+    if rows >= _LEAST_ROWS:
+        return functional.linear(given, module.weight, module.bias)
+    padded = functional.pad(given.reshape(rows, -1), (0, 0, 0, _LEAST_ROWS - rows))
+    return functional.linear(padded, module.weight, module.bias)[:rows].reshape(*given.shape[:-1], -1)
