@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from PIL import Image
 
-from pcevolve_server.errors import GenerationError, ModelLoadError
+from pcevolve_server.errors import ModelLoadError, NotFiniteError
 from pcevolve_server.work import Model, Recipe, Task, TextRecipe, TextTask, Work, perform
 from pcevolve_shared.wire import ModelInfo
 
@@ -62,7 +62,7 @@ def _least(info: ModelInfo) -> Iterator[tuple[str, Work]]:
 
 def _reason(error: Exception) -> str:
     said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    if isinstance(error, GenerationError) and error.code == "not_finite":
+    if isinstance(error, NotFiniteError):
         return (
             "the image has values that are no numbers. Its networks overflow in this precision: --precision bfloat16 or"
             " float32; or its weights, mostly the autoencoder's (vae), are damaged"
