@@ -351,3 +351,52 @@ def test_a_line_behind_the_closing_line_is_noticed(copy: Path):
 def test_a_closing_line_that_counts_another_number_of_requests_is_noticed(copy: Path):
     forge(copy, lambda events: [*events[:-1], events[-1] | {"sent": 14}])
     assert "counts 14 requests, and 13 are on record" in " ".join(faults(copy))
+
+
+def dropped(kind: str, which: int):
+    def change(events: list[Event]) -> list[Event]:
+        places = [index for index, event in enumerate(events) if event["kind"] == kind]
+        return [event for index, event in enumerate(events) if index != places[which]]
+
+    return change
+
+
+def test_an_image_that_is_not_the_providers_is_noticed_in_the_dataset(copy: Path):
+    one, two = sorted((copy / "release" / "cut").iterdir())[:2]
+    one.write_bytes(two.read_bytes())
+    assert "is not the image that the provider sent" in " ".join(faults(copy))
+
+
+def test_a_prototype_without_a_receipt_is_noticed(copy: Path):
+    forge(copy, dropped("released", 0))
+    assert "stands where the receipt for iteration 1 is due" in " ".join(faults(copy))
+
+
+def test_a_receipt_for_an_image_of_another_class_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
+        receipt["choices"][0]["chosen"] = receipt["choices"][1]["chosen"]
+        return events
+
+    forge(copy, change)
+    assert "varies an image of another class" in " ".join(faults(copy))
+
+
+def test_a_receipt_that_says_what_the_plan_does_not_leave_open_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
+        receipt["values"] = [0.0]
+        return events
+
+    forge(copy, change)
+    assert "says something that the plan does not leave open" in " ".join(faults(copy))
+
+
+def test_a_measurement_that_nobody_paid_for_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        stored = next(each for each in events if each["kind"] == "received")["outputs"][0]
+        next(each for each in events if each["kind"] == "released")["receipt"]["measured"] = stored
+        return events
+
+    forge(copy, change)
+    assert "names a measurement that nobody paid for" in " ".join(faults(copy))
