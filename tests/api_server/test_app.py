@@ -407,3 +407,34 @@ def test_a_model_that_computes_no_numbers_says_what_helps_and_is_not_to_be_asked
     error = pickle.loads(pickle.dumps(NotFiniteError()))  # as from a process of its own
     assert (error.status, error.code) == (422, "not_finite")
     assert "--precision bfloat16 or float32" in error.message
+
+
+def test_several_images_take_consecutive_seeds(client):
+    response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3, "seed": 2**32 - 2})
+    answer = wire.BatchResponse.model_validate_json(response.content)
+    assert [image.seed for image in answer.images] == [2**32 - 2, 2**32 - 1, 0]
+    assert [image_in(image.image).getpixel((0, 0))[0] for image in answer.images] == [254, 255, 0]
+
+
+def test_a_body_to_an_unknown_route_is_not_read(client):
+    def body():
+        yield b"x"
+        raise AssertionError("the body was read")
+
+    response = client.post("/v1/nope", content=body())
+    error_in(response, 404, "not_found")
+    assert response.headers["Connection"] == "close"
+
+
+def test_an_answer_to_a_request_that_was_read_keeps_the_connection(client):
+    for response in (client.post(wire.TEXT_TO_IMAGE, json=ASK), client.get(wire.MODELS)):
+        assert response.status_code == 200
+        assert "Connection" not in response.headers
+
+
+@pytest.mark.parametrize("change", [{"width": 72}, {"height": 72}])
+def test_a_size_that_the_model_cannot_make_is_refused(serve, fake, change):
+    fake.info = fake.info.model_copy(update={"size_multiple": 32})
+    with serve(fake) as client:
+        message = error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK | change), 422, "invalid_request")
+    assert "must be multiples of 32" in message

@@ -224,3 +224,16 @@ def test_closing_finishes_the_running_batch_and_refuses_the_rest(fake):
             await batcher.submit(tasks(3))
 
     running(scenario, fake)
+
+
+def test_exact_batching_shares_runs_where_companions_do_not_show(fake):
+    fake.companions = 4
+    requests = [tasks(1), tasks(2), tasks(*range(3, 8))]
+    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=Batching.EXACT)
+    assert batches_of(fake) == [[99], [1, 2, 3, 4], [5, 6, 7]]
+
+
+def test_room_beside_a_key_in_turn_is_for_others_of_the_same_recipe(fake):
+    requests = [("one", tasks(1, 2, 3)), ("two", tasks(4, 5)), ("three", tasks(6))]
+    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
+    assert batches_of(fake) == [[99], [1, 2, 3, 4], [6, 5]]  # two had a place already, so it is three's turn

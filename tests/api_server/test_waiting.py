@@ -76,3 +76,28 @@ def test_who_shares_a_batch_pays_for_a_share(chunks):
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["a", "a", "a", "b"]
     assert waiting._had == {"a": 6, "b": 2, "c": 0}
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["c", "b"]
+
+
+def test_going_away_saves_nothing_up(chunks):
+    waiting = Waiting(10**6, 10**6)
+    waiting.add(chunks("here", 50), 0.0)
+    assert order(waiting, runs=20) == ["here"] * 20
+    waiting.add(chunks("new", 50), 0.0)
+    assert order(waiting, runs=10).count("new") == 5
+
+
+def test_who_has_had_no_more_than_others_is_forgotten(chunks):
+    waiting = Waiting(10**6, 10**6)
+    for number in range(1000):
+        waiting.add(chunks(f"key {number}", 1), 0.0)
+        order(waiting)
+    assert len(waiting._had) <= 2
+
+
+def test_when_nobody_waits_nobody_is_owed_anything(chunks):
+    waiting = Waiting(10**6, 10**6)
+    waiting.add(chunks("early", 30), 0.0)
+    order(waiting)
+    waiting.add(chunks("early", 4), 0.0)
+    waiting.add(chunks("late", 4), 0.0)
+    assert order(waiting) == ["early", "late"] * 4

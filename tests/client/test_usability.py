@@ -371,3 +371,29 @@ def test_what_is_paid_for_is_kept_as_long_as_one_class_has_something():
         "of class 'cut' 0 of 4 images can be used (4 are all of one colour); what cannot be used is left out"
     ]
     assert usability.fault(black, is_dataset=True) == usability.fault(black) != ""
+
+
+def echoing() -> FakeProvider:
+    """A provider that hands back what it is to vary, whatever the strength."""
+
+    def answer(request: Outgoing) -> Incoming | None:
+        fields = json.loads(request.body) if request.method == "POST" else {}
+        if "image" not in fields:
+            return None
+        made = [{"image": fields["image"], "seed": 0} for _ in range(fields.get("n", 1))]
+        return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
+
+    return FakeProvider(answer)
+
+
+def test_nothing_more_is_released_where_variations_are_what_was_to_be_varied(tmp_path: Path):
+    run = SmallRun.open(tmp_path, provider=echoing())
+    with pytest.raises(UnusableError, match=r"3 of 3 images can be used \(3 came back unchanged\)"):
+        run.evolve()
+    assert len(run.account.receipts()) == 1
+
+
+def test_an_auditor_finds_a_release_that_chose_among_what_had_been_there_before(tmp_path: Path):
+    (first, *_) = unusable(finished_regardless(tmp_path, echoing()))
+    assert first.startswith("receipt for iteration 2")
+    assert "3 of 3 images can be used (3 came back unchanged)" in first

@@ -200,3 +200,13 @@ def test_base64_is_bounded_by_the_decoded_length():
         images.from_base64("QUJD", max_bytes=2)
     with pytest.raises(ImageError, match="more than 3 bytes"):
         images.from_base64("QUJDRA==" * 1000, max_bytes=3)
+
+
+def picture_like(image):
+    return Image.frombytes("RGB", image.size, image.tobytes())
+
+
+def test_encoding_drops_what_the_caller_left_in_info():
+    image = picture()
+    image.info["icc_profile"] = b"SECRET"
+    assert images.encode(image) == images.encode(picture_like(image))

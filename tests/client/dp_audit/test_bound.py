@@ -63,3 +63,8 @@ def test_a_bound_on_gaussian_noise_is_what_the_accountant_charges_for_it():
     mu = float(GaussianMechanism(1e-5, 0.95).strengths(np.array([1200]), np.array([800]), RUNS)[0])
     charged = GDP.epsilon([Event("gaussian", str(Fraction(1 / mu)))], 1e-5)
     assert GaussianMechanism(1e-5, 0.95).epsilon(1200, 800, RUNS) == pytest.approx(charged)
+
+
+def test_events_explained_by_delta_show_nothing():
+    assert AnyMechanism(0.0, 0.95).epsilon(100, 0, RUNS) > 2
+    assert AnyMechanism(0.1, 0.95).epsilon(100, 0, RUNS) == 0

@@ -7,6 +7,7 @@ import pytest
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.frames import PublicFrame
+from pcevolve.geometry.coarse import is_coarse
 from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event
 from pcevolve.selectors import PrivateEmbeddings, Scene
@@ -77,3 +78,23 @@ def test_on_record_it_is_the_joined_frame_or_off_by_a_rounding():
     assert (Means().rounding_bits({**measured, "axes": nudged}, asked, EVENTS) or 0) > 0
     for other in (scene(None), scene(public(seed=5)), scene(None, Frame.public(public()))):
         assert Means().rounding_bits(measured, other, EVENTS) is None
+
+
+def test_its_form_is_that_of_every_frame():
+    frame = Frame.joined(public(), candidates())
+    assert frame.axes.shape == (WIDTH, 16)
+    assert np.abs(frame.axes.T @ frame.axes - np.eye(16)).max() < 0.05
+    assert is_coarse(frame.axes, 2**-9)
+    assert is_coarse(frame.centre, 2**-9 / 2**10)
+    assert (frame.variances > 0).all()
+    assert np.all(np.diff(frame.variances) <= 1e-9 + 0.01 * frame.variances[:-1])
+
+
+def test_centre_and_radius_lie_between_the_two():
+    known, rows = public(), candidates() + 5.0
+    frame = Frame.joined(known, rows)
+    between = (1 - 1 / 3) * known.centre + 1 / 3 * rows.mean(axis=0)
+    assert frame.centre == pytest.approx(between, abs=0.01)
+    own = np.median(np.linalg.norm((rows - frame.centre) @ frame.axes, axis=1))
+    expected = (1 - 1 / 3) * known.radii[16 - 1] + 1 / 3 * own
+    assert frame.radius == pytest.approx(expected)

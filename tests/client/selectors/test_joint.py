@@ -8,7 +8,7 @@ import pytest
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS
-from pcevolve.selectors.joint import MOST_TUPLES, ballots, total_votes, votes
+from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, ballots, total_votes, votes
 from support.neighbours import Observer, World, records_of
 
 
@@ -84,3 +84,13 @@ def test_with_hardly_any_noise_the_elected_tuple_is_chosen_and_then_what_is_like
     measured = selector.measure(data, scene, (Event("exponential", "1000"),), SeededNoise(1))
     assert measured["chosen"].tolist() == [1, 1, 0]
     assert [each.tolist() for each in selector.pick(measured, scene)] == [[1, 2], [1, 0], [0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("classes", "sizes"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (10, [3, 3, 2, 2])]
+)
+def test_every_class_is_in_one_block_of_at_most_three(classes: int, sizes: list[int]):
+    blocks = [block for block, _ in ballots(world(*[(0.0, 1.0)] * classes).scene("replace-one"))]
+    assert [len(block) for block in blocks] == sizes
+    assert max(sizes) <= BLOCK
+    assert sorted(np.concatenate(blocks).tolist()) == list(range(classes))

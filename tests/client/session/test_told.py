@@ -184,3 +184,7 @@ def test_each_judge_has_a_line_and_one_that_voted_says_so():
 def test_of_texts_the_words_and_pairs_of_words_judge_first():
     found = quick_judges(Named("words"), voted=True, device="cpu", kind="text")
     assert [(each.name, each.voted) for each in found] == [("ngrams", False), ("words", True)]
+
+
+def test_the_warning_names_a_tick_that_is_half_as_long_again():
+    assert "--set privacy.pad_selection=9 next time" in padding_kept(6.0, 5.0)

@@ -498,3 +498,23 @@ def test_what_is_no_picture_is_told_as_what_it_is(tmp_path, data, told):
     (tmp_path / "x.jpg").write_bytes(data)
     with pytest.raises(RejectedImageError, match=told):
         read_image(tmp_path / "x.jpg")
+
+
+@pytest.mark.parametrize(("kind", "channels"), [(2, 3), (4, 2), (6, 4)])
+def test_white_beside_them_is_no_contrast_of_16_bits_in_several_channels(tmp_path, kind, channels):
+    values = np.repeat(noisy(0, 4096)[..., None], channels, 2)
+    if channels == 3:
+        values[:4] = 65535
+    else:
+        values[..., -1] = disc(65535, 0)
+    (tmp_path / "x.png").write_bytes(png(values, kind))
+    with pytest.raises(RejectedImageError, match="has next to no contrast in the whole range of its 16 bits"):
+        read_image(tmp_path / "x.png")
+
+
+def test_white_that_belongs_to_no_class_does_not_hide_a_mask_of_0_and_1(tmp_path):
+    values = disc(1, 0, np.uint8)
+    values[:4] = 255
+    Image.fromarray(values).save(tmp_path / "x.png")
+    with pytest.raises(RejectedImageError, match="would be black, because its values end below 16 of 255"):
+        read_image(tmp_path / "x.png")
