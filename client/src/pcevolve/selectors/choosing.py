@@ -48,6 +48,10 @@ def renditions_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Renditi
     return (None, released) if plan.appearance == "auto" else (released,)
 
 
+TOGETHER = 64
+"""Most images that are decoded at a time: 200 MB of pixels at 1024 x 1024."""
+
+
 @dataclass(frozen=True, repr=False)
 class Chooser:
     """Shows candidates to a selector, and turns what it picks into choices by candidate id.
@@ -121,7 +125,9 @@ class Chooser:
         self, images: Sequence[Candidate | Chosen], rendition: Rendition, measured: Measurement
     ) -> FloatArray:
         """Received images in the frame of a measurement, float64 ``(images, k)``; NaN for what is no image."""
-        rows = np.array([self._one(each.digest, rendition) for each in images], dtype=np.float64)
+        digests = [each.digest for each in images]
+        self._look(digests, rendition)
+        rows = np.array([self._embedded[each, rendition] for each in digests], dtype=np.float64)
         return projected(
             rows.reshape(len(images), self.encoder.dimension), measured["centre"], measured["axes"]
         )
@@ -157,14 +163,13 @@ class Chooser:
 
         NaN for what is not an image; a variation that is none is left out of the mean.
         """
-        rows = [
-            self._mean([view.digest for view in views.get(each.id, (each,))], rendition)
-            for each in candidates
-        ]
+        shown = [[view.digest for view in views.get(each.id, (each,))] for each in candidates]
+        self._look([digest for some in shown for digest in some], rendition)
+        rows = [self._mean(some, rendition) for some in shown]
         return np.array(rows).reshape(len(candidates), self.encoder.dimension)
 
     def _mean(self, digests: Sequence[str], rendition: Rendition) -> FloatArray:
-        rows = np.stack([self._one(digest, rendition) for digest in digests])
+        rows = np.stack([self._embedded[digest, rendition] for digest in digests])
         usable = rows[np.isfinite(rows).all(axis=1)]
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
 
@@ -175,11 +180,16 @@ class Chooser:
             self._appearing[digest] = None if image is None else Appearance.of(image)
         return self._appearing[digest]
 
-    def _one(self, digest: str, rendition: Rendition) -> FloatArray:
-        if (digest, rendition) not in self._embedded:
-            shown = medium(self.plan.modality.kind).decoded(self.received(digest), rendition)
-            self._embedded[digest, rendition] = self.encoder.embed([shown])[0]
-        return self._embedded[digest, rendition]
+    def _look(self, digests: Iterable[str], rendition: Rendition) -> None:
+        """Embed what was not yet, many at a time; an embedding is the same however many there are."""
+        due = [each for each in dict.fromkeys(digests) if (each, rendition) not in self._embedded]
+        decoded = medium(self.plan.modality.kind).decoded
+        for start in range(0, len(due), TOGETHER):
+            some = due[start : start + TOGETHER]
+            rows = self.encoder.embed([decoded(self.received(digest), rendition) for digest in some])
+            self._embedded.update(
+                ((digest, rendition), row.copy()) for digest, row in zip(some, rows, strict=True)
+            )
 
 
 def counted(measured: Measurement) -> tuple[float, ...]:
