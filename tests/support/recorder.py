@@ -87,7 +87,8 @@ class Recorded:
             path=urlsplit(request.url).path.encode(),
             http_version=b"HTTP/1.1",
         )
-        made = SimpleNamespace(data=data, headers=_headers(request.headers), raw_content=request.body)
+        headers, scheme = _headers(request.headers), urlsplit(request.url).scheme
+        made = SimpleNamespace(data=data, headers=headers, raw_content=request.body, scheme=scheme)
         return SimpleNamespace(id=object(), request=made, response=None, error=None, kill=self._stop)
 
     def _stop(self) -> None:
