@@ -93,7 +93,7 @@ def _titled(verdicts: Sequence[Verdict]) -> list[Verdict]:
 DRAWS = 2000
 TRIED = {
     "told_apart": (3, 4, 6, 8),
-    "near": (0.8, 0.85, 0.95, 1.0),
+    "near": (0.7, 0.8, 0.9, 1.0),
     "far": (1.0, 1.05, 1.15, 1.2),
     "alike": (0.7, 0.75, 0.85, 0.9),
 }
@@ -121,13 +121,13 @@ a cosine. Its bounds were chosen on five of the sets that were tuned on (digits 
 X-ray; blood smear; machine parts): the rates of the sets that were looked at once are those of data that had no say.
 """
 EXPLAINED = """\
-**What it says.** On the sets that had no say in the bounds 3 % of those called useful are not worth it: the bounds
-hold there. Both halves flatter the shipped generator all the same. Its own images are called useful on handwriting
-and X-rays alone: on MNIST always rightly (74 of 74), on scanned digits and X-rays never (0 of 32): near, alike and
-well told apart by the encoder that voted, and too blurred for heads on the judges. **Out of the box**, with the
-bundled generator and encoder, "useful" was wrong in 31 of 74, all on sets that were tuned on. So "useful" about the
-bundled model's own images is a reason to test them, and no more. Most misses are datasets with a few real images, or
-a quarter, among many that are not, and machine parts, whose two classes the noise hides at any ε here.
+**What it says.** "Useful" is right: on the sets that had no say in the bounds 1 % of those called useful are not
+worth it, and of any kind of candidates on any half at most two in ten, of few. `near` was 0.9 until November 26,
+2026: then it was wrong in 31 of 74 about the bundled model's own images, all on scanned digits and X-rays, which
+lay near, alike and well told apart by the encoder that voted, and were too blurred for heads on the judges. The
+price is that most datasets that are worth it are called doubtful. Most misses are datasets with a few real images,
+or a quarter, among many that are not, and machine parts, whose two classes the noise hides at any ε here. The model
+is that of eighteen domains, of before that day.
 
 Candidates are the *bundled* model's; unlabelled *real* images of the set; the model's with a *few*, or a
 *quarter*, of real ones among them; real images of *other* domains. Datasets of one set share its images, so a rate
@@ -136,7 +136,7 @@ over thousands of datasets is known no better than some sets allow: intervals ar
 CHOSEN = """\
 ## The bounds, and what others would do
 
-On the five sets that they were chosen on. Nothing here is better than what is: false alarms and misses change against
-each other, within what five sets can tell. Five standard deviations are where noise alone gets two classes that do
+On the five sets that they were chosen on. False alarms and misses change against each other, within what five sets can
+tell. Five standard deviations are where noise alone gets two classes that do
 not differ in 3 of 100 releases (four: 9 of 100), and where it takes one class for another with a probability of 0.006.
 """

@@ -128,10 +128,10 @@ CONSTANTS = (
     ),
     Row(
         "public.usefulness",
-        "near: float = 0.9",
+        "near: float = 0.75",
         "whether a result is useful",
         USE,
-        ("near: float = 0.45", "near: float = 1.35"),
+        ("near: float = 0.37", "near: float = 1.12"),
     ),
     Row(
         "public.usefulness",
