@@ -22,6 +22,7 @@ import base64
 import hashlib
 import json
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,6 +75,15 @@ class Recorder:
         self._secrets = _spellings(os.environ.get("PCEVOLVE_AUDITOR_KEY", ""))
         self._capture = Capture(Path(os.environ["PCEVOLVE_AUDITOR_CAPTURE"]))
         self._capture.write("opened", format=FORMAT, recorder="mitmproxy")
+
+    def configure(self, updated: set[str]) -> None:
+        """Listen on the address of the name that is given: where it passes on by https, mitmproxy takes no name."""
+        from mitmproxy import ctx
+
+        if "listen_host" in updated and ctx.options.listen_host:
+            address = socket.gethostbyname(ctx.options.listen_host)
+            if address != ctx.options.listen_host:
+                ctx.options.listen_host = address
 
     def requestheaders(self, flow: HTTPFlow) -> None:
         """Number a request and copy its head before mitmproxy touches it: it takes `Expect` out, for one."""

@@ -71,7 +71,15 @@ def main_job(stack: Stack):
 def test_an_endpoint_whose_certificate_nobody_vouches_for_gets_nothing(stack: Stack) -> None:
     done = main_job(trusting(stack, trusted=False))
     assert done.returncode == 6, done.stdout + done.stderr
-    assert '"POST' not in done.stdout
+    seen = [json.loads(line) for line in stack.capture.read_text().splitlines()]
+    assert any("certificate verify failed" in str(each.get("reason")).lower() for each in seen)
+    assert heard_by_the_endpoint(stack) == []
+
+
+def heard_by_the_endpoint(stack: Stack) -> list[dict[str, str]]:
+    """What the endpoint heard."""
+    said = stack("logs", "--no-color", "endpoint").stdout.splitlines()
+    return [json.loads(line[line.index("{") :]) for line in said if "{" in line]
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +103,7 @@ def test_a_run_through_the_gate_reconciles_with_what_the_gate_saw(finished: Stac
 
 
 def test_the_endpoint_was_asked_by_its_own_name(finished: Stack) -> None:
-    said = finished("logs", "--no-color", "endpoint").stdout.splitlines()
-    heard = [json.loads(line[line.index("{") :]) for line in said if "{" in line]
-    assert {each["host"] for each in heard} == {f"{HOST}:{PORT}"}
+    assert {each["host"] for each in heard_by_the_endpoint(finished)} == {f"{HOST}:{PORT}"}
 
 
 def test_the_client_reaches_the_gate_and_nothing_else(finished: Stack, tally: Tally, listener: int) -> None:

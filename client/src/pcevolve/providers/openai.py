@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.dialect import (
+    Advice,
     Dialect,
+    ModelSize,
     WireRequest,
     counted,
     json_body,
@@ -16,6 +20,7 @@ from pcevolve.providers.dialect import (
     parsed,
     received_images,
 )
+from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.providers.multipart import form
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -93,6 +98,18 @@ class OpenAIDialect(Dialect):
     def hello(self) -> WireRequest:
         """List the models."""
         return WireRequest("GET", wire.MODELS)
+
+    def native_size(self, model: str, body: bytes) -> ModelSize | None:
+        """The model's own size, where the server is PCEvolve's; others do not tell it."""
+        with suppress(ProviderReplyError, UsageError):
+            return GetimgDialect().native_size(model, body)
+        return None
+
+    def advice(self, model: str, body: bytes) -> Advice | None:
+        """Advice on the model, where the server is PCEvolve's; others give none."""
+        with suppress(ProviderReplyError, UsageError):
+            return GetimgDialect().advice(model, body)
+        return None
 
 
 class PlainOpenAIDialect(OpenAIDialect):
