@@ -252,3 +252,18 @@ def test_nothing_is_sent_to_the_engine_but_sources_and_pins() -> None:
             for what in ("pyproject.toml", "src")
         ),
     }
+
+
+def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_towards_the_client_alone() -> None:
+    online = Topology.of(TEXT, {"COMPOSE_PROFILES": "online"})
+    assert {name: set(online.services[name].names) for name in ("online", "gate")} == {
+        "online": {"wire"},
+        "gate": {"outside", "wire"},
+    }
+    assert (online.internal["wire"], online.internal["outside"]) == (True, False)
+    gate = online.services["gate"]
+    assert [network for network, names in gate.names.items() if "front" in names] == ["wire"]
+    assert "--listen-host=front" in gate.command
+    assert "insecure" not in " ".join(gate.command), "its certificate is verified"
+    assert gate.sysctls == {"net.ipv4.ip_forward": "0"}
+    assert "--api=http://gate:8000" in online.services["online"].command
