@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.egress.exchange import HINTS
+from pcevolve.providers import DIALECTS
 from pcevolve.providers.faults import FINAL, PASSING, fault
 from pcevolve.public.answers import succeeded
+from support.answers import ANSWERS, Scripted
 
 NGINX = b"<html>\n<head><title>502 Bad Gateway</title></head>\n<body><h1>502 Bad Gateway</h1></body></html>"
 CLOUDFLARE = b"<!DOCTYPE html><title>Origin DNS error | x.example | Cloudflare</title>"
@@ -63,6 +66,16 @@ def test_a_fault_is_read_as_its_api_means_it(status, body, said, passes, reason)
     assert not succeeded(status, sent)
     found = fault(status, sent, {"30001": "credit"})
     assert (found.said, found.passes, found.reason) == (said, passes, reason)
+
+
+@pytest.mark.parametrize("each", ANSWERS, ids=lambda each: f"{each.reply.status}-{each.words[:20]}")
+def test_an_error_of_any_api_is_told_in_its_words_and_asked_again_only_if_it_may_pass(each: Scripted):
+    status, body = each.reply.status, each.reply.body
+    found = DIALECTS["openai"].fault(status, body)
+    told = f"HTTP {status}" + (f" ({found.said})" if found.said else "") + HINTS.get(found.reason, "")
+    assert not succeeded(status, body)
+    assert found.passes == each.passes
+    assert re.search(each.words, told)
 
 
 def test_the_documentation_states_the_rule():

@@ -33,7 +33,7 @@ HINTS: Final[dict[Reason | None, str]] = {
     "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
     "credit": ": no credit left; when there is, continue with --resume RUN",
     "content": ": its moderation does not allow this prompt or image",
-    "numbers": ": its model computes no numbers in this precision; start pcevolve-server with --precision fp32",
+    "numbers": ": its model computes no numbers in this precision; pcevolve-server serve --precision float32 does",
 }
 
 

@@ -1,55 +1,54 @@
-"""Read the errors of many APIs, whatever their shape, as one type. Nothing they say is trusted."""
+"""Read the errors of many APIs, whatever their shape, as one type. Nothing they say is trusted.
+
+Whether asking again may help is a rule and no list of APIs: 408, 425, 429 and every status from 500 on may pass, but
+for the few that say "never"; a code for too many requests may pass under any status, and one for the key, the credit,
+moderation or a model without numbers never does.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from html import unescape
-from http import HTTPStatus
 from typing import Any, Final, Literal
 
-from pcevolve.errors import printable
+from pcevolve.providers.words import layers, words_of
 from pcevolve.public.answers import is_success, parse
 
 Reason = Literal["key", "credit", "content", "numbers"]
-REASONS: Final[Mapping[str, Reason]] = {
-    "insufficient_quota": "credit",
-    "insufficient_credits": "credit",
-    "insufficient_balance": "credit",
-    "billing_hard_limit_reached": "credit",
-    "payment_required": "credit",
-    "invalid_api_key": "key",
-    "invalid_key": "key",
-    "moderation_blocked": "content",
-    "content_policy_violation": "content",
-    "content_filter": "content",
-    "content_moderation": "content",
-    "content_rejected": "content",
-    "not_finite": "numbers",
-}
-"""What codes of errors mean that several APIs share; a dialect has those of its API besides."""
-FINAL: Final = frozenset(
-    {
-        HTTPStatus.NOT_IMPLEMENTED,
-        HTTPStatus.HTTP_VERSION_NOT_SUPPORTED,
-        HTTPStatus.VARIANT_ALSO_NEGOTIATES,
-        HTTPStatus.NOT_EXTENDED,
-        HTTPStatus.NETWORK_AUTHENTICATION_REQUIRED,
-    }
-)
-"""Statuses from 500 on that no further attempt changes."""
-PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+_Meaning = Reason | Literal["rate"]
+"""Of an error; one of too many requests is the one that passes."""
+PASSING: Final = frozenset({408, 425, 429})
 """Statuses below 500 of a failure that may pass."""
-_PASSING_WORDS: Final = re.compile(
-    r"rate.?limit|too.?many|overload|busy|unavailable|timeout|timed.?out|try.?again|capacity|server_?error",
-    re.IGNORECASE,
-)
-"""In an error under the status of a success: it may pass."""
-_LONGEST_MESSAGE: Final = 200
-_MESSAGES: Final = ("message", "msg", "detail", "errors", "error")
-_CODES: Final = ("code", "type", "name")
-_TITLE: Final = re.compile(rb"<title[^>]*>([^<]{1,400})", re.IGNORECASE)
+FINAL: Final = frozenset({501, 505, 506, 510, 511})
+"""Statuses from 500 on that no further attempt changes: what is asked for is not to be had there at all."""
+_CODES: Final = ("code", "type", "name", "error", "status_code")
+_BY_STATUS: Final[Mapping[int, Reason]] = {401: "key", 402: "credit"}
+_BY_CODE: Final[Mapping[_Meaning, re.Pattern[str]]] = {
+    "numbers": re.compile("^notfinite$|^nansexception$"),
+    "credit": re.compile(
+        "insufficient(user)?(quota|balance|credit|fund)|billing|paymentrequired|arrear|overdue|outofcredits"
+    ),
+    "content": re.compile("moderation|content(policy|filter|reject)|sensitivecontent|datainspection|safety"),
+    "key": re.compile("(invalid|incorrect)(api)?key|^invalidtoken|authentication|^unauthori[sz]ed"),
+    "rate": re.compile("ratelimit|toomanyrequests|throttl|overload"),
+}
+"""What an error's code means, in small letters and without the marks between its words."""
+_BY_WORDS: Final[Mapping[_Meaning, re.Pattern[str]]] = {
+    "credit": re.compile(
+        r"(?:insufficient|not enough|out of|no) (?:account |user )?(?:balance|credit|quota|funds)"
+        r"|balance (?:is |too |not )*(?:insufficient|low|enough)|exceeded your .{0,20}quota|billing"
+    ),
+    "content": re.compile(
+        r"moderation|safety (?:system|filter|checker)|content policy|nsfw|flagged|sensitive (?:content|info)"
+    ),
+    "rate": re.compile(
+        r"rate.?limit|too many requests|too fast|overload|busy|unavailable|timeout|timed.?out|try again|capacity"
+        r"|temporarily|per minute|server.?error"
+    ),
+    "key": re.compile(r"api.?key|unauthori[sz]ed|authenticat|invalid token"),
+}
+"""The same of its message, which counts only where neither code nor status say."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Fault:
 
 
 def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
-    """Read an error answer.
+    """Read an error answer, also one that came under the status of a success.
 
     Args:
         status: HTTP status.
@@ -77,65 +76,47 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
         reasons: What the API's own error codes mean.
     """
     answer = parse(body)
-    codes = list(_codes(answer))
-    known = ({**REASONS, **reasons}[code] for code in codes if code in reasons or code in REASONS)
-    by_status: dict[int, Reason] = {401: "key", 402: "credit"}
-    said = _message(answer) or _title(body)
-    inner = _status_within(codes) if is_success(status) else status
-    reason = next(known, by_status.get(inner))
-    by_words = is_success(status) and _PASSING_WORDS.search(" ".join([*codes, said])) is not None
-    return Fault(said, reason, reason is None and (by_words or may_pass(inner)))
+    said = words_of(body, answer)
+    stated = _stated(answer) if is_success(status) else status
+    means = _by_code(answer, reasons) or _BY_STATUS.get(stated)
+    if means is None and is_success(status):
+        means = _by_words(said, tuple(_BY_WORDS))
+    elif means is None and not may_pass(status):
+        means = _by_words(said, ("credit", "content", "key"))
+    if means == "rate":
+        return Fault(said, None, True)
+    return Fault(said, means, means is None and may_pass(stated))
 
 
 def may_pass(status: int) -> bool:
-    """True if a failure of this status may pass."""
-    return status in PASSING or (status >= HTTPStatus.INTERNAL_SERVER_ERROR and status not in FINAL)
+    """True if a failure of this status may pass; an error's own codes come before it."""
+    return status in PASSING or (status >= 500 and status not in FINAL)
 
 
-def _status_within(codes: list[str]) -> int:
-    """Return the HTTP status that an error under the status of a success has for a code; 0 if none."""
-    found = (int(code) for code in codes if code.isascii() and code.isdigit() and len(code) == len("503"))
-    return next((code for code in found if code >= HTTPStatus.BAD_REQUEST), 0)
+def _stated(answer: Any) -> int:  # noqa: ANN401 - whatever JSON holds
+    """The HTTP status that the body of an error states under that of a success; 0 if it states none."""
+    codes = (int(each) for each in _codes(answer) if re.fullmatch("[45][0-9]{2}", each))
+    return next(codes, 0)
 
 
-def _layers(answer: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - whatever JSON holds
-    """The error itself and what wraps it, the innermost first."""
-    if isinstance(answer, dict):
-        if isinstance(answer.get("error"), dict):
-            yield answer["error"]
-        yield answer
+def _by_code(answer: Any, reasons: Mapping[str, Reason]) -> _Meaning | None:  # noqa: ANN401 - whatever JSON holds
+    for code in _codes(answer):
+        if code in reasons:
+            return reasons[code]
+        bare = re.sub("[^a-z]", "", code.lower())
+        for reason, known in _BY_CODE.items():
+            if " " not in code and known.search(bare):
+                return reason
+    return None
+
+
+def _by_words(said: str, of: tuple[_Meaning, ...]) -> _Meaning | None:
+    return next((each for each in of if _BY_WORDS[each].search(said.lower())), None)
 
 
 def _codes(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
-    for layer in _layers(answer):
+    for layer in layers(answer):
         for name in _CODES:
-            if isinstance(layer.get(name), str | int):
-                yield str(layer[name])
-
-
-def _message(answer: Any) -> str:  # noqa: ANN401 - whatever JSON holds
-    texts: list[Any] = [answer]
-    for layer in _layers(answer):
-        for name in _MESSAGES:
             value = layer.get(name)
-            first = value[0] if isinstance(value, list) and value else value
-            texts.append(_field_fault(first) if isinstance(first, dict) else first)
-    return next((_short(text) for text in texts if isinstance(text, str) and text.strip()), "")
-
-
-def _field_fault(detail: dict[str, Any]) -> str:
-    """A fault of one field as FastAPI words it: where, and what."""
-    where, what = detail.get("loc"), detail.get("msg") or detail.get("message")
-    if not isinstance(what, str):
-        return ""
-    return f"{'.'.join(map(str, where))}: {what}" if isinstance(where, list) and where else what
-
-
-def _title(body: bytes) -> str:
-    """The title of a page of HTML, which proxies answer with."""
-    found = _TITLE.search(body[:4096]) if body.lstrip()[:1] == b"<" else None
-    return _short(unescape(found[1].decode("utf-8", "replace"))) if found else ""
-
-
-def _short(text: str) -> str:
-    return printable(" ".join(text.split()))[:_LONGEST_MESSAGE]
+            if isinstance(value, str | int) and not isinstance(value, bool):
+                yield str(value)[:200]

@@ -41,9 +41,26 @@ def parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 def is_error(answer: object) -> bool:
     """True if what a body says is an error and nothing that was asked for is in it."""
-    if not isinstance(answer, dict) or any(answer.get(name) for name in _BROUGHT):
+    if not isinstance(answer, dict):
         return False
-    if any(answer.get(name) for name in _ERRORS) or answer.get("success") is False:
+    choices = answer.get("choices")
+    if isinstance(choices, list) and choices and all(_has_error(each) for each in choices):
+        return True
+    if any(answer.get(name) for name in _BROUGHT):
+        return False
+    if (
+        any(answer.get(name) for name in _ERRORS)
+        or answer.get("success") is False
+        or answer.get("object") == "error"
+    ):
+        return True
+    wrapped = answer.get("base_resp")
+    if isinstance(wrapped, dict) and wrapped.get("status_code") not in (0, None):
         return True
     code, said = answer.get("code"), answer.get("message") or answer.get("msg")
     return bool(said) and isinstance(code, str | int | None) and code not in _FINE
+
+
+def _has_error(choice: object) -> bool:
+    """True if one of a chat's choices ended with an error of its own."""
+    return isinstance(choice, dict) and bool(choice.get("error"))
