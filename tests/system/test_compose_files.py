@@ -254,7 +254,9 @@ def test_nothing_is_sent_to_the_engine_but_sources_and_pins() -> None:
     }
 
 
-def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_towards_the_client_alone() -> None:
+def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_towards_the_client_alone() -> (
+    None
+):
     online = Topology.of(TEXT, {"COMPOSE_PROFILES": "online"})
     assert {name: set(online.services[name].names) for name in ("online", "gate")} == {
         "online": {"wire"},
