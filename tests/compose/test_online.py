@@ -84,11 +84,16 @@ def heard_by_the_endpoint(stack: Stack) -> list[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def finished(stack: Stack) -> Stack:
+    """A run that the limit on its cost stopped, and that went on with a higher one."""
     shutil.copy(stack.root / "keys" / "cert.pem", stack.root / "captures" / "ca.pem")
     (stack.root / "captures" / "ca.pem").chmod(0o644)
     (stack.capture).unlink(missing_ok=True)
     shutil.rmtree(stack.run, ignore_errors=True)
-    made = trusting(stack, trusted=True)
+    poor = trusting(stack, trusted=True)
+    done = main_job(poor)
+    assert done.returncode == 6, done.stdout + done.stderr
+    assert "would exceed --max-cost 5" in done.stdout
+    made = dataclasses.replace(poor, environment={**poor.environment, "PCEVOLVE_MAX_COST": "500"})
     done = main_job(made)
     assert done.returncode == 0, done.stdout + done.stderr
     return made
