@@ -25,6 +25,7 @@ def test_a_plan_for_texts_has_their_settings_and_none_of_images():
         "kind": "text",
         "tokens": 40,
         "temperature": 1.0,
+        "fields": [],
     }
     with pytest.raises(TypeError, match="no settings of images"):
         _ = plan.images
