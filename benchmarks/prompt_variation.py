@@ -108,6 +108,7 @@ def _worded(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
         return plan
     own = tuple(filled(TEMPLATE, SETS[world].domain, word) for word in WORDS[world])
     changes: dict[str, object] = {"prompts": (own,) * len(plan.labels), "vary_by": way.vary_by}
+    changes["vary_with"] = "template"
     if way.vary_by == "prompt":
         changes["strengths"] = ()
     return PublicPlan.model_validate({**plan.model_dump(), **changes})

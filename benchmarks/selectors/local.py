@@ -73,10 +73,10 @@ class LocalGenerator:
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """Name candidates; they are made once somebody looks."""
         for call, source in asks:
-            if source is None or not self.plan.varies_prompts:
-                yield self._named(call, None if source is None else source.candidate)
-            else:
-                yield self._named(replace(call, wording=self.wordings[source.candidate.id]), None)
+            parent = None if source is None else source.candidate
+            if parent is not None and self.plan.keeps_prompts:
+                call = replace(call, wording=self.wordings.get(parent.id))
+            yield self._named(call, None if self.plan.varies_prompts else parent)
 
     def received(self, digest: str) -> bytes:
         """A picture; here candidates' ids stand for their digests."""

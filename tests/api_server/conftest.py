@@ -30,7 +30,7 @@ def zoo(tiny_model, tmp_path_factory):
     """Return the directory of a kind of model, ``sd15`` or of ``ZOO``; made when it is first asked for."""
     import torch
 
-    from support.model_zoo import ZOO
+    from support.model_zoo import EDITS, ZOO
 
     base = tmp_path_factory.mktemp("zoo")
 
@@ -39,7 +39,7 @@ def zoo(tiny_model, tmp_path_factory):
         if kind == "sd15":
             return tiny_model
         torch.manual_seed(0)
-        ZOO[kind]().save_pretrained(base / kind, safe_serialization=True)
+        (ZOO | EDITS)[kind]().save_pretrained(base / kind, safe_serialization=True)
         return base / kind
 
     return directory

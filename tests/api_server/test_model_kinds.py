@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.work import Recipe, Task
-from support.model_zoo import ZOO
+from support.model_zoo import EDITS, ZOO
 from support.tiny_model import load
 
 pytestmark = pytest.mark.models
@@ -111,3 +111,32 @@ def test_over_http_each_answers_in_its_sizes_and_refuses_what_it_cannot_do(loade
         if not listed["schedulers"]:
             answer = posted(client, "text-to-image", width=32, height=32, scheduler="ddim")
             assert (answer.status_code, "this model has none to choose" in answer.text) == (422, True)
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_an_editing_model_creates_and_varies_to_its_own_degree_at_the_asked_size(loaded, kind):
+    generator = loaded(kind)
+    assert (generator.info.strengths, generator.info.adapters) == (False, ())
+    first, second = created(generator, 1, 2)
+    assert first.shape == (48, 32, 3)
+    assert (first != second).any()
+    assert (created(generator, 1, prompt="dog")[0] != first).any()
+    mine, other = (varied(generator, 1.0, image=noise_image(seed))[0] for seed in (1, 2))
+    assert mine.shape == (48, 32, 3)
+    assert (mine != other).any(), "the image is not looked at"
+    assert (varied(generator, 1.0, image=noise_image(1), prompt="dog")[0] != mine).any()
+    assert (varied(generator, 0.3, image=noise_image(1))[0] == mine).all(), "there is a strength"
+    both = tasks(8, image=noise_image(9), strength=1.0) + tasks(5, image=noise_image(1), strength=1.0)
+    assert np.abs(pixels(generator.vary(both))[1] - mine).mean() < 1
+
+
+def test_over_http_an_editing_model_says_that_it_takes_no_strength_and_refuses_one(loaded, serve):
+    with serve(loaded("kontext")) as client:
+        (listed,) = client.get("/v1/models").json()["data"]
+        assert listed["strengths"] is False
+        sent = io.BytesIO()
+        noise_image().save(sent, "PNG")
+        image = base64.b64encode(sent.getvalue()).decode()
+        assert received(posted(client, "image-to-image", image=image)).size == (32, 48)
+        refused = posted(client, "image-to-image", image=image, strength=0.5)
+        assert (refused.status_code, "leave it out" in refused.text) == (422, True)

@@ -139,6 +139,30 @@ def flux_schnell():
     return _flux(False, FlowMatchEulerDiscreteScheduler(shift=1.0))
 
 
+def kontext():
+    """FLUX.1 Kontext: Flux that sees an image beside the noise."""
+    from diffusers import FluxKontextPipeline
+
+    return FluxKontextPipeline(**flux().components)
+
+
+def pix2pix():
+    """InstructPix2Pix: Stable Diffusion 1.5 whose UNet sees an encoded image beside the noise."""
+    from diffusers import DDIMScheduler, StableDiffusionInstructPix2PixPipeline
+
+    tokenizer = tiny_tokenizer()
+    return StableDiffusionInstructPix2PixPipeline(
+        vae=tiny_vae(),
+        text_encoder=tiny_text_encoder(len(tokenizer)),
+        tokenizer=tokenizer,
+        unet=tiny_unet(in_channels=8),
+        scheduler=DDIMScheduler(**SCHEDULE, clip_sample=False, set_alpha_to_one=False),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+
+
 def _flux(guided, scheduler):
     from diffusers import FluxPipeline, FluxTransformer2DModel
 
@@ -180,6 +204,8 @@ ZOO = {
     "flux-schnell": flux_schnell,
 }
 """Stable Diffusion 1.5, which is also OpenJourney's layout, is ``tiny_model.tiny_pipeline``."""
+EDITS = {"kontext": kontext, "pix2pix": pix2pix}
+"""Models that vary images to a degree of their own."""
 
 
 def randomised(transformer):

@@ -74,10 +74,16 @@ def small_plan(**changes: object) -> PublicPlan:
         values |= {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}, "encoder": "words"}
     else:
         asked = asks_for(dialect(str(changes.get("dialect", "getimg"))), changes.get("api") == IN_PROCESS)
-        unasked = {"steps": None, "guidance": None, "sized": False}
-        left = {name: value for name, value in unasked.items() if name.replace("sized", "size") not in asked}
+        unasked = {
+            "steps": ("steps", None),
+            "guidance": ("guidance", None),
+            "size": ("sized", False),
+            "strength": ("graded", False),
+        }
+        left = dict(value for name, value in unasked.items() if name not in asked)
         own = {name: value for name, value in changes.items() if name in OF_IMAGES}
         values["modality"] = {"kind": "image", "width": 16, "height": 16, **left, **own}
+        values |= {"strengths": ()} if {**left, **own}.get("graded") is False else {}
     values |= {name: value for name, value in changes.items() if name not in OF_IMAGES}
     values.setdefault("weights", named_weights(str(values["encoder"]), None))
     return PublicPlan.model_validate(values)

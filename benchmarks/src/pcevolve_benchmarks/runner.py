@@ -139,6 +139,7 @@ def _session(chosen: Baseline, components: Components, transport: Transport, opt
         dialect.native_size(settings.provider.model, greeting) or FALLBACK_SIZE,
         library=dialect.library(settings.provider.model, greeting),
         advice=dialect.advice(settings.provider.model, greeting),
+        graded=dialect.takes_strength(settings.provider.model, greeting),
     )
     if plan.appearance != "as-is":
         raise UsageError("--appearance: baselines take images as they are: leave it out")

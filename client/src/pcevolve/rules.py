@@ -54,10 +54,12 @@ class OneImage:
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
         reason: Why it may leave.
+        wording: By which of its class's prompts the provider had made it, if it goes with that; None for the template.
     """
 
     image: Chosen
     reason: Reason
+    wording: int | None = None
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class RunState:
         self._begun = max(self._begun, self._places[call.slot] + 1)
 
     def wording(self, candidate: str) -> int | None:
-        """By which of its class's prompts an image was made; None of an image's variation, and of what is not known."""
+        """By which of its class's prompts an image was made; None of one by the template, and of what is not known."""
         output = self._outputs.get(candidate)
         return None if output is None else output.wording
 
@@ -261,7 +263,7 @@ class RunState:
     def _or_its_prompt(self, image: Chosen, output: _Output, reason: Reason) -> Verdict:
         """The image, or what goes in its place in a plan that varies by prompt."""
         if not self.plan.varies_prompts:
-            return OneImage(image, reason)
+            return OneImage(image, reason, output.wording if self.plan.keeps_prompts else None)
         if output.wording is None:
             return Refusal("varies an image of which no prompt is known")
         return ItsPrompt(image, output.wording, reason)
@@ -270,5 +272,5 @@ class RunState:
         """By which of its class's prompts a call's images are made."""
         if call.purpose == "create":
             return call.wording
-        verdict = self.image_of(call)
-        return verdict.wording if isinstance(verdict, ItsPrompt) else None
+        verdict = self.image_of(call) if self.plan.keeps_prompts else None
+        return verdict.wording if isinstance(verdict, ItsPrompt | OneImage) else None

@@ -98,7 +98,10 @@ class ImageToImageRequest(GenerationRequest):
     """``POST`` :data:`IMAGE_TO_IMAGE`; the answer has the size of ``image``."""
 
     image: Annotated[Base64, Field(repr=False, description="Bare base64 of a PNG, JPEG or WebP.")]
-    strength: Annotated[Fraction, Field(description="0 returns the input, 1 ignores it.")] = 0.5
+    strength: Annotated[
+        Fraction,
+        Field(description="0 returns the input, 1 ignores it; refused by a model that takes none."),
+    ] = 0.5
 
 
 class IpAdapterRequest(ImageToImageRequest):
@@ -244,6 +247,10 @@ class ModelInfo(WireModel):
             exclude_if=_one,
         ),
     ] = 1
+    strengths: Annotated[
+        bool,
+        Field(description="False: variations are to a degree of the model's own.", exclude_if=_usual),
+    ] = True
     recommended: Annotated[
         Recommended | None,
         Field(

@@ -26,25 +26,26 @@ class World:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Options of a small plan; without strength there is nothing to evolve."""
+        """Options of a small plan, with strengths as far as the dialect has any."""
         spoken = dialect(self.name)
-        evolves = {"iterations": 2, "strengths": (0.8, 0.78)} if "strength" in spoken.capabilities else {}
+        strengths = (0.8, 0.78) if "strength" in spoken.capabilities else ()
         hosts = {"image_hosts": (self.pictures.host,)} if self.pictures else {}
         names = {"a1111": "v1-5", "siliconflow": "Kwai-Kolors/Kolors", "openai-plain": "gpt-image-1"}
         fixed = {
-            "iterations": 0,
-            "strengths": (),
+            "iterations": 2,
+            "strengths": strengths,
             "batch": 1 if self.name == "getimg" else min(2, spoken.most),
         }
         model = names.get(self.name, "bundled")
         fixed |= {"candidates": 2}
-        return {**fixed, **evolves, **hosts, "api": self.server.address, "dialect": self.name, "model": model}
+        return {**fixed, **hosts, "api": self.server.address, "dialect": self.name, "model": model}
 
     def open(self, root: Path, key: str | None = None, **changes: Any) -> SmallRun:
         """A run against the server, over a socket."""
         opened = {name: changes.pop(name) for name in ("allowance", "sleep") if name in changes}
         address = Address(self.server.address, key or self.key, dialect(self.name).scheme)
-        plan = small_plan(**{**self.plan, **changes})
+        none = {"strengths": ()} if changes.get("graded") is False else {}
+        plan = small_plan(**{**self.plan, **none, **changes})
         return SmallRun.open(root, plan, HttpTransport(5), address=address, **opened)
 
 

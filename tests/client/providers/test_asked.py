@@ -26,6 +26,11 @@ from support.runs import small_plan
         ("stability", {"sized": True}, "the plan says that size is asked for, and it is not"),
         (
             "siliconflow",
+            {"graded": True, "strengths": (0.8, 0.7)},
+            "the plan says that strength is asked for, and it is not",
+        ),
+        (
+            "siliconflow",
             {"adapter": "ip", "adapter_scale": 1.0},
             "the plan says that adapter is asked for, and it is not",
         ),
@@ -54,3 +59,9 @@ def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_pa
         world("openai-plain").open(tmp_path, steps=50).finish()
     faults = [fault for finding in audit(tmp_path) for fault in finding.faults]
     assert faults == ["the plan says that steps is asked for, and it is not"]
+
+
+def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
+    own = "steps, guidance and degrees of variation are left to the API (the API recommends nothing)"
+    assert small_plan(dialect="openai-plain").modality.asked_with("", "") == own
+    assert "strength 0.8" in small_plan().modality.asked_with("0.8", "")

@@ -17,7 +17,7 @@ from pcevolve_shared.blanks import asked
 from support.online import Reply, b64, said
 
 EVOLVING = sorted(
-    name for name, each in DIALECTS.items() if "strength" in each.capabilities and each.makes == "image"
+    name for name, each in DIALECTS.items() if "vary" in each.capabilities and each.makes == "image"
 )
 
 
@@ -68,10 +68,43 @@ def test_a_prototype_is_sent_back_as_the_bytes_that_came(world, tmp_path, name):
     api = world(name)
     run = api.open(tmp_path)
     run.finish()
-    returned = [sent for sent in run.transcript.sent() if sent.slot.startswith("i001/")]
+    varied = [sent for sent in run.transcript.sent() if sent.slot.startswith("i001/")]
+    returned = [sent for sent in varied if "/link" not in sent.slot]
     received = {digest for slot in run.plan.calls for digest in run.transcript.outputs(slot)}
     assert returned
     assert all(len(sent.body.files) == 1 and set(sent.body.files) <= received for sent in returned)
+
+
+@pytest.mark.parametrize("vary_with", ["own prompt", "template"])
+def test_a_variation_goes_with_the_prompt_that_its_image_was_made_by_or_with_the_template(
+    world, tmp_path, vary_with
+):
+    prompts = (("a cut", "a long cut"), ("good leather", "better leather"))
+    run = world("getimg").open(tmp_path, prompts=prompts, vary_with=vary_with, more=1)
+    run.finish()
+    varied = [sent for sent in run.transcript.sent() if sent.slot.startswith(("i001", "i002", "x"))]
+    said = {json.loads(sent.body.text)["prompt"] for sent in varied}
+    own, template = (
+        {each for of in prompts for each in of},
+        {run.plan.prompt(label) for label in run.plan.labels},
+    )
+    assert said
+    assert said <= own if vary_with == "own prompt" else said == template
+    assert broken(tmp_path) == []
+
+
+def test_the_audit_finds_a_strength_that_no_plan_has_and_a_prompt_that_is_not_the_images_own(
+    world, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as forged:
+        forged.setattr("pcevolve.providers.getimg.strength_of", lambda call: {"strength": 0.5})
+        world("getimg").open(tmp_path / "strength", graded=False).finish()
+    assert any("strength" in fault for fault in broken(tmp_path / "strength"))
+    prompts = (("a cut", "a long cut"), ("good leather", "better leather"))
+    with monkeypatch.context() as forged:
+        forged.setattr("pcevolve.egress.policy.replace", lambda call, **of: call)
+        world("getimg").open(tmp_path / "prompt", prompts=prompts).finish()
+    assert any("'prompt'" in fault for fault in broken(tmp_path / "prompt"))
 
 
 def test_a_text_goes_back_in_a_question_with_blanks_and_nothing_else_does(world, tmp_path):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import pytest
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
+from pcevolve.providers.openai import PlainOpenAIDialect
 from pcevolve.selectors import method
 from pcevolve_shared import wire
 from support.provider import png
@@ -56,12 +58,23 @@ def test_an_answer_that_breaks_the_contract_is_refused_without_repeating_it(body
     assert "busy" not in str(error.value)
 
 
-def test_a_dialect_without_strength_refuses_to_evolve_before_anything_is_paid():
+def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():
     needed = set(method("pcevolve").needs_for(20))
-    for name in ("openai-plain", "siliconflow"):
-        with pytest.raises(UsageError, match=f"dialect '{name}' lacks strength"):
-            require(dialect(name), needed)
-        require(dialect(name), set(method("t2i").needs_for(0)))
-        require(dialect(name), method("pcevolve").needs_for(20, "prompt"))
-    for name in ("getimg", "openai", "stability", "a1111"):
+    for name in ("getimg", "openai", "openai-plain", "siliconflow", "stability", "a1111"):
         require(dialect(name), needed)
+    still = type("Still", (PlainOpenAIDialect,), {"name": "still", "capabilities": frozenset({"create"})})()
+    with pytest.raises(UsageError, match="dialect 'still' lacks vary"):
+        require(still, needed)
+    require(still, method("pcevolve").needs_for(20, "prompt"))
+
+
+@pytest.mark.parametrize(
+    ("listed", "takes"), [({}, True), ({"strengths": True}, True), ({"strengths": False}, False)]
+)
+def test_a_model_says_whether_it_takes_a_strength_and_is_asked_for_none_if_not(listed, takes):
+    body = json.dumps({"data": [{"id": "m", **listed}]}).encode()
+    spoken = dialect("getimg")
+    assert spoken.takes_strength("m", body) == takes
+    plan = small_plan(graded=takes, **({} if takes else {"strengths": ()}))
+    sent = json.loads(spoken.encode(plan, next(plan.round(1)), png(1)).body)
+    assert sent.get("strength") == (0.8 if takes else None)

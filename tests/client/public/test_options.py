@@ -74,6 +74,7 @@ def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
         "method",
         "strengths",
         "prompts",
+        "words",
     }  # resolved, or stricter in plans
     assert {name for name in repeated if "Setting(" not in str(declared[name])} == written_anew
 

@@ -114,6 +114,7 @@ _RETURNED: Final = {
     "stable-diffusion-xl": _SEVERAL,
     "stable-diffusion-3": _SEVERAL,
     "flux": ("prompt_embeds", "pooled_prompt_embeds", ""),
+    "flux-kontext": ("prompt_embeds", "pooled_prompt_embeds", ""),
 }
 
 

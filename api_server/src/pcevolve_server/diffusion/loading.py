@@ -13,6 +13,7 @@ from PIL import Image
 from pcevolve_server import networks, sources
 from pcevolve_server.diffusion import additions, embeddings, numerics, pipelines, schedulers, textless, traits
 from pcevolve_server.diffusion.additions import Adapter, loaded
+from pcevolve_server.diffusion.edits import EditGenerator
 from pcevolve_server.diffusion.encodings import prompts_of, remember_images
 from pcevolve_server.diffusion.generator import DiffusionGenerator, Stages
 from pcevolve_server.diffusion.interval import chosen
@@ -169,7 +170,8 @@ def _generator(
     if same is None and settings.tiling and hasattr(pipeline.vae, "enable_tiling"):
         pipeline.vae.enable_tiling()  # of what is larger than it was made for
     remember_images(pipeline.vae)
-    return DiffusionGenerator(
+    kind = DiffusionGenerator if info.strengths else EditGenerator
+    return kind(
         info,
         pipeline,
         image_to_image,
@@ -193,7 +195,10 @@ def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
 def _image_to_image(settings: ModelSettings, pipeline: DiffusionPipeline) -> DiffusionPipeline:
     """The other pipeline on the same weights, once it is clear that the two can be served."""
     try:
-        found = diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
+        if traits.is_edit(pipeline):
+            found = type(pipeline)(**pipeline.components)
+        else:
+            found = diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
         traits.check(pipeline, found)
         schedulers.check(pipeline.scheduler)
         names = traits.scheduler_names(pipeline, pipeline.scheduler)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from diffusers import DiffusionPipeline
+from diffusers import DiffusionPipeline, StableDiffusionInstructPix2PixPipeline
 from diffusers.loaders.single_file_utils import (
     SingleFileComponentError,
     fetch_diffusers_config,
@@ -124,6 +124,10 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
 
 
 def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
+    if (
+        source.kind == StableDiffusionInstructPix2PixPipeline.__name__
+    ):  # which the library takes for no such thing
+        return StableDiffusionInstructPix2PixPipeline
     found = _get_task_class(AUTO_TEXT2IMAGE_PIPELINES_MAPPING, source.kind, throw_error_if_not_exist=False)
     if found is None:
         raise ValueError(f"diffusers has no text-to-image pipeline for a {source.kind}")

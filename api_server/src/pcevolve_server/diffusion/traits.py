@@ -43,6 +43,8 @@ _FLOW_MEDIUM: Final = Recommended(steps=40, guidance=4.5, strength_low=0.36, str
 # Flow matching counts strength in shares of noise: these have the signal-to-noise ratio of 0.2 and 0.95 in diffusion.
 _FLOW: Final = Recommended(steps=28, guidance=7.0, strength_low=0.36, strength_high=0.92)
 _GUIDED_FLOW: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
+# Kontext, whose strengths nobody can ask for.
+_EDITED_FLOW: Final = Recommended(steps=28, guidance=2.5, strength_low=0.36, strength_high=0.92)
 _SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, strength_high=0.92)
 
 _SECOND_ORDER: Final = "dpmpp_2m_karras"
@@ -77,6 +79,8 @@ def recommended(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixi
     if (
         transformer is not None and "guidance_embeds" in transformer.config
     ):  # Flux: dev has them, schnell has none
+        if is_edit(pipeline):
+            return _EDITED_FLOW
         return _GUIDED_FLOW if transformer.config["guidance_embeds"] else _SHORT_FLOW
     if type(scheduler).__name__.startswith("FlowMatch"):
         return _flow(transformer)
@@ -112,7 +116,14 @@ _CALLED_WITH = {
     "output_type",
     "callback_on_step_end",
 }
-_VARIED_WITH = _CALLED_WITH | {"image", "strength"}
+_EDITED_WITH = _CALLED_WITH | {"image"}
+_VARIED_WITH = _EDITED_WITH | {"strength"}
+_EDITS: Final = ("FluxKontextPipeline", "StableDiffusionInstructPix2PixPipeline")
+
+
+def is_edit(pipeline: DiffusionPipeline) -> bool:
+    """Return whether the model changes an image as a prompt says, to a degree of its own that nobody can set."""
+    return type(pipeline).__name__ in _EDITS
 
 
 def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -> None:
@@ -121,13 +132,14 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
     Raises:
         ModelLoadError: With what is missing.
     """
-    for pipeline, needed in ((text_to_image, _CALLED_WITH), (image_to_image, _VARIED_WITH)):
+    varied_with = _EDITED_WITH if is_edit(image_to_image) else _VARIED_WITH
+    for pipeline, needed in ((text_to_image, _CALLED_WITH), (image_to_image, varied_with)):
         if missing := sorted(each for each in needed if not takes(pipeline, each)):
             raise ModelLoadError(f"{type(pipeline).__name__} takes no {', '.join(missing)}")
     if not hasattr(text_to_image, "vae") or not any(hasattr(text_to_image, each) for each in _DENOISERS):
         raise ModelLoadError(f"{type(text_to_image).__name__} is no latent diffusion model")
     taken, made = denoiser(text_to_image).config.get("in_channels"), text_to_image.vae.config.latent_channels
-    if hasattr(text_to_image, "unet") and taken != made:
+    if hasattr(text_to_image, "unet") and taken != made and not is_edit(text_to_image):
         raise ModelLoadError(
             f"its UNet takes {taken} channels and not {made}, so it fills holes in images or changes them otherwise and"
             " draws none by itself; serve the model that it was made from"
@@ -235,6 +247,7 @@ def describe(
         adapters=(adapter,) if adapter else (),
         max_images=limits.MAX_BATCH,
         negative_prompts=has_negative_prompts(pipeline),
+        strengths=not is_edit(pipeline),
         recommended=best.model_copy(update={"scheduler": solver}),
     )
 

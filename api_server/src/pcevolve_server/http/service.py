@@ -76,7 +76,8 @@ class Service:
         if not width or not height:
             raise InvalidRequestError(f"image: needs at least {multiple} x {multiple} pixels")
         scale = self._adapter_scale(body, model) if isinstance(body, IpAdapterRequest) else None
-        recipe = self._recipe(body, model, width, height, strength=body.strength, adapter_scale=scale)
+        strength = _strength(body, model)
+        recipe = self._recipe(body, model, width, height, strength=strength, adapter_scale=scale)
         return await self._answer(body, caller, recipe, image, spelled, progress)
 
     def _model(self, body: GenerationRequest, pipeline: Pipeline) -> ModelInfo:
@@ -163,6 +164,15 @@ class Service:
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))
         return answer
+
+
+def _strength(body: ImageToImageRequest, model: ModelInfo) -> float:
+    """The share of the noise levels that a variation runs through: all of them where its degree is the model's own."""
+    if model.strengths:
+        return body.strength
+    if "strength" in body.model_fields_set:
+        raise InvalidRequestError("strength: this model varies to a degree of its own; leave it out")
+    return 1.0
 
 
 def _scheduler(body: GenerationRequest) -> str | None:

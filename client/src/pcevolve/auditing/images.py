@@ -118,7 +118,8 @@ class _Seen:
         call = self.plan.calls.get(slot)
         if call is None:
             return "is of no call of the plan"
-        wording = call.wording if call.purpose == "create" else self._wording(call)
+        own = self.plan.varies_prompts or self.plan.vary_with == "own prompt"
+        wording = call.wording if call.purpose == "create" else self._wording(call) if own else None
         for index, digest in enumerate(outputs):
             self.known.setdefault(call.output(index), Known(call.label, call.iteration, digest, wording))
         return "" if self.arrived.issuperset(outputs) else "names an output that had not come"
@@ -229,7 +230,8 @@ class _Seen:
     def _prompt(self, call: Call, due: Known | None) -> str:
         """The words of a call: its class's public prompt, or that of what it varies, or the varied text with blanks."""
         prompt = self.plan.prompt(call.label)
-        wording = call.wording if due is None else due.wording if self.plan.varies_prompts else None
+        own = self.plan.varies_prompts or self.plan.vary_with == "own prompt"
+        wording = call.wording if due is None else due.wording if own else None
         if wording is not None:
             prompt = self.plan.first_prompts(call.label)[wording]
         text = None if due is None or self.plan.varies_prompts else read(self.run.bodies.file(due.digest))

@@ -84,7 +84,7 @@ HEAD = '''"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, an option ea
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, TypeAlias, TypedDict
 
@@ -128,6 +128,8 @@ def _type(option: Option) -> str:
     if option.name in PATHS:
         return "AnyPath"
     words = ", ".join(f'"{each}"' for each in option.choices)
+    if option.name == "words":
+        return "Mapping[str, str] | AnyPath"
     one = f"Literal[{words}]" if words else TYPES[option.kind]
     return f"Sequence[{one}]" if option.is_repeated else one
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pcevolve.config.places import KEY_VARIABLE, LEDGER_VARIABLE, default_ledger
+from pcevolve.config.sources import read_toml
 from pcevolve.encoders.choice import AUTO
+from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.options import EXACT, Setting, spelled
@@ -76,6 +80,30 @@ Price = Annotated[
 ]
 
 
+def _in_one_line(words: str) -> bool:
+    return words.isprintable() and words == words.strip()
+
+
+def _read_words(value: object) -> object:
+    """Words as a table, of a table or of the path of a TOML file that is one."""
+    if isinstance(value, str | os.PathLike):
+        try:
+            value = read_toml(Path(value))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+    if value is None:
+        return None
+    if not (isinstance(value, Mapping) and value and all(isinstance(each, str) for each in value.values())):
+        raise ValueError('must be a table of CLASS = "words", or a TOML file of such lines')
+    if odd := [
+        name for name, each in value.items() if len(each) > public.MOST_WORDS or not _in_one_line(each)
+    ]:
+        raise ValueError(
+            f"the words of {odd[0]!r} must be one line of at most {public.MOST_WORDS} characters"
+        )
+    return dict(value)
+
+
 class DataSettings(public.Section):
     """The private data, and what is public of them."""
 
@@ -117,6 +145,16 @@ class DataSettings(public.Section):
     ] = None
     unit_column: UnitColumn | None = None
     unit_size: public.UnitSize | None = None
+    words: Annotated[
+        dict[str, str] | None,
+        BeforeValidator(_read_words),
+        Field(
+            description='What prompts say for each class, where that is not its name: a table of CLASS = "words", or '
+            "a TOML file of such lines; words may be empty. Then the names of classes stay private, and the dataset's "
+            "classes are called by their words.",
+        ),
+        public.PUBLIC,
+    ] = None
     unlabelled: Annotated[
         bool,
         Field(description="Take all images of --private as one class, whatever the folders."),

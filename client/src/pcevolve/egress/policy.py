@@ -198,6 +198,7 @@ class Policy:
         self._require_named(verdict, call, source)
         if isinstance(verdict, ItsPrompt):
             return self._dialect.encode(state.plan, replace(call, wording=verdict.wording), None)
+        call = replace(call, wording=verdict.wording)
         return self._dialect.encode(state.plan, call, self._received(verdict.image.digest))
 
     def _require_named(

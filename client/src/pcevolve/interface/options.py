@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, TypeAlias, TypedDict
 
@@ -24,6 +24,7 @@ class RunOptions(TypedDict, total=False):
     unit_map: AnyPath | None
     unit_column: str | None
     unit_size: int | None
+    words: Mapping[str, str] | AnyPath | None
     unlabelled: bool
     window: str | None
     text_column: str | None
@@ -50,6 +51,7 @@ class RunOptions(TypedDict, total=False):
     keep: Literal["last", "selected"] | None
     appearance: Literal["as-is", "matched", "auto"] | None
     vary_by: Literal["image", "prompt"]
+    vary_with: Literal["own prompt", "template"]
     strengths: Sequence[float]
     strength_start: float | None
     strength_end: float | None

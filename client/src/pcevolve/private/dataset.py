@@ -6,8 +6,8 @@ part of what a run declares.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,8 @@ class PrivateDataset:
     """Labelled private images, in an order that the file names fix.
 
     Attributes:
-        labels: Sorted class names; public by assumption. Everything else here is private.
+        labels: Class names, public by assumption: sorted, or as the owner's words for them name and order them.
+            Everything else here is private.
         items: Images in RGB, without metadata, in memory or as ``StoredImages``; or texts.
         targets: int64 ``(images,)``, indices into ``labels``.
         digests: SHA-256 of each image's pixels, for the ledger's keyed fingerprints, and to tell the owner's sets apart
@@ -82,6 +83,21 @@ class PrivateDataset:
             digests.setdefault(unit, []).append(digest)
         names = self.unit_names or (None,) * (max(digests, default=-1) + 1)
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit]) for unit in sorted(digests))
+
+    def renamed(self, names: Mapping[str, str]) -> PrivateDataset:
+        """Return the same images under other labels, in another order of classes.
+
+        Args:
+            names: From every label to its new one, in the new order.
+
+        Raises:
+            UsageError: A label has no new name, or there is no such label.
+        """
+        if odd := sorted(set(names) ^ set(self.labels)):
+            raise UsageError(f"data.words needs every class once, and says otherwise of {odd[0]!r}")
+        places = {label: place for place, label in enumerate(names)}
+        order = np.array([places[label] for label in self.labels], dtype=np.int64)
+        return replace(self, labels=tuple(names.values()), targets=order[self.targets])
 
     def indices_of(self, label: str) -> IntArray:
         """Return the image indices of one class, int64 ``(images of the class,)``."""

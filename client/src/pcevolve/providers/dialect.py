@@ -82,8 +82,9 @@ class Dialect(Protocol):
     Attributes:
         name: What ``--dialect`` calls it.
         makes: Images or texts.
-        capabilities: What it can ask for: of ``create``, ``vary``, ``strength``, ``seed``, ``steps``, ``guidance``,
-            ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``, ``fields``.
+        capabilities: What it can ask for: of ``create``, ``vary``, ``strength`` of what is varied, ``seed``, ``steps``,
+            ``guidance``, ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``,
+            ``fields``.
         scheme: How the key is shown; with ``Basic`` it is ``user:password``.
         most: Images that one request may ask for.
         links_images: Whether answers only point to the images.
@@ -171,6 +172,14 @@ class Dialect(Protocol):
         """
         return
 
+    def takes_strength(self, model: str, body: bytes) -> bool:
+        """Tell from the answer to ``hello`` whether variations by a model are asked for with a strength.
+
+        Raises:
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        return "strength" in self.capabilities
+
     def advice(self, model: str, body: bytes) -> Advice | None:
         """Read advice on a model from the answer to ``hello``; None if it gives none.
 
@@ -211,6 +220,11 @@ class Dialect(Protocol):
 def json_body(fields: Mapping[str, Any]) -> bytes:
     """Serialise in one canonical way, so that equal calls are equal bytes."""
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def strength_of(call: Call, name: str = "strength") -> dict[str, float]:
+    """The field that says how different a variation shall be; none where the plan asks for no strength."""
+    return {} if call.strength is None else {name: call.strength}
 
 
 def parsed(model: type[Model], body: bytes) -> Model:
@@ -285,12 +299,13 @@ def misstated(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
         "steps": plan.images.steps is not None,
         "guidance": plan.images.guidance is not None,
         "size": plan.images.sized,
+        "strength": plan.images.graded,
     }
     asked = asks_for(dialect, plan.in_process)
     for name, said in stated.items():
         if said and name not in asked:
             yield f"the plan says that {name} is asked for, and it is not"
-        if not said and name in asked:
+        if not said and name in asked and name != "strength":  # a model may take none that its dialect has
             yield f"the plan says that {name} is not asked for, and it is"
     for name, value in {
         "negative_prompt": plan.images.negative_prompt,

@@ -17,6 +17,7 @@ from pcevolve.providers.dialect import (
     no_model,
     parsed,
     received_images,
+    strength_of,
 )
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
@@ -83,6 +84,7 @@ class _Model(_Answer):
     base_resolution: wire.Resolution | None = None
     adapters: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     negative_prompts: bool = True
+    strengths: bool = True
     library: _Library | None = None
 
     @property
@@ -154,7 +156,7 @@ class GetimgDialect(Dialect):
         if image is None:
             size = {"width": plan.images.width, "height": plan.images.height}
             return WireRequest("POST", wire.TEXT_TO_IMAGE, json_body(fields | size))
-        source = {"image": images.to_base64(image), "strength": call.strength}
+        source = {"image": images.to_base64(image)} | strength_of(call)
         if plan.images.adapter is None:
             return WireRequest("POST", wire.IMAGE_TO_IMAGE, json_body(fields | source))
         prompt = {"adapter": plan.images.adapter, "scale": plan.images.adapter_scale}
@@ -212,6 +214,15 @@ class GetimgDialect(Dialect):
         listed = _find_model(model, body)
         if listed is not None and not listed.negative_prompts:
             raise UsageError("the API's model reads no negative prompts: leave provider.negative_prompt out")
+
+    def takes_strength(self, model: str, body: bytes) -> bool:
+        """Look it up in the list of models.
+
+        Raises:
+            ProviderReplyError: The answer breaks the API's contract.
+        """
+        listed = _find_model(model, body)
+        return listed is None or listed.strengths
 
     def advice(self, model: str, body: bytes) -> Advice | None:
         """Read advice on this model from the list of models.

@@ -19,6 +19,7 @@ from pcevolve.providers.dialect import (
     model_named,
     parsed,
     received_images,
+    strength_of,
 )
 from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.providers.multipart import form
@@ -78,7 +79,7 @@ class OpenAIDialect(Dialect):
             "guidance_scale": plan.images.guidance,
             "seed": call.seed,
         }
-        return fields if call.strength is None else fields | {"strength": call.strength}
+        return fields | strength_of(call)
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """The addresses of the images that the answer itself does not have."""
@@ -113,7 +114,7 @@ class OpenAIDialect(Dialect):
 
 
 class PlainOpenAIDialect(OpenAIDialect):
-    """OpenAI's own service: it refuses fields that it does not know, and has no ``strength``."""
+    """OpenAI's own service: it refuses fields that it does not know, and varies in a degree of its own."""
 
     name = "openai-plain"
     capabilities = frozenset({"create", "vary", "size", "batch"})

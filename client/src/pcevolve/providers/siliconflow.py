@@ -41,7 +41,7 @@ class _UserInfo(BaseModel):
 
 
 class SiliconFlowDialect(Dialect):
-    """``/v1/images/generations``; it has no ``strength``, so it cannot carry an annealed evolution."""
+    """``/v1/images/generations``; it has no ``strength``: its models vary in a degree of their own."""
 
     name = "siliconflow"
     capabilities = frozenset(

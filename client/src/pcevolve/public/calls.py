@@ -33,12 +33,12 @@ class Call:
         first: Index of the first image within its class and stage.
         count: Images asked for.
         seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
-        strength: Image-to-image strength in [0, 1]; None for text-to-image.
+        strength: Image-to-image strength in [0, 1]; None for text-to-image, and where the API is asked for none.
         parent: For ``vary``, and for ``enlarge`` where a last release chose the dataset: which of those that it chose
             from the class.
         source: Else, but for text-to-image: id of the candidate that is varied; public.
-        wording: Which of its class's ``prompts`` it is asked for with; None for the template's. In plans that vary by
-            prompt, of what varies a candidate, it is filled in with the candidate's own.
+        wording: Which of its class's ``prompts`` it is asked for with; None for the template's. Where prompts are kept,
+            it is filled in with that of the candidate that is varied.
     """
 
     slot: str
@@ -198,12 +198,11 @@ class Schedule:
         seed = self.plan.public_seed(stage, place, first)
         own = purpose == "create" and self.plan.prompts
         wording = first * self.plan.wordings // self.plan.initial if own else None
-        strength = None if self.plan.varies_prompts else strength
         return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
 
     def _strength(self, iteration: int) -> float | None:
-        """Of a round's variations; None where prompts alone are sent."""
-        return None if self.plan.varies_prompts else self.plan.strengths[iteration - 1]
+        """Of a round's variations; None where the API is asked for none."""
+        return self.plan.strengths[iteration - 1] if self.plan.grades_variations else None
 
     def all(self) -> Iterator[Call]:
         """Every call of the run, in sending order."""

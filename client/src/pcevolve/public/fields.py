@@ -13,12 +13,13 @@ from pcevolve.public import settings
 from pcevolve.public.library import Library
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
 from pcevolve.public.secrecy import Secrecy
-from pcevolve.public.wordings import filled
+from pcevolve.public.wordings import filled, in_one_line
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
 TEXT_TEMPLATE = "Write one {domain} about {label}."
 UNLABELLED_TEXT_TEMPLATE = "Write one {domain}."
+_WITHOUT_WORDS = {TEMPLATE: UNLABELLED_TEMPLATE, TEXT_TEMPLATE: UNLABELLED_TEXT_TEMPLATE}
 IN_PROCESS = "http://in-process.invalid"
 """The address in a plan whose generator ran inside the client's own process: no host's name."""
 MOST_EXTENSIONS = 999
@@ -51,18 +52,18 @@ class Extension(BaseModel):
 
     Attributes:
         more: Variations of each image; of one that was chosen twice, twice as many.
-        strength: Image-to-image strength of all of them.
+        strength: Image-to-image strength of all of them; None where the API is asked for none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     more: Annotated[int, Field(ge=1, le=1000)]
-    strength: settings.Strength
+    strength: settings.Strength | None = None
 
     @property
     def options(self) -> str:
         """The options of ``pcevolve extend`` that ask for just this."""
-        return f"--more {self.more} --strength {self.strength!r}"
+        return f"--more {self.more}" + ("" if self.strength is None else f" --strength {self.strength!r}")
 
 
 class PlanFields(BaseModel):
@@ -78,6 +79,7 @@ class PlanFields(BaseModel):
     method: str
     domain: settings.Domain
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
+    words: tuple[settings.Words, ...] = ()  # of each class, where prompts say something else than its label
     prompt_template: settings.PromptTemplate = TEMPLATE
     prompts: tuple[tuple[settings.Prompt, ...], ...] = ()  # of each class; none where the template is all
     answered_by: settings.Model | None = (
@@ -104,8 +106,9 @@ class PlanFields(BaseModel):
     variations: settings.Variations = 1
     calibration: settings.Calibration = "tight"
     iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
-    strengths: tuple[settings.Strength, ...]  # none where nothing is varied by its image
+    strengths: tuple[settings.Strength, ...]  # none where the API is asked for none
     vary_by: settings.VaryBy = "image"
+    vary_with: settings.VaryWith = "own prompt"
     batch: settings.Batch = 32
     at_once: settings.AtOnce = 1
     relation: settings.Relation = "replace-one"
@@ -201,7 +204,11 @@ class PlanFields(BaseModel):
 
     def prompt(self, label: str) -> str:
         """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
-        return filled(self.prompt_template, self.domain, label)
+        words = self.words[self.labels.index(label)] if self.words else label
+        if words:
+            return filled(self.prompt_template, self.domain, words)
+        template = _WITHOUT_WORDS.get(self.prompt_template, self.prompt_template)
+        return in_one_line(filled(template, self.domain, words))  # a template of one's own has a gap there
 
     @property
     def wordings(self) -> int:
@@ -212,6 +219,16 @@ class PlanFields(BaseModel):
     def varies_prompts(self) -> bool:
         """True if variations are new images by a candidate's own prompt, so that no image is ever sent."""
         return self.vary_by == "prompt"
+
+    @property
+    def keeps_prompts(self) -> bool:
+        """True if what is varied is asked for with the prompt by which it was made, and not with the template."""
+        return self.varies_prompts or self.vary_with == "own prompt"
+
+    @property
+    def grades_variations(self) -> bool:
+        """True if the API is told how different variations shall be: not by prompt, nor where it takes no strength."""
+        return self.modality.graded and not self.varies_prompts
 
     def first_prompts(self, label: str) -> tuple[str, ...]:
         """Return the prompts of a class's first images, in order."""

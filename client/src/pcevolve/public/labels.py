@@ -9,7 +9,7 @@ Sources: Microsoft, "Naming Files, Paths, and Namespaces"; Unicode, section 3.13
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 RELEASE_FILES = frozenset({"manifest.json", "readme.md", "classifier.safetensors"})
 """Files that lie beside the class folders of a release, in lower case."""
@@ -46,6 +46,19 @@ def label_faults(labels: Iterable[str]) -> list[str]:
         else:
             first[_key(label)] = label
     return faults
+
+
+def labels_for(words: Sequence[str]) -> tuple[str, ...]:
+    """Return public names for classes that follow from what prompts say of them, and from nothing else.
+
+    Args:
+        words: Of each class; may be empty, alike, or no names for folders.
+
+    Returns:
+        The words where they can be used as labels together, and ``class 1``, ``class 2`` by place where not.
+    """
+    names = tuple(each if label_fault(each) is None else f"class {k}" for k, each in enumerate(words, 1))
+    return names if not label_faults(names) else tuple(f"class {k}" for k in range(1, len(words) + 1))
 
 
 def label_fault(label: str) -> str | None:

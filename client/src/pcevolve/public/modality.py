@@ -46,6 +46,11 @@ class Making(Protocol):
         ...
 
     @property
+    def graded(self) -> bool:
+        """True if the API is told how different a variation shall be; else the degree is the API's own."""
+        ...
+
+    @property
     def beside_prompts(self) -> Said:
         """Text that goes with every prompt."""
         ...
@@ -79,7 +84,14 @@ class Making(Protocol):
         ...
 
 
+def in_words(things: list[str]) -> str:
+    """Join some things as a sentence does: one, two and three."""
+    return " and ".join(filter(None, [", ".join(things[:-1]), *things[-1:]]))
+
+
 UNASKED = "the API's own: it is not asked for any"
+OWN_DEGREE = "to the API's own degree"
+"""Of variations, where the API is asked for no strength."""
 
 
 class Images(BaseModel):
@@ -96,6 +108,7 @@ class Images(BaseModel):
         width: Pixels.
         height: Pixels.
         sized: Whether the API is asked for that size; else it is the model's own.
+        graded: Whether the API is asked for a strength of its variations; else their degree is the API's own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -119,6 +132,7 @@ class Images(BaseModel):
     width: settings.Pixels
     height: settings.Pixels
     sized: bool = True
+    graded: bool = True
 
     @model_validator(mode="after")
     def _adapter_is_weighed(self) -> Self:
@@ -150,6 +164,7 @@ class Images(BaseModel):
             ("Steps", UNASKED if self.steps is None else self.steps),
             ("Guidance scale", UNASKED if self.guidance is None else self.guidance),
             *([("Sampler", self.sampler)] if self.sampler else []),
+            *([] if self.graded else [("Strength of variations", UNASKED)]),
         ]
 
     @property
@@ -167,7 +182,8 @@ class Images(BaseModel):
         ]
         unsent = [] if self.steps is not None else ["steps"]
         unsent += [] if self.guidance is not None else ["guidance"]
-        left = f"{' and '.join(unsent)} are left to the API" if unsent else ""
+        unsent += [] if self.graded else ["degrees of variation"]
+        left = f"{in_words(unsent)} are left to the API" if unsent else ""
         asked = ", ".join(filter(None, sent))
         return f"{'; '.join(filter(None, [asked, left]))} (the API recommends {advice or 'nothing'})"
 
@@ -230,6 +246,11 @@ class Texts(BaseModel):
     def has_adapter(self) -> bool:
         """False: no text is an image prompt."""
         return False
+
+    @property
+    def graded(self) -> bool:
+        """True: the question itself says which words are blanks."""
+        return True
 
     @property
     def beside_prompts(self) -> Said:

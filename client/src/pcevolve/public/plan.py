@@ -15,7 +15,7 @@ from pydantic import model_validator
 
 from pcevolve.public.calls import Call, Schedule
 from pcevolve.public.fields import Extension, PlanFields
-from pcevolve.public.labels import label_faults
+from pcevolve.public.labels import label_faults, labels_for
 
 FEWEST_WORDINGS: Final = 2
 """Prompts of a class between which there is something to choose."""
@@ -35,8 +35,10 @@ def require_consistent(plan: PlanFields) -> None:
 
 def _of_variations(plan: PlanFields) -> Iterator[str]:
     """Yield faults of variations."""
-    if len(plan.strengths) != (0 if plan.varies_prompts else plan.iterations):
-        yield "strengths: one per iteration is needed, and none where prompts alone are sent"
+    if len(plan.strengths) != (plan.iterations if plan.grades_variations else 0):
+        yield "strengths: one per iteration is needed, and none where the API is asked for none"
+    if any((each.strength is not None) != plan.grades_variations for each in plan.extended):
+        yield "extended: each needs a strength, and none where the API is asked for none"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
         yield "vary-by: prompt needs provider.prompts, two at least for each class, and no provider.adapter"
 
@@ -53,6 +55,10 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
         yield f"labels: {'; '.join(faults[:_NAMED])}"
     if "{label}" not in plan.prompt_template and len(plan.labels) > 1:
         yield "prompt-template: '{label}' is missing, so all classes would get the same prompt"
+    if plan.words and plan.labels != labels_for(plan.words):
+        yield "data.words: every class needs some, and no other name in the plan than its words give"
+    if len(plan.labels) > 1 and len(set(plan.words)) == 1 and not plan.prompts:
+        yield "data.words: they are the same for all classes, so all would get the same prompt"
     if plan.prompts and {len(each) for each in plan.prompts} != {max(plan.wordings, 1)}:
         yield "prompts: every class needs as many as every other, and one at least"
     if plan.prompts and (len(plan.prompts) != len(plan.labels) or plan.wordings > plan.initial):

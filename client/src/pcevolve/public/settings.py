@@ -69,6 +69,10 @@ Domain = Annotated[
     ),
     PUBLIC,
 ]
+MOST_WORDS = 200
+"""Characters of what prompts say for a class."""
+Words = Annotated[str, Field(max_length=MOST_WORDS, pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""What prompts say for a class; empty for nothing."""
 Delta = Annotated[
     float,
     AfterValidator(_delta),
@@ -302,6 +306,14 @@ VaryBy = Annotated[
     ),
     PUBLIC,
 ]
+VaryWith = Annotated[
+    Literal["own prompt", "template"],
+    Field(
+        description="Words that go with an image that is varied: the prompt of its class by which it was made, where "
+        "provider.prompts has some, or prompt_template."
+    ),
+    PUBLIC,
+]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A prompt as it goes out."""
 NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), PUBLIC]
@@ -451,6 +463,7 @@ class MethodSettings(Section):
     keep: Keep | None = None
     appearance: Appearance | None = None
     vary_by: VaryBy = "image"
+    vary_with: VaryWith = "own prompt"
     strengths: Annotated[
         tuple[Strength, ...],
         Field(

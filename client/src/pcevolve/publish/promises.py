@@ -14,7 +14,7 @@ from pcevolve.privacy import Event
 from pcevolve.public.fields import Extension
 from pcevolve.public.figures import loss
 from pcevolve.public.library import Library, LicenceFile
-from pcevolve.public.modality import spoken
+from pcevolve.public.modality import OWN_DEGREE, spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors.method import Method
@@ -161,11 +161,18 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
     made = (
         parts[plan.keep]
         + asked
+        + _degree(plan)
         + _state_additions(plan)
         + _sizes(plan)
         + _appearance(plan, appearance_in(receipts))
     )
     return spoken(made, plan.modality.kind)
+
+
+def _degree(plan: PublicPlan) -> str:
+    """Say whose choice it was how different a variation is, where nobody asked for it."""
+    own = plan.iterations and not plan.varies_prompts and not plan.modality.graded
+    return f"; images were varied {OWN_DEGREE}, for it takes no strength" if own else ""
 
 
 def _sizes(plan: PublicPlan) -> str:
@@ -181,13 +188,16 @@ def _state_additions(plan: PublicPlan) -> str:
     """Say what was asked for after the dataset was released."""
     of = "of each selected image" if plan.selects else "of each image of the last round"
     return "".join(
-        f"; later, {_how(plan, each)}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
+        f"; later, {how_extended(plan, each)}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
         for each in plan.extended
     )
 
 
-def _how(plan: PublicPlan, extension: Extension) -> str:
-    return "by its prompt" if plan.varies_prompts else f"at strength {extension.strength:g}"
+def how_extended(plan: PublicPlan, extension: Extension) -> str:
+    """Say how the images of an extension were varied."""
+    if plan.varies_prompts:
+        return "by its prompt"
+    return OWN_DEGREE if extension.strength is None else f"at strength {extension.strength:g}"
 
 
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
@@ -205,7 +215,7 @@ def assumptions(plan: PublicPlan) -> list[str]:
     """List what the guarantee takes to be public already."""
     return [
         *_unit_sizes(plan),
-        f"class names: {', '.join(plan.labels)}",
+        _classes(plan),
         f"domain words: {plan.domain}",
         f"nominal shots per class: {plan.shots}",
         *_subsample(plan),
@@ -214,6 +224,16 @@ def assumptions(plan: PublicPlan) -> list[str]:
         *([f"that more was asked for later, {len(plan.extended)} times"] if plan.extended else []),
         *([_frame(plan)] if plan.frame else []),
     ]
+
+
+def _classes(plan: PublicPlan) -> str:
+    """Say what is taken to be public about the classes: their names, or only what prompts say of them."""
+    if not plan.words:
+        return f"class names: {', '.join(plan.labels)}"
+    said = ", ".join(each or "nothing" for each in plan.words)
+    return (
+        f"what prompts say of the {len(plan.words)} classes: {said}; the owner's names for them stay private"
+    )
 
 
 def _frame(plan: PublicPlan) -> str:

@@ -43,7 +43,7 @@ COMPOSED = (
     "delta = 0 it is the sum, {pure:g}"
 )
 CREATES = frozenset({"create"})
-VARIES = CREATES | {"vary", "strength"}
+VARIES = CREATES | {"vary"}
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import AppearanceMode, first_selection
 from pcevolve.session.kind import of_kind
 from pcevolve.session.preflight import CheckedRun
+from pcevolve.session.private_data import in_words
 from pcevolve.session.secrecy import caps, declared
 from pcevolve.transcript.log import Transcript
 
@@ -112,7 +113,7 @@ class Components:
         spoken = find_dialect(settings.provider.dialect)
         own = of_kind(spoken.makes)
         read = own.read_run(settings, told)
-        data = read.data
+        data = in_words(read.data, settings.data.words)
         scope = Scope(
             relation=settings.privacy.relation,
             iterations=settings.method.iterations or 1,
@@ -139,7 +140,7 @@ class Components:
             dialect=spoken,
             address=address_of(settings.provider, spoken, settings.provider.api, run.key),
             data=data,
-            test=read.test,
+            test=None if read.test is None else in_words(read.test, settings.data.words),
             test_is_public=read.test_is_public,
             skipped=read.skipped,
             limits=limits,

@@ -84,7 +84,12 @@ def about(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
     yield "privacy", _price(plan, paid)
     if folder := folder_promise(plan, paid):
         yield "folder", folder
-    yield "public", f"{_names(plan.labels)}; words {plan.domain!r}; {plan.shots} {plan.unit}s in a class"
+    said = (
+        f"classes called {_names(plan.words)}, not their names"
+        if plan.words
+        else f"names {_names(plan.labels)}"
+    )
+    yield "public", f"{said}; words {plan.domain!r}; {plan.shots} {plan.unit}s in a class"
 
 
 def _number(count: int, word: str) -> str:
@@ -94,7 +99,7 @@ def _number(count: int, word: str) -> str:
 
 def _names(labels: Sequence[str]) -> str:
     shown = ", ".join(f"{label!r}" for label in labels[:NAMED])
-    return f"names {shown}" + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
+    return shown + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
 
 
 def _sent(plan: PublicPlan) -> str:

@@ -315,7 +315,8 @@ def _greeted(
     if components.settings.provider.negative_prompt:
         spoken.require_negative_prompts(model, greeting)
     library, advice = spoken.library(model, greeting), spoken.advice(model, greeting)
-    plan = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice)
+    graded = spoken.takes_strength(model, greeting)
+    plan = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice, graded)
     return as_recorded(begun, plan, components.settings), advice
 
 

@@ -71,6 +71,7 @@ def modality(
         "width": settings.provider.size or size.width,
         "height": settings.provider.size or size.height,
         "sized": "size" in asked,
+        "graded": "strength" in asked,
     }
 
 

@@ -53,6 +53,7 @@ def resolved_plan(
     earlier: Earlier = NOTHING_EARLIER,
     library: Library | None = None,
     advice: Advice | None = None,
+    graded: bool = True,
 ) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
 
@@ -63,31 +64,36 @@ def resolved_plan(
         earlier: What the provider had seen when the run began; no part of any price.
         library: What the API says of its images, if they are real public ones; no part of any request.
         advice: What the API says that its model is best asked with; an option of the user's comes before it.
+        graded: Whether the API's model takes a strength, as far as its dialect has one.
 
     Raises:
         UsageError: An option is out of bounds.
     """
     _require_fitting(components)
     settings, method = components.settings, components.method
+    asked = asks_for(components.dialect, components.generator is not None) - (
+        frozenset() if graded else {"strength"}
+    )
+    if "strength" not in asked:
+        _require_no_strength(settings)
     asking = of_kind(components.dialect.makes)
     variations = settings.get("variations") or method.variations
     initial = settings.method.initial or method.initial_for(settings.method.candidates, variations)
     frame = frame_digest(settings.encoder.name, settings.encoder.weights) if method.centre_first else None
     given = {name: value for name, value in settings.options().items() if value is not None}
-    modality = asking.modality(
-        settings, size, advice, asks_for(components.dialect, components.generator is not None)
-    )
+    modality = asking.modality(settings, size, advice, asked)
     values = {name: given[name] for name in given.keys() & PublicPlan.model_fields.keys()} | {
         "run_id": run_id,
         "run_seed": settings.provider.seed,
         "method": method.name,
         "labels": components.data.labels,
+        "words": tuple((settings.data.words or {}).values()),
         "unit": components.data.unit_name,
         "iterations": components.iterations,
         "secrecy": (promise := _secrecy(settings, method)),
         "cells": None if promise is None else settings.get("cells") or _cells(components, promise, initial),
         "modality": modality,
-        "strengths": _strengths(components, asking.schedule(method), advice),
+        "strengths": _strengths(components, asking.schedule(method), advice) if "strength" in asked else (),
         "initial": initial,
         "variations": variations,
         "prototypes": settings.method.prototypes or method.prototypes_for(settings.method.candidates),
@@ -100,7 +106,8 @@ def resolved_plan(
             Path(settings.provider.prompts) if settings.provider.prompts else None,
             min(initial, USUAL) if settings.method.vary_by == "prompt" else 0,
             settings.data.domain,
-            components.data.labels,
+            tuple(settings.data.words or components.data.labels),
+            words=tuple((settings.data.words or {}).values()),
         ),
         "batch": _batch(components, modality),
         "at_once": _at_once(components),
@@ -222,6 +229,19 @@ def _require_prompts_vary(components: Components) -> None:
         if settings.get(name) not in (None, ()):
             raise UsageError(
                 f"{spelled(name, RunConfig)} is about images that are varied, and method.vary_by=prompt sends none"
+            )
+
+
+def _require_no_strength(settings: RunConfig) -> None:
+    """Refuse strengths for an API that takes none.
+
+    Raises:
+        UsageError: There are some.
+    """
+    for name in ("strengths", "strength_start", "strength_end"):
+        if settings.get(name) not in (None, ()):
+            raise UsageError(
+                f"{spelled(name, RunConfig)}: the API takes no strength and varies to a degree of its own: leave it out"
             )
 
 
@@ -351,7 +371,12 @@ _MOST_NAMED = 5  # classes named in one error
 
 
 def prompts_for(
-    path: Path | None, count: int, domain: str, labels: Sequence[str], option: str = "provider.prompts"
+    path: Path | None,
+    count: int,
+    domain: str,
+    labels: Sequence[str],
+    option: str = "provider.prompts",
+    words: Sequence[str] = (),
 ) -> Prompts:
     """The prompts of each class; empty if the template makes its only one.
 
@@ -361,13 +386,15 @@ def prompts_for(
         domain: Public words for what the images show.
         labels: The classes.
         option: That named the file.
+        words: What the grammar's say of each class, where that is not its label.
 
     Raises:
         UsageError: The file is not one, or its classes are not those of the run.
     """
     if path is not None:
         return _of_file(path, labels, option)
-    return tuple(usual_prompts(domain, label, count) for label in labels) if count else ()
+    said = [each or domain for each in words] or labels
+    return tuple(usual_prompts(domain, each, count) for each in said) if count else ()
 
 
 def written(prompts: Mapping[str, Sequence[str]]) -> str:

@@ -10,6 +10,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.units import Shots
+from pcevolve.public.labels import labels_for
 from pcevolve.selectors import AUTO
 from pcevolve.selectors import method as found
 from pcevolve.session.progress import error_console
@@ -37,6 +38,17 @@ class RunData:
     test: PrivateDataset | None
     test_is_public: bool = False
     skipped: tuple[str, ...] = ()
+
+
+def in_words(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDataset:
+    """Call classes by what prompts say of them, in the order in which that was said; as they are where nothing is said.
+
+    Raises:
+        UsageError: The words are not for these classes.
+    """
+    return (
+        data if words is None else data.renamed(dict(zip(words, labels_for([*words.values()]), strict=True)))
+    )
 
 
 def _looks(method: str) -> bool:

@@ -54,6 +54,7 @@ class Attempt:
         nth: Which attempt at its slot it is, from 1.
         repeats: The earlier attempt whose very bytes it sends again.
         proven: Whether it stands before any break of the chain.
+        by_prompt: Whether its plan varies images by their prompts alone.
         outcome: What came of it; None while the record does not say.
     """
 
@@ -64,6 +65,7 @@ class Attempt:
     nth: int
     repeats: Attempt | None
     proven: bool
+    by_prompt: bool = False
     outcome: Answered | Failed | None = None
 
     @property
@@ -78,8 +80,7 @@ class Attempt:
             return {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE}.get(self.sent.slot, UNPLANNED)
         if self.own_call is None:
             return LINKED
-        varies_prompt = self.call.purpose == "vary" and self.call.strength is None
-        return BY_PROMPT if varies_prompt else KINDS[self.call.purpose]
+        return BY_PROMPT if self.by_prompt and self.call.purpose == "vary" else KINDS[self.call.purpose]
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -186,10 +187,11 @@ class Traffic:
 
     def _begin(self, sent: Sent, line: int, proven: bool) -> Attempt:
         call = None if self.plan is None else self.plan.calls.get(planned_slot(sent.slot))
+        by_prompt = self.plan is not None and self.plan.varies_prompts
         tries = self._tries.setdefault(sent.slot, [])
         repeats = next((each for each in tries if _same(each.sent, sent)), None)
         number = len(self.attempts) + 1
-        attempt = Attempt(number, line, sent, call, len(tries) + 1, repeats, proven)
+        attempt = Attempt(number, line, sent, call, len(tries) + 1, repeats, proven, by_prompt)
         tries.append(attempt)
         self.attempts.append(attempt)
         self.steps.append(attempt)

@@ -173,7 +173,7 @@ def curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyP
     charts = [_accuracy(counted)] if counted else []
     if run.plan.iterations:
         charts += [_epsilon(run)] if run.plan.secure else []
-        charts += [] if run.plan.varies_prompts else [_strength(run)]
+        charts += [_strength(run)] if run.plan.strengths else []
         charts += _bytes(traffic)
     return [each for each in charts if each.points >= FEWEST_POINTS]
 

@@ -12,6 +12,7 @@ from pcevolve.pages import PagePicture, picture
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import Extension
+from pcevolve.public.modality import OWN_DEGREE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Receipt
 from pcevolve.rules import RunState
@@ -185,13 +186,14 @@ def _how(plan: PublicPlan, iteration: int) -> str:
         return "from the prompt"
     if plan.varies_prompts:
         return "by prototypes' prompts"
-    return plan.modality.degree(plan.strengths[iteration - 1])
+    return plan.modality.degree(plan.strengths[iteration - 1]) if plan.strengths else OWN_DEGREE
 
 
 def _how_added(plan: PublicPlan, extension: Extension) -> str:
     if plan.varies_prompts:
         return "by the prompts of the dataset"
-    return f"variations of the dataset, strength {extension.strength:g}"
+    degree = OWN_DEGREE if extension.strength is None else f"strength {extension.strength:g}"
+    return f"variations of the dataset, {degree}"
 
 
 def _named(run: FinishedRun, label: str) -> dict[str, Receipt]:

@@ -31,6 +31,7 @@ from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.judging import judges_of, keep, subject
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, of_kind
+from pcevolve.session.private_data import in_words
 from pcevolve.transcript import RunLayout, RunReader
 
 CLASSIFIER = "dp-means-classifier"
@@ -99,6 +100,8 @@ def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Lab
         UsageError: They are of other classes, or of another kind.
     """
     data = of_kind(plan.modality.kind).read_owned(given, plan, option, folder)
+    if plan.words:
+        data = in_words(data, RunConfig.load(folder.config).data.words)
     if data.labels != plan.labels:
         raise UsageError(
             f"{option} {given} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"

@@ -31,7 +31,7 @@ from pcevolve.public.fields import MOST_EXTENSIONS, Extension
 from pcevolve.public.options import checked, options_of, spelled
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.publish import Release, marks, publish, write_summary
+from pcevolve.publish import Release, how_extended, marks, publish, write_summary
 from pcevolve.publish.exports import export_run, forms_beside
 from pcevolve.selectors.method import CREATES, VARIES
 from pcevolve.session.approval import approve_requests, costs_ahead
@@ -52,7 +52,8 @@ class Asked:
     Attributes:
         folder: The run's.
         more: Variations of each image.
-        strength: Image-to-image strength; the last that the run used, or its method's last, if None.
+        strength: Image-to-image strength; if None the last that the run used, or its method's last, where its API
+            takes any.
         settings: The run's options, with new ones for how to reach the API.
         key: What opens the API; None where it wants none.
         generator: Makes the images inside this process, if the run's were made so.
@@ -174,10 +175,9 @@ def _due(asked: Asked, run: RunReader) -> _Due:
         UsageError: Another one was cut off, or there are as many as a run may have.
     """
     plan = run.require_plan()
-    if plan.varies_prompts and asked.strength is not None:
-        raise UsageError(
-            "--strength is about images that are varied, and this run varies prompts: leave it out"
-        )
+    if not plan.grades_variations and asked.strength is not None:
+        why = "this run varies prompts" if plan.varies_prompts else "this run's API takes none"
+        raise UsageError(f"--strength is how different images are varied, and {why}: leave it out")
     strength = _strength(plan) if asked.strength is None else asked.strength
     wanted = checked(Extension, {"more": asked.more, "strength": strength})
     if not plan.extended or (run.finished and _is_published(run)):
@@ -194,8 +194,10 @@ def _due(asked: Asked, run: RunReader) -> _Due:
     return _Due(len(plan.extended), last)
 
 
-def _strength(plan: PublicPlan) -> float:
+def _strength(plan: PublicPlan) -> float | None:
     """Return the strength of variations unless the owner says: the last round's, or what its method's last would be."""
+    if not plan.grades_variations:
+        return None
     if plan.extended:
         return plan.extended[-1].strength
     return plan.strengths[-1] if plan.strengths else selectors.method(plan.method).schedule.end
@@ -298,9 +300,8 @@ def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str
     forecast = meter.forecast(plan.calls.values())
     kind = plan.modality.kind
     of = f"each selected {kind}" if plan.selects else f"each {kind} of the last round"
-    how = "by its prompt" if plan.varies_prompts else f"at strength {extension.strength}"
     return {
-        "asked for": f"{extension.more} more variations of {of}, {how}",
+        "asked for": f"{extension.more} more variations of {of}, {how_extended(plan, extension)}",
         "provider": f"{plan.model} at {plan.api}, {forecast.requests} requests for {forecast.images} {kind}s",
         **costs_ahead(plan, meter),
         "guarantee": f"as it was: no private {kind} is asked anything, so no privacy budget is spent",

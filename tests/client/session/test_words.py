@@ -1,0 +1,149 @@
+"""Words for labels: what prompts say of a class in place of its name, which then stays with its owner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pcevolve
+from pcevolve.auditing import audit
+from pcevolve.errors import UsageError
+from pcevolve.public.labels import labels_for
+from pcevolve.transcript import RunReader
+from support.folders import class_folders
+from support.native import native_server
+from support.online import LocalServer
+from support.runs import small_plan
+
+SECRET = ("mole of patient Smith", "mole of patient Quill")
+"""Names of folders that say whose images these are."""
+PRIVATE_PARTS = {"config.toml", "private"}
+
+
+@pytest.fixture
+def api() -> Iterator[LocalServer]:
+    made = native_server()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    made = class_folders(tmp_path / "scans", 1)
+    for folder, name in zip(sorted(each for each in made.iterdir() if each.is_dir()), SECRET, strict=True):
+        folder.rename(made / name)
+    return made
+
+
+def evolved(api: LocalServer, private: Path, root: Path, **changes: object) -> pcevolve.Result:
+    return pcevolve.evolve(
+        **{
+            "private": private,
+            "domain": "skin",
+            "provider": pcevolve.Provider(api.address),
+            "out": root / "run",
+            "ledger": root / "ledger.sqlite",
+            "method": "pcevolve",
+            "quiet": True,
+            "yes": True,
+            "candidates": 2,
+            "batch": 2,
+            "iterations": 1,
+            "pad_selection": 0.01,
+            "shots": 3,
+            "seed": 7,
+            **changes,
+        },
+    )
+
+
+def test_with_words_no_name_of_a_folder_leaves_or_lies_in_what_is_shared(api, private, tmp_path):
+    words = tmp_path / "words.toml"
+    words.write_text(f'"{SECRET[0]}" = "melanoma"\n"{SECRET[1]}" = ""\n')
+    result = evolved(api, private, tmp_path, words=words)
+    assert {json.loads(each.body)["prompt"] for each in api.asked if each.body} == {
+        "A skin image with melanoma",
+        "A skin image",
+    }
+    shared = [
+        path
+        for path in result.folder.rglob("*")
+        if path.is_file() and path.relative_to(result.folder).parts[0] not in PRIVATE_PARTS
+    ]
+    assert len(shared) > 5
+    for path in shared:
+        told = str(path.relative_to(result.folder)).encode() + path.read_bytes()
+        assert b"patient" not in told, path
+        assert b"Smith" not in told, path
+        assert b"Quill" not in told, path
+    assert result.labels == ("melanoma", "class 2")
+    assert not [fault for finding in audit(result.folder) for fault in finding.faults]
+    card = (result.folder / "release" / "README.md").read_text()
+    assert (
+        "what prompts say of the 2 classes: melanoma, nothing; the owner's names for them stay private"
+        in card
+    )
+
+
+def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_class(api, private, tmp_path):
+    plain = evolved(api, private, tmp_path, iterations=1, out=tmp_path / "plain", method="random")
+    turned = dict.fromkeys(reversed(SECRET))
+    result = evolved(
+        api, private, tmp_path, words={name: f"kind {k}" for k, name in enumerate(turned)}, method="random"
+    )
+    assert plain.labels == tuple(sorted(SECRET))
+    assert result.labels == ("kind 0", "kind 1")
+    assert RunReader.strict(result.folder).require_plan().words == ("kind 0", "kind 1")
+    found = pcevolve.load(result.folder).folder
+    assert found == result.folder
+    assert not result.audit().faults
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ({SECRET[0]: "a"}, "data.words needs every class once"),
+        ({SECRET[0]: "a", SECRET[1]: "b", "third": "c"}, "data.words needs every class once"),
+        ({SECRET[0]: "same", SECRET[1]: "same"}, "the same for all classes"),
+        ({SECRET[0]: "a\nb", SECRET[1]: "b"}, "words of .* must be one line"),
+        ("/nowhere/words.toml", "cannot be read"),
+    ],
+)
+def test_words_that_are_not_for_these_classes_are_refused_before_anything_is_asked(
+    api, private, tmp_path, words, fault
+):
+    with pytest.raises(UsageError, match=fault):
+        evolved(api, private, tmp_path, words=words)
+    assert not api.asked
+
+
+@pytest.mark.parametrize(
+    ("words", "labels"),
+    [
+        (("a", "b"), ("a", "b")),
+        (("", "tumor"), ("class 1", "tumor")),
+        (("same", "same"), ("class 1", "class 2")),
+        (("class 2", ""), ("class 1", "class 2")),
+        (("a/b", "CON"), ("class 1", "class 2")),
+    ],
+)
+def test_labels_follow_from_the_words_alone(words, labels):
+    assert labels_for(words) == labels
+
+
+def test_a_plan_with_words_has_no_other_names_for_classes():
+    assert small_plan(labels=("slit", "class 2"), words=("slit", "")).prompt("slit") == (
+        "A leather texture image with slit"
+    )
+    with pytest.raises(ValueError, match="no other name in the plan than its words give"):
+        small_plan(labels=("cut", "good"), words=("slit", ""))
+
+
+def test_a_template_of_ones_own_has_no_gap_where_words_are_empty():
+    plan = small_plan(
+        labels=("slit", "class 2"), words=("slit", ""), prompt_template="photo of {label} {domain}, x-ray"
+    )
+    assert plan.prompt("class 2") == "photo of leather texture, x-ray"
