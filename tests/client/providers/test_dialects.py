@@ -78,3 +78,6 @@ def test_a_model_says_whether_it_takes_a_strength_and_is_asked_for_none_if_not(l
     plan = small_plan(graded=takes, **({} if takes else {"strengths": ()}))
     sent = json.loads(spoken.encode(plan, next(plan.round(1)), png(1)).body)
     assert sent.get("strength") == (0.8 if takes else None)
+    assert dialect("openai").takes_strength("m", body) == takes
+    assert dialect("openai").takes_strength("m", b"no list")
+    assert not dialect("openai-plain").takes_strength("m", body)

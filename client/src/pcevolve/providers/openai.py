@@ -112,6 +112,13 @@ class OpenAIDialect(Dialect):
             return GetimgDialect().advice(model, body)
         return None
 
+    def takes_strength(self, model: str, body: bytes) -> bool:
+        """As PCEvolve's server tells of the model; of others as the dialect has a strength or not."""
+        has_one = "strength" in self.capabilities
+        with suppress(ProviderReplyError, UsageError):
+            return has_one and GetimgDialect().takes_strength(model, body)
+        return has_one
+
 
 class PlainOpenAIDialect(OpenAIDialect):
     """OpenAI's own service: it refuses fields that it does not know, and varies in a degree of its own."""
