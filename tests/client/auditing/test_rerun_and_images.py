@@ -40,7 +40,7 @@ from support.extended import extended_run
 from support.runs import SmallRun, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
-ADDED = Extension(more=1, strength=0.5)
+ADDED, REPEATED = Extension(more=1, strength=0.5), Extension(more=1)
 WORDED = small_plan(
     candidates=4, initial=4, prototypes=2, lookahead=1, more=1, iterations=3, strengths=(), vary_by="prompt",
     prompts=(("a cut", "a long cut"), ("good leather", "better leather")),
@@ -96,11 +96,12 @@ class Honest:
         run.judge = LastOnes(run.account)
         run.finish()
         run.close()
-        extended_run(root, ADDED)
+        added = ADDED if plan.grades_variations else REPEATED
+        extended_run(root, added)
         records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
         cut = _blocks if plan.at_once == 1 else _halves
-        return cls(root, plan.extended_by([ADDED]), tuple(records[:start]), tuple(cut(records[start:])))
+        return cls(root, plan.extended_by([added]), tuple(records[:start]), tuple(cut(records[start:])))
 
     def record(self, blocks: Blocks) -> RunReader:
         """A record with other blocks; its chain is not looked at here."""
