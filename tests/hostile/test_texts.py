@@ -84,7 +84,7 @@ SHAPES: list[Case] = [
     Case("ten thousand texts", "first", brings(lambda request: ["w"] * 10_000), says=CONTRACT),
     Case("200 KB where 128 tokens are asked for", "first", each("word " * 40_000), says="a text of 200000 bytes"),
     Case("a number", "first", each(7), says=CONTRACT),
-    Case("a list", "variation", each(["a"]), says=CONTRACT),
+    Case("a list without parts", "variation", each(["a"]), over=True, says="0 of 2 texts can be used"),
     Case("choices as a text", "first", says(b'{"choices":"text"}'), says=CONTRACT),
     Case("a page", "variation", says(b"<!doctype html><h1>It works!</h1>"), says=CONTRACT),
     Case("models called like commands", "hello", says(b'{"data":[{"id":"\\u001b]0;owned\\u0007\\u202e"}]}'), code=2,

@@ -400,3 +400,13 @@ def test_a_measurement_that_nobody_paid_for_is_noticed(copy: Path):
 
     forge(copy, change)
     assert "names a measurement that nobody paid for" in " ".join(faults(copy))
+
+
+def test_a_choice_of_what_had_not_come_is_noticed(copy: Path):
+    def change(events: list[Event]) -> list[Event]:
+        receipt = next(event["receipt"] for event in events if event["kind"] == "released")
+        receipt["choices"][0]["chosen"][0]["id"] = "0" * len(receipt["choices"][0]["chosen"][0]["id"])
+        return events
+
+    forge(copy, change)
+    assert "names an image that is not among those it chose from" in " ".join(faults(copy))
