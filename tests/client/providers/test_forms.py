@@ -165,3 +165,16 @@ def test_a_run_begins_without_a_greeting_where_the_api_has_none(tmp_path):
     assert not first.greets
     assert all(each.slot != "hello" for each in others if isinstance(each, Sent))
     assert broken(tmp_path) == []
+
+
+def test_the_gate_takes_for_a_success_what_record_and_audit_take_for_one(tmp_path):
+    odd = [Reply(200, '{"error": {"code": 503, "message": "busy"}}'.encode("utf-16"))]
+    server = LocalServer(lambda heard: odd.pop() if odd and heard.method == "GET" else openai(heard))
+    address = Address(server.address, KEY)
+    plan = small_plan(
+        dialect="openai", api=address.base_url, batch=2, candidates=2, iterations=0, strengths=()
+    )
+    run = SmallRun.open(tmp_path, plan, HttpTransport(5), address=address)
+    run.finish()
+    server.close()
+    assert broken(tmp_path) == []

@@ -22,7 +22,7 @@ from pcevolve.errors import (
 )
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
-from pcevolve.public.answers import is_success, succeeded
+from pcevolve.public.answers import is_success
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import GREETING_SLOT, Answered, Failed, Sent
 
@@ -133,8 +133,9 @@ class Exchange:
             raise Busy(error.reason, None) from error
         revealed = self.address.revealed_by(answer)
         with self.recording:
-            self._keep(self._on_record(slot, answer, revealed))
-        return self._accept(slot, outgoing, answer, revealed)
+            record = self._on_record(slot, answer, revealed)
+            self._keep(record)
+        return self._accept(outgoing, answer, record)
 
     def _keep(self, record: Sent | Answered | Failed) -> None:
         with self.recording:
@@ -153,22 +154,23 @@ class Exchange:
             wire_bytes=answer.wire_bytes,
         )
 
-    def _accept(self, slot: str, outgoing: Outgoing, answer: Incoming, revealed: bool) -> Incoming:
-        """Pass on a success.
+    def _accept(self, outgoing: Outgoing, answer: Incoming, record: Answered | Failed) -> Incoming:
+        """Pass on what the record calls a success, which is what the audit will call one.
 
         Raises:
             Busy: It may pass.
             ProviderReplyError: The answer cannot be kept.
             ProviderRefusedError: Asking again would not help.
         """
-        if is_success(answer.status) and revealed:
+        kept = isinstance(record, Answered)
+        if is_success(answer.status) and not kept:
             raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
-        if succeeded(answer.status, answer.body):
+        if isinstance(record, Answered) and record.succeeded:
             return answer
-        fault = self.dialect.fault(answer.status, b"" if revealed else answer.body)
+        fault = self.dialect.fault(answer.status, answer.body if kept else b"")
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
-        if slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
+        if record.slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
             hint = ": is --api right? For an API without a list of models, --set provider.greeting=false"
         raise ProviderRefusedError(f"the API refused {outgoing.method} {outgoing.url}: {reason}{hint}")
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
+from pcevolve.public.answers import BYTE_ORDER_MARK
 from pcevolve.public.calls import Call
 from pcevolve.public.library import Library
 from pcevolve.public.plan import PublicPlan
@@ -22,10 +23,6 @@ Counted = TypeVar("Counted")
 Scheme = Literal["Bearer", "Basic"]
 IN_PROCESS_ASKS = frozenset({"create", "vary", "strength", "seed", "batch"})
 """What ``egress.in_process`` hands to a generator."""
-
-
-_MARK = b"\xef\xbb\xbf"
-"""With which some begin a text in UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +231,7 @@ def parsed(model: type[Model], body: bytes) -> Model:
         ProviderReplyError: It is not what the contract promises; its content is not repeated.
     """
     try:
-        return model.model_validate_json(body.removeprefix(_MARK))
+        return model.model_validate_json(body.removeprefix(BYTE_ORDER_MARK))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         if first["type"] == "json_invalid" and (form := _form_of(body)):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pcevolve.errors import printable
-from pcevolve.public.answers import LONGEST_FAULT
+from pcevolve.public.answers import BYTE_ORDER_MARK, LONGEST_FAULT
 
 _LONGEST_MESSAGE: Final = 200
 _LONGEST_PLAIN: Final = 400
@@ -17,7 +17,6 @@ _DEEPEST: Final = 4
 _MESSAGES: Final = ("message", "msg", "detail", "status_msg", "error_description", "errors", "error", "title")
 _WRAPPERS: Final = ("error", "detail", "base_resp", "errors", "choices")
 _TITLE: Final = re.compile(rb"<(?:title|Message|h1)[^>]*>\s*([^<]{1,300})", re.IGNORECASE)
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 def words_of(body: bytes, answer: Any) -> str:  # noqa: ANN401 - whatever JSON holds
@@ -60,7 +59,7 @@ def _page(body: bytes) -> str:
     """The title of a page, or a body that is a short message itself."""
     if found := _TITLE.search(body[:LONGEST_FAULT]):
         return html.unescape(found[1].decode("utf-8", "replace")).strip()
-    text = body.removeprefix(_BOM)
+    text = body.removeprefix(BYTE_ORDER_MARK)
     if not text or len(text) > _LONGEST_PLAIN or text.lstrip()[:1] in b'<{["':
         return ""
     try:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 LONGEST_FAULT: Final = 64 * 2**10
 """Bytes of the longest body that is read as an error."""
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+"""With which some begin a text in UTF-8."""
 _BROUGHT: Final = ("data", "images", "image", "choices", "artifacts")
 """Names under which an answer has what was asked for."""
 _ERRORS: Final = ("error", "errors", "detail")
@@ -34,7 +36,7 @@ def parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     if len(body) > LONGEST_FAULT:
         return None
     try:
-        return json.loads(body.removeprefix(b"\xef\xbb\xbf"))
+        return json.loads(body.removeprefix(BYTE_ORDER_MARK))
     except (ValueError, RecursionError):
         return None
 
