@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -148,13 +149,18 @@ def test_replicas_answer_as_one_process_does_and_end_with_the_server(
     assert "leaked" not in several.log_path.read_text()
 
 
+def waiting_images(server):
+    return int(float(re.search(rb"^pcevolve_queue_images (\S+)", server.call("/metrics")[1], re.M)[1]))
+
+
 def test_after_sigterm_who_cannot_be_served_in_time_is_told_so_and_not_cut_off(tiny_model, tmp_path):
     stopping = Server(tmp_path / "log", "--model", tiny_model, "--threads", 1, "--shutdown-seconds", 3)
     stopping.wait(lambda: stopping.call(wire.READY)[0] == 200)
     ask = wire.TextToImageRequest(prompt="a cat", steps=150, width=64, height=64, n=64)
     with ThreadPoolExecutor() as pool:
         asked = [pool.submit(stopping.call, wire.TEXT_TO_IMAGE, ask) for _ in range(2)]
-        stopping.wait(lambda: b"pcevolve_queue_images 112.0" in stopping.call("/metrics")[1])
+        # A first piece of what was asked for is being drawn, and the others wait.
+        stopping.wait(lambda: 64 < waiting_images(stopping) < 128)
         assert stopping.stop() == 0
         answers = [(status, json.loads(body)["error"]["code"]) for status, body in map(Future.result, asked)]
     assert answers == 2 * [(503, "stopping")]

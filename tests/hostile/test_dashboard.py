@@ -82,7 +82,7 @@ def besieged(port: int, opening: bytes, later: bytes) -> Iterator[None]:
 def test_the_page_stays_to_be_seen_and_the_run_goes_on(name: str, attempt: Attempt):
     attempt.provider.arm(None, None)
     out, told = attempt.root / "besieged" / name, attempt.root / "told"
-    command = attempt.command(out=out, ledger=out.with_suffix(".ledger"), iterations=2, pace=1.5)
+    command = attempt.command(out=out, ledger=out.with_suffix(".ledger"), iterations=2, pace=3)
     started = attempt.launch.forks.start(
         [*command, "--dashboard"],
         environment(attempt.root),
@@ -105,7 +105,7 @@ def test_the_page_stays_to_be_seen_and_the_run_goes_on(name: str, attempt: Attem
         *([f"exit code {started.returncode}"] if started.returncode else broken(out)),
         *(["a traceback"] if "Traceback" in said else []),
         *([f"{most} file descriptors"] if most > 180 else []),
-        *([] if len(seen) >= 2 else ["the page was not to be seen"]),
+        *([] if seen else ["the page was not to be seen"]),
     ]
     TALLY.add("crashed" if faults else "survived", "dashboard")
     assert not faults, (faults, said[-2000:])

@@ -70,7 +70,7 @@ def huge_png(path: Path) -> None:
         (2, {"epsilon": "nan"}, "epsilon must be a finite number above 0"),
         (2, {"relation": "sideways"}, "privacy.relation"),
         (2, {"model": "nope"}, "the API has no model 'nope': it offers bundled"),
-        (2, {"dialect": "openai-plain"}, "dialect 'openai-plain' lacks steps, strength"),
+        (2, {"dialect": "openai-plain"}, "dialect 'openai-plain' lacks steps, which this run needs"),
         (3, {"unlabelled": True, "domain": "nul"}, "'nul' cannot be used as a label"),
         (6, {"api": "http://127.0.0.1:9", "first_contact": 0.5}, "no usable answer from the API"),
     ],

@@ -83,7 +83,7 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
     more = client("extend", run, "--more", "1", "--json")
     assert more.returncode == 0, more.stderr
     assert client("audit", run).returncode == 0
-    assert "--strength is about images" in client("extend", run, "--more", "1", "--strength", "0.5").stderr
+    assert "this run varies prompts" in client("extend", run, "--more", "1", "--strength", "0.5").stderr
 
     plan = next(event["plan"] for event in events(run) if event["kind"] == "planned")
     asked = {
