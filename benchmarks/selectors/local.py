@@ -97,15 +97,20 @@ class LocalGenerator:
         )
 
     def _make(self) -> None:
-        """Make everything that waits, equal recipes together."""
-        groups = defaultdict(list)
-        for name, prompt, seed, source, strength in self._waiting:
-            groups[strength].append((name, prompt, seed, source))
-        self._waiting.clear()
-        for strength, members in groups.items():
-            missing = [member for member in members if not self._found(strength, *member)]
-            for start in range(0, len(missing), BATCH):
-                self._batch(strength, missing[start : start + BATCH])
+        """Make everything that waits, equal recipes together, and what is varied before its variations."""
+        while self._waiting:
+            groups, later = defaultdict(list), []
+            for each in self._waiting:
+                name, prompt, seed, source, strength = each
+                if source is None or source in self.made:
+                    groups[strength].append((name, prompt, seed, source))
+                else:
+                    later.append(each)
+            self._waiting = later
+            for strength, members in groups.items():
+                missing = [member for member in members if not self._found(strength, *member)]
+                for start in range(0, len(missing), BATCH):
+                    self._batch(strength, missing[start : start + BATCH])
 
     def _found(self, strength: float | None, name: str, prompt: str, seed: int, source: str | None) -> bool:
         """Take what another run has made already."""
