@@ -20,7 +20,7 @@ import numpy as np
 from pcevolve.config.config import RunConfig
 from pcevolve.egress.retry import Busy, Patience, require_final
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
-from pcevolve.errors import ProviderRefusedError, UsageError
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evolution import Ask
 from pcevolve.modality.media import medium
@@ -251,6 +251,8 @@ class Direct:
                 answer = self.transport.send(outgoing)
             except ConnectionTroubleError as error:
                 raise Busy(error.reason, None) from error
+            if self.components.address.revealed_by(answer):
+                raise ProviderReplyError(f"the API's answer (HTTP {answer.status}) repeats the API key")
             if answer.status == HTTPStatus.OK:
                 return answer
             fault = self.components.dialect.fault(answer.status, answer.body)

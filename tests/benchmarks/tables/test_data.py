@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import UsageError
+from pcevolve_benchmarks.providers import by_flags
 from pcevolve_benchmarks.tables.catalogue import table
 from pcevolve_benchmarks.tables.data import described, digits, with_prompts
 from pcevolve_benchmarks.tables.making import Wanted, made
@@ -44,10 +45,7 @@ def wanted(folder: Path, workers: object = None, data: int = 1, **changes: objec
         "name": "table1",
         "size": "smoke",
         "data": tuple(f"leather {number}={root}" for number, root in enumerate(sources)),
-        "api": "http://127.0.0.1:9",
-        "models": ("bundled",),
-        "dialect": "getimg",
-        "api_key_file": None,
+        "providers": by_flags("http://127.0.0.1:9", ("bundled",), "getimg", None),
         "encoders": (),
         "judges": ("cnn",),
         "seeds": 1,

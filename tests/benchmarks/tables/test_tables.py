@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve_benchmarks.providers import by_flags
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import columns_of, places
 from pcevolve_benchmarks.tables.data import BenchData
@@ -13,11 +14,13 @@ from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, Scale
 from pcevolve_benchmarks.tables.table import CONTROLS, Table
 
 DATA = (BenchData("digits", "handwritten mark", Path("train"), Path("test")),)
-COMMON = {"model": "bundled", "dialect": "getimg", "encoder": "bundled"}
+COMMON = {"encoder": "bundled"}
+BUNDLED = by_flags(None, ("bundled",), "getimg", None)
 
 
 def placed(of: Table, scale: Scale = FULL, data: tuple[BenchData, ...] = DATA) -> list:
-    return list(places(of, data, scale, columns_of(of, scale, ("bundled",), ("bundled", "clip")), COMMON))
+    columns = columns_of(of, scale, BUNDLED, ("bundled", "clip"))
+    return list(places(of, data, scale, columns, BUNDLED, COMMON))
 
 
 @pytest.mark.parametrize("name", TABLES)

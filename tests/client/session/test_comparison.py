@@ -75,6 +75,15 @@ def told(picture: bytes) -> list[str]:
     return [title.text or "" for each in ET.fromstring(picture).iter(f"{SVG}circle") for title in each]
 
 
+def test_runs_of_two_providers_are_two_lines_and_told_apart_by_what_differs():
+    apis = ("https://one.example", "https://other.example")
+    points = [point(0.5, each, api=api) for each in ("4", "8") for api in apis]
+    (curve,) = drawn(points, "cnn")
+    names = {each.partition(", API = ")[2].partition(", 4")[0] for each in told(curve.picture)[:1]}
+    assert names == {"getimg, one.example"}
+    assert len(told(curve.picture)) == 4
+
+
 def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
     repeated = [0.4, 0.5, 0.6]
     (curve,) = drawn([*(point(each, "4") for each in repeated), point(0.5, "8"), point(0.7, "8")], "cnn")

@@ -157,7 +157,7 @@ def test_in_summary_json_and_in_a_comparison(run: Path):
     summary = json.loads(RunFolder(run).summary.read_text())
     assert summary["listed_secrets"] == {"prior": 1e-4, "bound": 1e-3, "most": 3}
     (one,) = compared([run])
-    assert facts(one.summary)["ε"].endswith(f"; listed secrets {WORDS}")
+    assert facts(one)["ε"].endswith(f"; listed secrets {WORDS}")
 
 
 def test_where_the_noise_came_from_a_seed_nothing_is_promised_of_secrets(tmp_path: Path):

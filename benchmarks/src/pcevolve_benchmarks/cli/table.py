@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +21,6 @@ from pcevolve_benchmarks.tables.sizes import Sizes
 if TYPE_CHECKING:
     from pcevolve_benchmarks.tables.workers import Workers
 
-Told = Callable[[int, int], None]
 ENGINES = ("local", "ray")
 TEXT = "text"
 """Name of the table of texts."""
@@ -78,12 +76,20 @@ def table(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Model of the API; table2 takes several, each MODEL or MODEL+ADAPTER. For tables of texts language "
-            "models by directory or hub id, once for each. Default: bundled."
+            help="Model of the API; table2 takes several. For tables of texts language models by directory or hub id, "
+            "once for each. Default: bundled."
         ),
     ] = None,
     dialect: Annotated[str, typer.Option(help="How the API speaks.")] = "getimg",
     api_key_file: Annotated[Path | None, typer.Option(help="File with the API key (mode 600).")] = None,
+    providers: Annotated[
+        Path | None,
+        typer.Option(
+            help="In place of --api, --model, --dialect and --api-key-file: a TOML file with a table [NAME] for each "
+            "provider, of options of a run's section provider; table2 has a column for each. Without api: a server on "
+            "this machine."
+        ),
+    ] = None,
     encoder: Annotated[
         list[str] | None,
         typer.Option(
@@ -144,16 +150,20 @@ def table(
         _texts(name, out.absolute(), smoke, seeds, tuple(dict.fromkeys(model or ())))
         return
     from pcevolve.session.progress import error_console, told_of
+    from pcevolve_benchmarks.providers import by_flags, in_file
     from pcevolve_benchmarks.tables.making import Wanted, made  # torch takes seconds to load
 
+    if providers is not None and (api or model or api_key_file or dialect != "getimg"):
+        raise UsageError(
+            "--providers names the API, its model, dialect and key: leave the flags for them out"
+        )
     wanted = Wanted(
         name=name,
         size="smoke" if smoke else "paper" if paper else "full",
         data=tuple(data or ()),
-        api=api,
-        models=tuple(model or ("bundled",)),
-        dialect=dialect,
-        api_key_file=api_key_file,
+        providers=by_flags(api, tuple(dict.fromkeys(model or ("bundled",))), dialect, api_key_file)
+        if providers is None
+        else in_file(providers),
         encoders=tuple(dict.fromkeys(encoder or ())),
         judges=tuple(dict.fromkeys(judge or ())),
         seeds=seeds,
@@ -164,8 +174,7 @@ def table(
     )
     console = error_console()
     with told_of(console, name) as told:
-        announced = _announcing(told, console, wanted.sizes.max_cost)
-        found = made(wanted, announced, lambda line: console.print(line, markup=False, highlight=False))
+        found = made(wanted, told, lambda line: console.print(line, markup=False, highlight=False))
     console.print(found.page.read_text())
     for fault in found.faults:
         console.print(f"not done: {fault}")
@@ -187,18 +196,6 @@ def _workers(engine: str, address: str | None, most: int, out: Path) -> Workers:
     if engine == "local" and address is not None:
         raise UsageError("--ray-address is for --engine ray: give both, or neither")
     return Processes(most) if engine == "local" else Cluster(most, address, out / "cluster")
-
-
-def _announcing(told: Told, console: Console, most: float | None) -> Told:
-    """Say before the first run how many there are, and what all of them may cost together."""
-
-    def announced(done: int, total: int) -> None:
-        if not done:
-            bound = "" if most is None else f", at most {most:g} each and {most * total:g} together"
-            console.print(f"{total} runs to make{bound}")
-        told(done, total)
-
-    return announced
 
 
 def _require_of_texts(name: str, context: typer.Context) -> None:

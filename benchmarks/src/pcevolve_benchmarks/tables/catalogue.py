@@ -48,7 +48,9 @@ PCEVOLVE_TABLES: tuple[Table, ...] = (
         "PCEvolve, Table 1",
         (INIT, RF, GCAP, LE, DPIMG, PE, PE_EM, PCEVOLVE_GM, PCEVOLVE, OURS, NO_IMAGES),
     ),
-    Table("table2", "Accuracy by API (--model, once for each)", "PCEvolve, Table 2", ALL, by="model"),
+    Table(
+        "table2", "Accuracy by API (--providers, or several --model)", "PCEvolve, Table 2", ALL, by="provider"
+    ),
     Table(
         "table3",
         "PCEvolve's utility and its ablations",

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
+from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.sizes import PAPER, Facts, Scale
 from pcevolve_benchmarks.tables.table import Table, Variant, Yardstick
@@ -60,19 +61,20 @@ class Cell:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cell stands in its table."""
+    """Where a cell stands in its table, and which provider's run it is."""
 
     row: str
     column: str
     cell: Cell
+    provider: Provider
 
 
 def columns_of(
-    table: Table, scale: Scale, models: Sequence[str], encoders: Sequence[str]
+    table: Table, scale: Scale, providers: Sequence[Provider], encoders: Sequence[str]
 ) -> tuple[Variant, ...]:
-    """The columns of a table at a scale; of those about APIs or encoders, what was named."""
-    if table.by == "model":
-        return tuple(_model(name) for name in models)
+    """The columns of a table at a scale; of those about providers or encoders, what was named."""
+    if table.by == "provider":
+        return tuple(Variant(each.name) for each in providers)
     if table.by == "encoder":
         return tuple(Variant(name, {"encoder": name}) for name in encoders)
     columns = table.paper_columns if scale.name == PAPER and table.paper_columns else table.columns
@@ -91,6 +93,7 @@ def places(
     data: Sequence[BenchData],
     scale: Scale,
     columns: Sequence[Variant],
+    providers: Sequence[Provider],
     common: Mapping[str, Any],
 ) -> Iterator[Place]:
     """Every place of a table; the first seed of all comes first, so that a table is whole as early as it can be.
@@ -100,15 +103,18 @@ def places(
         data: On which images.
         scale: How large.
         columns: See ``columns_of``.
-        common: Options of all runs, as far as they concern them: which API and model, and what a person said.
+        providers: A column each in the table about them; in every other one alone, of all columns.
+        common: Options of all runs, as far as they concern them: what a person said.
     """
     rows = [*table.rows, *(each for each in table.controls if each not in table.rows)]
-    for seed, source, column, row in product(range(scale.seeds), data, columns, rows):
-        options = _options(row, column, scale, source.words, common)
+    asked = providers if table.by == "provider" else list(providers) * len(columns)
+    of_columns = list(zip(columns, asked, strict=True))
+    for seed, source, (column, provider), row in product(range(scale.seeds), data, of_columns, rows):
+        options = _options(row, column, scale, source.words, {**common, **provider.options})
         cell = Cell(
             source.name, json.dumps(options, sort_keys=True), seed, row.yardstick, scale.tested, scale.heads
         )
-        yield Place(row.name, _named(source, column, data), cell)
+        yield Place(row.name, _named(source, column, data), cell, provider)
 
 
 def _named(source: BenchData, column: Variant, data: Sequence[BenchData]) -> str:
@@ -149,9 +155,3 @@ def _options(
     if not method.ends_in_its_dataset:
         options.pop("lookahead", None)  # there are no variations to look at
     return options
-
-
-def _model(name: str) -> Variant:
-    """A column of the table about APIs: a model, and ``+`` an adapter of it."""
-    model, _, adapter = name.partition("+")
-    return Variant(name, {"model": model, **({"adapter": adapter} if adapter else {})})

@@ -12,6 +12,7 @@ from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.selectors import AUTO_DELTA, Scope
+from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import columns_of, places
 from pcevolve_benchmarks.tables.data import (
@@ -44,10 +45,7 @@ class Wanted:
     name: str
     size: Literal["smoke", "full", "paper"]
     data: tuple[str, ...]
-    api: str | None
-    models: tuple[str, ...]
-    dialect: str
-    api_key_file: Path | None
+    providers: tuple[Provider, ...]
     encoders: tuple[str, ...]
     judges: tuple[str, ...]
     seeds: int | None
@@ -96,19 +94,8 @@ class Wanted:
     @property
     def common(self) -> dict[str, Any]:
         """Options of all runs, of which cells depend."""
-        found = {"model": self.models[0], "dialect": self.dialect, "encoder": self.selecting[0]}
-        if self.size == "paper":
-            found |= self.table.original.options
-        found |= self.sizes.selecting
-        return found if self.api is None else {**found, "api": self.api}
-
-    @property
-    def connection(self) -> dict[str, Any] | None:
-        """Options of how to reach the API, of which nothing depends; None for a server on this machine."""
-        if self.api is None:
-            return None
-        key = {} if self.api_key_file is None else {"api_key_file": self.api_key_file}
-        return {**key, **self.sizes.spending}
+        papers = self.table.original.options if self.size == "paper" else {}
+        return {"encoder": self.selecting[0], **papers, **self.sizes.selecting}
 
 
 @dataclass(frozen=True)
@@ -168,12 +155,16 @@ def made(wanted: Wanted, told: Told, say: Say) -> Made:
 
 def _asked(wanted: Wanted) -> Asked:
     chosen, scale = wanted.table, wanted.scale
-    for option, given_values in (("model", wanted.models), ("encoder", wanted.selecting)):
-        if len(given_values) > 1 and chosen.by != option:
-            those = " and ".join(each.name for each in TABLES.values() if each.by == option)
-            raise UsageError(f"several {option}s are for {those}; give one --{option}")
+    for what, named in (("provider", wanted.providers), ("encoder", wanted.selecting)):
+        if len(named) > 1 and chosen.by != what:
+            those = " and ".join(each.name for each in TABLES.values() if each.by == what)
+            raise UsageError(f"several {what}s are for {those}: name one")
     data = _data(wanted)
-    if isinstance(wanted.workers, Cluster) and wanted.workers.address and wanted.api is None:
+    if (
+        isinstance(wanted.workers, Cluster)
+        and wanted.workers.address
+        and any(each.is_local for each in wanted.providers)
+    ):
         raise UsageError(
             "--ray-address: its machines cannot reach a server on this one; say where one is with --api"
         )
@@ -181,15 +172,15 @@ def _asked(wanted: Wanted) -> Asked:
         keep_prompts(wanted.le_prompts, data, wanted.out)
     if len({each.name for each in data}) < len(data):
         raise UsageError("--data: two data sets have the same words, by which tables tell them apart")
-    columns = columns_of(chosen, scale, wanted.models, wanted.selecting)
+    columns = columns_of(chosen, scale, wanted.providers, wanted.selecting)
     return Asked(
         table=chosen,
         scale=scale,
-        places=tuple(places(chosen, data, scale, columns, wanted.common)),
+        places=tuple(places(chosen, data, scale, columns, wanted.providers, wanted.common)),
         data=data,
         out=wanted.out,
         judges=wanted.asked_judges,
-        connection=wanted.connection,
+        spending=wanted.sizes.spending,
         workers=wanted.workers,
     )
 
@@ -212,7 +203,8 @@ def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
     if any(row.options.get("method") == "gcap" for row in asked.table.rows):
         yield f"GCap's captions: {wanted.sizes.captioner or 'measured attributes, without a model'}."
     yield f"The paper's own: {asked.table.original.spelled}."
-    yield f"Images by `{', '.join(wanted.models)}`, selected by `{', '.join(wanted.selecting)}`."
+    makers = ", ".join(each.about for each in wanted.providers)
+    yield f"Images by {makers}, selected by `{', '.join(wanted.selecting)}`."
     yield f"Means, from three seeds on with 95 % intervals by Student's t; of heads each judge trains {scale.heads}."
     yield from (_about(data) for data in asked.data)
 

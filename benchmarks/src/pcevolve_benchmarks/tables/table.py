@@ -156,7 +156,7 @@ class Table:
     axis: str = ""
     controls: tuple[Variant, ...] = CONTROLS
     sheets: Sheets = ""
-    by: Literal["", "model", "encoder"] = ""
+    by: Literal["", "provider", "encoder"] = ""
     original: Original = PCEVOLVE_PAPER
     paper_columns: tuple[Variant, ...] = ()
     saturations: tuple[float, ...] = ()

@@ -113,9 +113,15 @@ def _run(job: Job) -> Outcome | Result:
     settings = job.settings
     if folder.finished:
         settings = RunConfig.load(folder.config)
-    elif folder.config.exists() and RunConfig.load(folder.config).provider.api != settings.provider.api:
-        shutil.rmtree(job.root)  # begun with a server of this machine that is gone
+    elif folder.config.exists() and _way(RunConfig.load(folder.config)) != _way(settings):
+        shutil.rmtree(job.root)  # begun with a server of this machine that is gone, or by another way
     return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
+
+
+def _way(settings: RunConfig) -> tuple[object, ...]:
+    """How the API is reached: a run goes on by the way that it began with."""
+    provider = settings.provider
+    return provider.api, provider.greeting, provider.ca_file, provider.proxy
 
 
 def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator[Figure]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ class Asked:
         data: On which images.
         out: Folder of figures, runs and pages.
         judges: As ``pcevolve evaluate`` takes them.
-        connection: Options of how to reach the API; None for one that is started on this machine.
+        spending: Bounds on what a run may cost, unless its provider has its own.
         workers: Who carries out the runs.
     """
 
@@ -48,13 +50,18 @@ class Asked:
     data: tuple[BenchData, ...]
     out: Path
     judges: tuple[str, ...]
-    connection: Mapping[str, Any] | None
+    spending: Mapping[str, Any]
     workers: Workers
 
     @property
     def store(self) -> Store:
         """Where figures are kept."""
         return Store(self.out / "figures.sqlite")
+
+    @cached_property
+    def first_places(self) -> dict[str, Place]:
+        """The first place of each run, by the run's name."""
+        return {place.cell.run: place for place in reversed(self.places)}
 
     def encoder(self, cell: Cell) -> str:
         """The encoder by which a cell's run selected."""
@@ -87,26 +94,39 @@ def filled(asked: Asked, told: Told, say: Say) -> list[str]:
     asked.out.mkdir(parents=True, exist_ok=True)
     faults = []
     told(0, len(missing))
-    with _connected(asked) as connection:
-        jobs = [_job(asked, cells, connection) for cells in missing]
+    with _served(asked, missing) as address:
+        jobs = [_job(asked, cells, address) for cells in missing]
+        say(_announced(asked, jobs))
         begun = _saying(asked, len(jobs), say)
         for done, (job, found) in enumerate(asked.workers.each_done(carried_out, jobs, begun), 1):
-            faults += _kept(asked.store, job, found)
+            faults += _kept(asked, job, found)
             told(done, len(jobs))
     return faults
+
+
+def _announced(asked: Asked, jobs: Sequence[Job]) -> str:
+    """How many runs there are, and what those of each provider may cost together."""
+    most: Counter[str] = Counter()
+    for job in jobs:
+        if (bound := job.connection.get("max_cost")) is not None:
+            most[asked.first_places[job.cells[0].run].provider.name] += bound
+    bounds = "".join(f"; those of {name} cost at most {bound:g} together" for name, bound in most.items())
+    return f"{len(jobs)} runs to make{bounds}"
 
 
 def _saying(asked: Asked, total: int, say: Say) -> Callable[[Job], None]:
     """Tells of each run that begins: its number, its row, its column and its seed."""
     numbers = count(1)
-    places = {place.cell.run: place for place in reversed(asked.places)}
 
     def begun(job: Job) -> None:
-        first = job.cells[0]
-        place = places[first.run]
-        say(f"run {next(numbers)} of {total}: {place.row}, {place.column}, seed {first.seed}")
+        say(f"run {next(numbers)} of {total}: {_titled(asked, job)}")
 
     return begun
+
+
+def _titled(asked: Asked, job: Job) -> str:
+    place = asked.first_places[job.cells[0].run]
+    return f"{place.row}, {place.column}, seed {place.cell.seed}"
 
 
 def _require_models(asked: Asked) -> None:
@@ -167,30 +187,34 @@ def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
     return {"accuracy"}
 
 
-def _job(asked: Asked, cells: Sequence[Cell], connection: Mapping[str, Any]) -> Job:
+def _job(asked: Asked, cells: Sequence[Cell], address: str | None) -> Job:
+    """A run; ``address`` is of the server that was started on this machine."""
     data = next(each for each in asked.data if each.name == cells[0].data)
-    measures = frozenset(asked.table.measures)
+    provider = asked.first_places[cells[0].run].provider
+    here = {"api": address, "first_contact": 120.0} if provider.is_local else asked.spending
     prompts = cells[0].settings().get("prompts")
     own = {} if prompts is None else {"prompts": str(kept_in(asked.out, prompts))}
-    return Job(tuple(cells), data, asked.root(cells[0]), {**connection, **own}, asked.judges, measures)
+    connection = {**here, **provider.connection, **own}
+    return Job(
+        tuple(cells), data, asked.root(cells[0]), connection, asked.judges, frozenset(asked.table.measures)
+    )
 
 
-def _kept(store: Store, job: Job, found: Found | ClientError) -> list[str]:
+def _kept(asked: Asked, job: Job, found: Found | ClientError) -> list[str]:
     """Keep what a job found; a line if it found nothing."""
     if isinstance(found, ClientError):
-        said = job.cells[0].settings()
-        return [f"{said.get('method')} on {job.data.name}, seed {said['seed']}: {found}"]
+        return [f"{_titled(asked, job)}: {found}"]
     for cell, figures in found:
         facts = (cell.run, cell.data, cell.options, cell.seed, cell.yardstick)
-        store.keep(cell.key, facts, figures)
+        asked.store.keep(cell.key, facts, figures)
     return []
 
 
 @contextmanager
-def _connected(asked: Asked) -> Iterator[Mapping[str, Any]]:
-    """How to reach the API: the user's, or one of this machine for as long as it takes."""
-    if asked.connection is not None:
-        yield asked.connection
+def _served(asked: Asked, missing: Sequence[Sequence[Cell]]) -> Iterator[str | None]:
+    """The address of a server of this machine for as long as it takes; None where no run asks it."""
+    if not any(asked.first_places[cells[0].run].provider.is_local for cells in missing):
+        yield None
         return
     with local_server(asked.out / "server.log") as address:
-        yield {"api": address, "first_contact": 120.0}
+        yield address

@@ -130,10 +130,10 @@ def compare(
         typer.echo(json.dumps([each.to_json() for each in found]))
         return
     judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
-    table = Table("run", "method", "ε", "images", "requests", "useful?", *judges)
+    table = Table("run", "method", "made by", "ε", "images", "requests", "useful?", *judges)
     for each in found:
         accuracies = [_accuracy(each.judges.get(judge)) for judge in judges]
-        table.add_row(each.name, *facts(each.summary).values(), *accuracies)
+        table.add_row(each.name, *facts(each).values(), *accuracies)
     Console().print(table)
     if judges:
         typer.echo(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
@@ -60,6 +61,7 @@ def settings_of(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
         "domain": plan.domain,
         "classes": ", ".join(plan.labels),
         "model": plan.model,
+        "API": f"{plan.dialect}, {urlsplit(plan.api).hostname}",
         "encoder": plan.encoder,
     }
 
@@ -177,8 +179,9 @@ def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> 
     write_comparison(columns, path, {judge: drawn(_points(found, judge), judge) for judge in judges})
 
 
-def facts(summary: dict[str, Any]) -> dict[str, str]:
+def facts(run: Compared) -> dict[str, str]:
     """Return the public facts of a run, by title."""
+    summary = run.summary
     spent = summary["epsilon_spent"]
     seeded = any(mark.startswith("INSECURE:") for mark in summary.get("marks", ()))
     epsilon = (
@@ -190,6 +193,7 @@ def facts(summary: dict[str, Any]) -> dict[str, str]:
         epsilon += f"; listed secrets {Secrecy.model_validate(summary['listed_secrets']).words}"
     return {
         "method": summary["method"],
+        "made by": f"{run.settings['model']} ({run.settings['API']})",
         "ε": epsilon,
         "images": str(summary["images_released"]),
         "requests": str(summary["requests"]),
@@ -218,7 +222,7 @@ def _column(each: Compared, root: Path) -> Column:
     }
     return Column(
         each.name,
-        facts(each.summary),
+        facts(each),
         {name: Figure(one["mean"], one["sem"], one["voted"]) for name, one in each.judges.items()},
         {
             label: tuple(picture(kind, run.bodies.file(digest)) for digest in own)
