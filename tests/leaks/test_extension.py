@@ -118,6 +118,7 @@ ATTEMPTS: dict[str, Callable[[Begun], object]] = {
         begun.plan, lambda receipt: True, lambda iteration: b""
     ),
     "the balance": lambda begun: begun.gate.balance(),
+    "two at once": lambda begun: begun.gate.takes_several("Ann Example"),
     "closed early": lambda begun: begun.gate.finish(),
 }
 

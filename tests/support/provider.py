@@ -78,7 +78,7 @@ def text(seed: int, question: str = "") -> str:
 def chatted(fields: dict[str, Any]) -> dict[str, Any]:
     """What a chat API answers."""
     question = fields["messages"][-1]["content"]
-    said = [text((fields["seed"] + k) % 2**32, question) for k in range(fields["n"])]
+    said = [text((fields.get("seed", 0) + k) % 2**32, question) for k in range(fields.get("n", 1))]
     choices = [{"index": k, "message": {"role": "assistant", "content": each}} for k, each in enumerate(said)]
     return {"object": "chat.completion", "model": fields["model"], "choices": choices}
 

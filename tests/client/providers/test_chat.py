@@ -6,20 +6,27 @@ Shapes were read from the public documents that are named beside them; no servic
 from __future__ import annotations
 
 import json
+import shutil
 import time
+from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from pcevolve.auditing import audit
-from pcevolve.errors import ProviderReplyError
+from pcevolve.cli import main as cli
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.modality.texts.answering import said as said_in
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
-from support.online import Heard, Reply, said
+from pcevolve.transcript import RunReader
+from support.forge import forge, rewritten_body
+from support.online import KEY, Heard, Reply, said
 from support.provider import text
 from support.runs import small_plan
+from support.typed import typed
 
 SEEDS = count()
 TWO = Call("i000/c00/b000", "create", 0, "cut", 0, 2, 2**32 - 1)
@@ -124,6 +131,107 @@ def test_an_api_that_takes_no_n_is_told_by_what_to_type():
         ProviderReplyError, match=r"1 text where 2 were asked for.*--set provider\.fields=single"
     ):
         dialect("chat").decode(TWO, json.dumps({"choices": [choice("one")]}).encode())
+
+
+def groq(heard: Heard) -> Reply:
+    """Groq, OpenAI Compatibility (console.groq.com/docs/openai): an n other than 1 is answered with a 400."""
+    if heard.method == "GET":
+        return said(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
+    fields = json.loads(heard.body)
+    if fields.get("n", 1) != 1:
+        fault = {"message": "'n' : number must be at most 1", "type": "invalid_request_error"}
+        return said(400, {"error": fault})
+    return scaleway(heard)
+
+
+def scaleway(heard: Heard) -> Reply:
+    """Scaleway, Managed Inference, OpenAI compatibility (scaleway.com/en/docs): n is not supported; one text comes."""
+    if heard.method == "GET":
+        return said(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
+    fields = json.loads(heard.body)
+    written = text(next(SEEDS), fields["messages"][0]["content"])
+    return said(200, {"model": "bundled", "choices": [choice(written)]})
+
+
+@pytest.fixture
+def begin(tmp_path, monkeypatch) -> Callable[..., Path]:
+    """A small run with a chat API over a socket, through the command; its folder."""
+    monkeypatch.setenv("PCEVOLVE_API_KEY", KEY)
+    notes = tmp_path / "notes.csv"
+    notes.write_text("text,label\na bird,cut\na boat,cut\na fever,good\nthe lung,good\n")
+
+    def run(api: str, *more: str) -> Path:
+        options = {"private": notes, "domain": "note", "api": api, "dialect": "chat", "method": "aug-pe"}
+        options |= {
+            "candidates": 4,
+            "iterations": 2,
+            "shots": 2,
+            "pad_selection": 0,
+            "patience": 0,
+            "yes": True,
+        }
+        options |= {"out": tmp_path / "run", "ledger": tmp_path / "ledger.sqlite"}
+        cli.app(["run", *map(str, typed(**options)), *more], standalone_mode=False)
+        return tmp_path / "run"
+
+    return run
+
+
+@pytest.mark.parametrize("speak", [groq, scaleway], ids=["refused", "ignored"])
+def test_an_api_without_n_is_found_out_before_the_plan_and_asked_for_one_text_at_a_time(world, begin, speak):
+    server = world("chat").server
+    server.speak = speak
+    root = begin(server.address)
+    first, *others = [json.loads(each.body) for each in server.asked]
+    assert first == {"model": "bundled", "messages": [{"role": "user", "content": "Write one word."}], "n": 2}
+    plan = RunReader.strict(root).require_plan()
+    assert (plan.batch, plan.texts.fields) == (1, ("n=",))
+    assert len(others) == len(plan.calls)
+    assert all("n" not in each and {"max_tokens", "seed"} <= each.keys() for each in others)
+    assert [fault for finding in audit(root) for fault in finding.faults] == []
+
+
+def test_an_api_with_n_is_asked_once_whether_it_is_one_and_not_at_all_where_the_fields_are_said(
+    world, begin, tmp_path
+):
+    server = world("chat").server
+    root = begin(server.address)
+    assert RunReader.strict(root).require_plan().batch > 1
+    assert [json.loads(each.body)["n"] for each in server.asked][:2] == [2, 8]
+    shutil.rmtree(root)
+    server.heard.clear()
+    fresh = f"privacy.ledger={tmp_path / 'other.sqlite'}"
+    begin(server.address, "--set", "provider.fields=standard", "--set", fresh)
+    assert {len(json.loads(each.body)) for each in server.asked} == {6}
+
+
+def test_a_run_that_was_cut_off_after_its_question_does_not_ask_again(world, begin, tmp_path):
+    server = world("chat").server
+    server.speak = lambda heard: groq(heard) if b"one word" in heard.body or not heard.body else said(402, {})
+    with pytest.raises(ProviderRefusedError):
+        begin(server.address)
+    server.heard.clear()
+    server.speak = groq
+    cli.app(["run", "--resume", str(tmp_path / "run"), "--yes"], standalone_mode=False)
+    assert not any(b"one word" in each.body for each in server.heard)
+    assert [fault for finding in audit(tmp_path / "run") for fault in finding.faults] == []
+
+
+@pytest.mark.parametrize("words", ["Write one word!", "Write one word. The patient is Ann Example."])
+def test_a_question_for_two_in_other_words_than_everybodys_is_told(world, begin, words):
+    server = world("chat").server
+    server.speak = groq
+    root = begin(server.address)
+    forge(root, lambda events: [rewritten_trial(root, each, words) for each in events])
+    faults = [fault for finding in audit(root) for fault in finding.faults]
+    assert any("its body differs" in each for each in faults)
+    assert any("in other words than everybody" in each for each in faults)
+
+
+def rewritten_trial(root: Path, event: dict, words: str) -> dict:
+    if event["kind"] != "sent" or event["slot"] != "trial":
+        return event
+    return rewritten_body(root, event, lambda body: body.replace(b"Write one word.", words.encode()))
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,11 @@ def _balance(world: World) -> object:
     return world.run.gate.balance()
 
 
+def _two_at_once(world: World) -> object:
+    """The question for two texts at once, which names a model: any words."""
+    return world.run.gate.takes_several("Ann Example")
+
+
 def _begun_without_a_greeting(world: World) -> object:
     """A gate that leads elsewhere is told the plan, but does not look at the record first."""
     address, patience = Address("http://evil.example:9"), Patience(seconds=1, first=1)
@@ -140,6 +145,7 @@ ATTEMPTS: list[Attempt] = [
     *at_each(("vary-1", "extend"), "order", "again, with an image", _again_with_image, "must carry no image"),
     *at_each(CALLS, "order", "begun again", _believing, "is fixed"),
     *at_each((*CALLS, "all-sent"), "order", "the balance asked for", _balance, "is fixed"),
+    *at_each((*CALLS, "all-sent"), "order", "two asked for at once", _two_at_once, "is fixed"),
     *at_each(
         ("create-1", "vary-1"), "addresses", "without a greeting", _begun_without_a_greeting, "another API"
     ),

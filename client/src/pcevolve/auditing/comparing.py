@@ -6,8 +6,8 @@ that stands where another is due ends the comparison, and anything else that dif
 
 ::
 
-    record   = opened greeting balance* planned (round | release)* finished (extended round finished)*
-    greeting = exchange* until one is answered with success;  balance = exchange
+    record   = opened greeting (balance | trial)* planned (round | release)* finished (extended round finished)*
+    greeting = exchange* until one is answered with success;  balance = trial = exchange
     round    = calls in the plan's order, with no more images under way at once than the plan says
     call     = exchange+ received;  exchange = sent (answered | failed)
 """
@@ -25,7 +25,7 @@ from pcevolve.egress.policy import Policy
 from pcevolve.egress.transport import HIDDEN, Address, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.evolution import Ask
-from pcevolve.providers.dialect import Dialect
+from pcevolve.providers.dialect import Dialect, model_named
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
@@ -33,6 +33,7 @@ from pcevolve.transcript import RunReader
 from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
+    TRIAL_SLOT,
     Answered,
     Extended,
     Failed,
@@ -129,12 +130,21 @@ class ComparingGate:
         greets = self.run.opened.greets
         while greets and not self._exchange(GREETING_SLOT, self.policy.greeting(), "the greeting"):
             pass
-        question = self.policy.balance_request()
-        while question is not None and getattr(self.lines.next(), "slot", None) == BALANCE_SLOT:
-            self._exchange(BALANCE_SLOT, question, "a question for the balance")
+        self._compare_questions()
         self.lines.take(Planned, "the plan")
         if self.plan is not None:
             self.policy.fix(self.plan, lambda receipt: True)
+
+    def _compare_questions(self) -> None:
+        """Compare what may stand before the plan: questions for the balance, and for two texts at once."""
+        questions = {BALANCE_SLOT: self.policy.balance_request()}
+        while isinstance(sent := self.lines.next(), Sent) and sent.slot in (BALANCE_SLOT, TRIAL_SLOT):
+            if sent.slot == TRIAL_SLOT:
+                model = model_named(self.run.bodies.get(sent.body)) if self.plan is None else self.plan.model
+                questions[TRIAL_SLOT] = self.policy.trial(model or "")
+            if (question := questions[sent.slot]) is None:
+                return
+            self._exchange(sent.slot, question, "a question about the API")
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """Yield the candidates that each call of a round brought, as the record has them.

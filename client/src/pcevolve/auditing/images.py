@@ -29,6 +29,7 @@ from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
+    TRIAL_SLOT,
     Answered,
     Received,
     Released,
@@ -43,6 +44,7 @@ _PART: Final = re.compile(
     r'(?:; filename="image\.[a-z]+"\r\nContent-Type: [a-z/-]+)?\r\n\r\n(.*)',
     re.DOTALL,
 )
+_TRIAL: Final = '{{"model":{model},"messages":[{{"role":"user","content":"Write one word."}}],"n":2}}'
 _QUESTION: Final = (
     "{prompt}\n\nFill in every blank (_) of the text below with a word of your own. Answer with the whole text and "
     "nothing else.\n{blanked}"
@@ -131,6 +133,10 @@ class _Seen:
             Unexplained: There is none.
         """
         call = self.plan.calls.get(sent.slot)
+        if sent.slot == TRIAL_SLOT:
+            if (sent.body.text or "") != _TRIAL.format(model=json.dumps(self.plan.model, ensure_ascii=False)):
+                raise Unexplained("asks for two at once in other words than everybody")
+            return
         if call is None:
             asked = planned_slot(sent.slot)
             if sent.body.size or not (asked in self.plan.calls or asked in (GREETING_SLOT, BALANCE_SLOT)):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Exchange
@@ -37,6 +38,8 @@ from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
+    TRIAL_SLOT,
+    Answered,
     Extended,
     Finished,
     Opened,
@@ -46,6 +49,9 @@ from pcevolve.transcript.records import (
     link_slot,
 )
 from pcevolve_shared import images
+
+REFUSED_FIELDS: Final = (400, 422)
+"""Statuses by which APIs refuse a field that they do not take."""
 
 
 class Gate:
@@ -119,6 +125,36 @@ class Gate:
             return self._dialect.balance(answer.body)
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
+
+    def takes_several(self, model: str) -> bool:
+        """Ask for two texts at once, where only that tells whether a request may ask for several.
+
+        Asked before the plan is on record, which depends on it, and once.
+
+        Raises:
+            EgressError: The plan is fixed.
+            ProviderError: No answer, or a refusal that cannot be about their number.
+        """
+        self._require_beginning()
+        question = self._policy.trial(model)
+        if question is None:
+            return True
+        if self._trial() is None:
+            try:
+                self._exchange.answered(TRIAL_SLOT, question, self._patience)
+            except ProviderRefusedError:
+                if self._trial() is None:
+                    raise
+        answer = self._trial()
+        if answer is None or not answer.succeeded:
+            return False
+        return self._dialect.takes_several(self._transcript.bodies.get(answer.body))
+
+    def _trial(self) -> Answered | None:
+        """The answer on record that tells whether several may be asked for: a success, or a refusal of the fields."""
+        answers = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Answered))
+        asked = (each for each in answers if each.slot == TRIAL_SLOT)
+        return next((each for each in asked if each.succeeded or each.status in REFUSED_FIELDS), None)
 
     def begin(
         self,

@@ -31,8 +31,8 @@ _LONGEST_NAME: Final = 200
 class Policy:
     """The rules on what may leave in one run.
 
-    Until ``fix`` has given it a plan, nothing may leave but the greeting, which is the same for everybody, and the
-    question for the balance.
+    Until ``fix`` has given it a plan, nothing may leave but what is the same for everybody: the greeting, the question
+    for the balance, and the one for two texts at once.
     """
 
     def __init__(self, dialect: Dialect, address: Address, received: Callable[[str], bytes]) -> None:
@@ -85,6 +85,11 @@ class Policy:
     def balance_request(self) -> Outgoing | None:
         """The question for what is left on the account; the same for everybody, where the API can be asked."""
         question = self._dialect.balance_request()
+        return None if question is None else self._address.outgoing(question)
+
+    def trial(self, model: str) -> Outgoing | None:
+        """The question for two at once; the same for everybody who asks this model, where the dialect has one."""
+        question = self._dialect.trial(model)
         return None if question is None else self._address.outgoing(question)
 
     def link(self, link: str) -> Outgoing:

@@ -64,6 +64,7 @@ class _Choice(BaseModel):
         return answering.said(self.message.content)
 
 
+TRIAL: Final = "Write one word."
 SEEDS: Final = 2**31
 """Seeds from here on are refused by APIs that keep them in a signed integer of 32 bits."""
 
@@ -126,10 +127,22 @@ class ChatDialect(Dialect):
         texts = texts_in(body)
         if len(texts) == 1 < call.count:
             raise ProviderReplyError(
-                f"the API wrote 1 text where {call.count} were asked for: it takes no n, so start a new run with "
-                "--set provider.fields=single"
+                f"the API wrote 1 text where {call.count} were asked for: start a new run with --set "
+                "provider.fields=single"
             )
         return [each.encode() for each in counted(call, texts)]
+
+    def trial(self, model: str) -> WireRequest:
+        """Ask for two words, in as few fields as tell whether there is an ``n``."""
+        asked = {"model": model, "messages": [{"role": "user", "content": TRIAL}], "n": 2}
+        return WireRequest("POST", wire.CHAT, json_body(asked))
+
+    def takes_several(self, body: bytes) -> bool:
+        """True if two answers came; APIs without ``n`` ignore it, or refuse it."""
+        try:
+            return len(parsed(_Answer, body).choices) > 1
+        except ProviderReplyError:
+            return False
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Texts have none; an API that lists its models has to list this one.

@@ -193,6 +193,14 @@ class Dialect(Protocol):
         """
         return None
 
+    def trial(self, model: str) -> WireRequest | None:
+        """A question for two texts at once, where only asking tells whether that can be; None elsewhere."""
+        return None
+
+    def takes_several(self, body: bytes) -> bool:
+        """Tell from the answer to ``trial`` whether a request may ask for several texts."""
+        return True
+
     def balance_request(self) -> WireRequest | None:
         """A free request for what is left on the account, where the API tells it."""
         return None

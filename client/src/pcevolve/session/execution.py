@@ -287,6 +287,8 @@ def _session(
             meter,
             begun is not None,
         )
+        if begun is None:
+            plan = _settle_batch(components, gate, meter, plan, console)
         settings.save(folder.config)
         with gate.private_section():
             account.enrol()
@@ -318,6 +320,28 @@ def _greeted(
     graded = spoken.takes_strength(model, greeting)
     plan = resolved_plan(components, draft.run_id, size, draft.earlier, library, advice, graded)
     return as_recorded(begun, plan, components.settings), advice
+
+
+def _settle_batch(
+    components: Components, gate: Gate, meter: Meter, plan: PublicPlan, console: Console
+) -> PublicPlan:
+    """Ask for one text a request where the API takes no number of them, which only asking for two at once tells.
+
+    Raises:
+        UsageError: That many requests are more than the owner allows.
+    """
+    is_known = components.settings.provider.fields is not None or plan.in_process
+    if is_known or plan.modality.kind != "text" or all(call.count == 1 for call in plan.calls.values()):
+        return plan
+    if gate.takes_several(plan.model):
+        return plan
+    modality = {**plan.texts.model_dump(), "fields": (*plan.texts.fields, "n=")}
+    alone = PublicPlan.model_validate({**plan.model_dump(), "batch": 1, "modality": modality})
+    meter.check(meter.forecast(alone.calls.values()), None)
+    console.print(
+        f"One text a request, {len(alone.calls)} in all: the API did not write two when it was asked to."
+    )
+    return alone
 
 
 def patience(settings: RunConfig, console: Console) -> Patience:

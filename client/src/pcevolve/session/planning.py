@@ -131,7 +131,7 @@ def _licence(settings: RunConfig, library: Library | None) -> str:
 
 
 def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
-    """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, licence.
+    """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, chat fields.
 
     Args:
         begun: The plan on record; None for a run that begins.
@@ -141,6 +141,8 @@ def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig)
     if begun is None:
         return plan
     open_still = [name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)]
+    if begun.modality.kind == "text" and settings.provider.fields is None:
+        open_still += ["modality", "batch"]  # whether it takes several was asked then
     return plan.model_copy(update={name: getattr(begun, name) for name in open_still})
 
 

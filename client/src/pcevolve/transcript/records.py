@@ -34,6 +34,7 @@ FailureReason = Literal[
 GENESIS = "0" * 64
 GREETING_SLOT: Final = "hello"
 BALANCE_SLOT: Final = "account"
+TRIAL_SLOT: Final = "trial"
 _LINK = "/link"
 
 

@@ -16,6 +16,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
+    TRIAL_SLOT,
     Answered,
     Failed,
     Received,
@@ -27,6 +28,7 @@ from pcevolve.transcript.records import (
 
 GREETING: Final = "greeting (list of models)"
 BALANCE: Final = "account's balance"
+TRIAL: Final = "trial (two at once)"
 LINKED: Final = "images behind the API's links"
 UNPLANNED: Final = "NOT IN THE PLAN"
 KINDS: Final[dict[Purpose, str]] = {
@@ -37,7 +39,7 @@ KINDS: Final[dict[Purpose, str]] = {
     "enlarge": "more samples (of the released dataset, asked for later)",
 }
 BY_PROMPT: Final = "text-to-image (by a prototype's prompt)"
-ALL_KINDS: Final = (GREETING, BALANCE, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
+ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
 """What a request can be for, in words."""
 
 
@@ -77,7 +79,8 @@ class Attempt:
     def kind(self) -> str:
         """The purpose of the request, in words."""
         if self.call is None:
-            return {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE}.get(self.sent.slot, UNPLANNED)
+            known = {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE, TRIAL_SLOT: TRIAL}
+            return known.get(self.sent.slot, UNPLANNED)
         if self.own_call is None:
             return LINKED
         return BY_PROMPT if self.by_prompt and self.call.purpose == "vary" else KINDS[self.call.purpose]
