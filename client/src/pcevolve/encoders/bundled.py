@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
@@ -175,25 +174,35 @@ def _residual(state: State, name: str, x: Array) -> Array:
 def _convolve(state: State, name: str, x: Array, stride: int = 1) -> Array:
     """Convolve ``(channels, side, side)``, padded so that a stride of 1 keeps the side."""
     weight = state[f"{name}.weight"]
-    outputs, _, side, _ = weight.shape
-    padded = np.pad(x, ((0, 0), (side // 2,) * 2, (side // 2,) * 2))
-    windows = sliding_window_view(padded, (side, side), axis=(1, 2))[:, ::stride, ::stride]
-    columns = windows.transpose(0, 3, 4, 1, 2).reshape(weight[0].size, -1)
-    made = weight.reshape(outputs, -1) @ columns + state[f"{name}.bias"][:, None]
-    return np.asarray(made.reshape(outputs, *windows.shape[1:3]))
+    outputs, inputs, side, _ = weight.shape
+    rim, width = side // 2, x.shape[2]
+    padded = np.zeros((inputs, width + 2 * rim, width + 2 * rim), dtype=np.float32)
+    padded[:, rim : rim + width, rim : rim + width] = x
+    made = -(-width // stride)
+    # One copy for each place of the kernel: many small ones, as of windows, take longer than the product.
+    columns = np.empty((inputs, side, side, made, made), dtype=np.float32)
+    for down, across in product(range(side), repeat=2):
+        columns[:, down, across] = padded[:, down : down + width : stride, across : across + width : stride]
+    found = weight.reshape(outputs, -1) @ columns.reshape(weight[0].size, -1)
+    found += state[f"{name}.bias"][:, None]
+    return np.asarray(found.reshape(outputs, made, made))
 
 
 def _normalise(state: State, name: str, x: Array) -> Array:
     """Normalise groups of channels."""
     grouped = x.reshape(GROUPS, -1)
     centred = grouped - grouped.mean(axis=1, keepdims=True)
-    scaled = centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + np.float32(_NORM_EPSILON))
-    weight, bias = (state[f"{name}.{part}"][:, None, None] for part in ("weight", "bias"))
-    return np.asarray(scaled.reshape(x.shape) * weight + bias)
+    centred /= np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + np.float32(_NORM_EPSILON))
+    scaled = centred.reshape(x.shape)
+    scaled *= state[f"{name}.weight"][:, None, None]
+    scaled += state[f"{name}.bias"][:, None, None]
+    return scaled
 
 
 def _silu(x: Array) -> Array:
-    return np.asarray(x / (1 + np.exp(-x)))
+    divisor = np.exp(-x)
+    divisor += 1
+    return np.divide(x, divisor, out=divisor)
 
 
 def _pool(x: Array, cells: int) -> Array:

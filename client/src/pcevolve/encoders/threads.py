@@ -35,7 +35,7 @@ def lone_workers(threads: int) -> Iterator[ThreadPoolExecutor]:
     torch = sys.modules.get("torch")
     begin = (lambda: None) if torch is None else (lambda: torch.set_num_threads(1))
     try:
-        with _products().limit(limits=1), ThreadPoolExecutor(threads, initializer=begin) as pool:
+        with undivided(), ThreadPoolExecutor(threads, initializer=begin) as pool:
             yield pool
     finally:
         if torch is not None:
@@ -81,6 +81,17 @@ def embed_each(
         deque(pool.map(fill, range(len(images))), maxlen=0)  # raises what a thread raised
     rows[~np.isfinite(rows).all(axis=1)] = np.nan
     return rows
+
+
+@contextmanager
+def undivided() -> Iterator[None]:
+    """Products and decompositions that one thread computes, in the whole process; also a decorator.
+
+    Their bits are then the same however many processors there are. To divide those of some hundred rows saves little,
+    and beside other programs it costs a hundred times the work: each thread spins while it waits for the others.
+    """
+    with _products().limit(limits=1):
+        yield
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.threads import undivided
 from pcevolve.geometry.coarse import coarse, is_coarse, power_below
 from pcevolve.geometry.distances import Embeddings, FloatArray
 
@@ -44,6 +45,7 @@ class Frame:
     variances: FloatArray
 
     @classmethod
+    @undivided()
     def of(cls, candidates: FloatArray, most: int = MOST_AXES) -> Self:
         """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
         rows = candidates[np.isfinite(candidates).all(axis=1)]
@@ -65,6 +67,7 @@ class Frame:
         return cls(of.centre, axes, float(of.radii[count - 1]), of.variances[:count])
 
     @classmethod
+    @undivided()
     def joined(cls, public: PublicFrame, candidates: FloatArray, most: int = MOST_AXES) -> Self:
         """Public images and candidates as one set, in which each is as spread as the other and counts by its share.
 

@@ -19,7 +19,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from scipy.ndimage import gaussian_filter
 
 from pcevolve.errors import TranscriptError
 from pcevolve.modality.images.decoding import DecodedImage, picture
@@ -118,7 +117,7 @@ class Appearance:
     def of(cls, image: DecodedImage) -> Self:
         """Measure the appearance of one image, by its own pixels alone."""
         pixels = _pixels(image)
-        luminance = pixels.mean(axis=2)
+        luminance = _luminance(pixels)
         ground, ink = _ground_and_ink(luminance)
         saturation, sharpness = _angle(_saturation(pixels)), _sharpness(pixels, ink - ground)
         return cls(_angle(ground), _angle(ink), saturation, sharpness, *_position(luminance, ground, ink))
@@ -160,8 +159,7 @@ class Appearance:
         Light on dark stays light on dark. Where that would leave less than half of its contrast, because on black
         nothing is darker, the image is turned round; its colours are not.
         """
-        pixels = self._soften(self._positioned(self._toned_down(_pixels(image))))
-        ground, ink = _ground_and_ink(pixels.mean(axis=2))
+        pixels, ground, ink = self._soften(self._positioned(self._toned_down(_pixels(image))))
         gain, onto = self._gain(ink - ground), _level(self.ground)
         if not self._has_room(gain * (ink - ground)):
             shifted = _turn(pixels, ground, onto, self._gain(ground - ink))
@@ -182,24 +180,23 @@ class Appearance:
         return (1 - ground if contrast > 0 else ground) >= LEAST_ROOM * abs(contrast)
 
     def _toned_down(self, pixels: FloatArray) -> FloatArray:
-        grey = pixels.mean(axis=2, keepdims=True)
+        grey = _luminance(pixels)[:, :, None]
         share = min(1.0, _level(self.saturation) / max(_saturation(pixels), 1e-6))
         return np.asarray(grey + (pixels - grey) * share)
 
     def _positioned(self, pixels: FloatArray) -> FloatArray:
-        luminance = pixels.mean(axis=2)
+        luminance = _luminance(pixels)
         return moved(pixels, _position(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
 
-    def _soften(self, pixels: FloatArray) -> FloatArray:
+    def _soften(self, pixels: FloatArray) -> tuple[FloatArray, float, float]:
+        """An image as sharp as is asked for, or less, with the luminance of its ground and of its ink."""
         scale = min(pixels.shape[:2]) / SHARPNESS_SIDE
         for blur in BLURS:
-            soft = (
-                gaussian_filter(pixels, (blur * scale, blur * scale, 0), mode="nearest") if blur else pixels
-            )
-            ground, ink = _ground_and_ink(soft.mean(axis=2))
+            soft = blurred(pixels, blur * scale) if blur else pixels
+            ground, ink = _ground_and_ink(_luminance(soft))
             if _sharpness(soft, ink - ground) <= self.sharpness:
                 break
-        return np.asarray(soft)
+        return soft, ground, ink
 
 
 def common_appearance(shown: Iterable[Appearance | None]) -> Appearance:
@@ -232,9 +229,43 @@ def _pixels(image: DecodedImage) -> FloatArray:
     return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
 
 
+def _luminance(pixels: FloatArray) -> FloatArray:
+    """Mean of the channels, ``(height, width)``: the bits of ``mean(axis=2)``, which takes longer."""
+    return np.asarray((pixels[:, :, 0] + pixels[:, :, 1] + pixels[:, :, 2]) / 3)
+
+
+def blurred(pixels: FloatArray, deviation: float) -> FloatArray:
+    """Blur an image by a Gaussian that ends at four deviations; at an edge the outermost pixels go on.
+
+    Args:
+        pixels: float64 ``(height, width, channels)``.
+        deviation: In pixels, > 0.
+
+    Returns:
+        What SciPy's ``gaussian_filter`` gives, in its order of additions; to import it would take as long as the audit
+        of a small run.
+    """
+    reach = int(4 * deviation + 0.5)
+    kernel = np.exp(-0.5 / (deviation * deviation) * np.arange(-reach, reach + 1) ** 2)
+    kernel /= kernel.sum()
+    return _correlated(_correlated(pixels, kernel, 0), kernel, 1)
+
+
+def _correlated(pixels: FloatArray, kernel: FloatArray, axis: int) -> FloatArray:
+    """Correlate rows or columns with a symmetric kernel of odd length."""
+    reach, side = len(kernel) // 2, pixels.shape[axis]
+    room = [(reach, reach) if each == axis else (0, 0) for each in range(pixels.ndim)]
+    lines = np.moveaxis(np.pad(pixels, room, mode="edge"), axis, 0)
+    summed = lines[reach : reach + side] * kernel[reach]
+    for off in range(reach, 0, -1):
+        near, far = lines[reach - off :][:side], lines[reach + off :][:side]
+        summed += (near + far) * kernel[reach - off]
+    return np.moveaxis(summed, 0, axis)
+
+
 def _turn(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatArray:
     """Light and dark change places, the ground lies at ``onto``; hues stay, and what darkens loses colour."""
-    luminance = pixels.mean(axis=2, keepdims=True)
+    luminance = _luminance(pixels)[:, :, None]
     shown = (onto - (luminance - ground) * gain).clip(0, 1)
     return np.asarray(shown + (pixels - luminance) * np.minimum(shown / np.maximum(luminance, 1e-6), 1.0))
 
@@ -263,12 +294,14 @@ def _position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, 
 
 
 def _saturation(pixels: FloatArray) -> float:
-    return float((pixels.max(axis=2) - pixels.min(axis=2)).mean())
+    red, green, blue = (pixels[:, :, channel] for channel in range(3))
+    most, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
+    return float((most - least).mean())
 
 
 def _sharpness(pixels: FloatArray, contrast: float) -> float:
     """Measured at 64 pixels across, whatever the size: a sharp edge is as wide in a large image as in a small one."""
-    luminance = _at_scale(pixels.mean(axis=2))
+    luminance = _at_scale(_luminance(pixels))
     down, across = np.diff(luminance, axis=0)[:, :-1], np.diff(luminance, axis=1)[:-1, :]
     steepest = np.quantile(np.hypot(down, across), BRIGHTEST)
     return _angle(float(min(steepest / (abs(contrast) + 0.1), 1.0)))
