@@ -16,7 +16,7 @@ Relation = Literal["replace-one", "add-remove"]
 """``replace-one``: one privacy unit changed, labels included. ``add-remove``: one unit more or less."""
 
 MechanismName = Literal["exponential", "permute-and-flip", "gaussian", "uniform", "post-processing"]
-ExactNumber = Annotated[str, Field(pattern=r"^\d{1,400}(/[1-9]\d{0,399})?$")]
+ExactNumber = Annotated[str, Field(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from rich.console import Console
 from pcevolve.cli.options import Json, RunFolder, Verbose, require_run
 from pcevolve.cli.tables import print_table
 from pcevolve.errors import ModelError, printable
+from pcevolve.screen import lay_out
 
 if TYPE_CHECKING:
     from pcevolve.auditing import Audit
@@ -105,9 +106,7 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
         if each.unchecked:
             typer.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
     if not (as_json or verbose):
-        from pcevolve.session.console import told  # SciPy takes a second to load
-
-        Console(highlight=False).print(told(_lines(folder, audited, holds)))
+        Console(highlight=False).print(lay_out(_lines(folder, audited, holds)))
     if not allowed:
         typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gathered, takes
 from pcevolve.config.sections import Config
+from pcevolve.screen import lay_out
 
 
 @takes(Config)
@@ -97,10 +98,10 @@ def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return
-    from pcevolve.session.console import after, told
+    from pcevolve.session.console import after
     from pcevolve.session.progress import summary_table
 
     console = Console(highlight=False)
     if verbose:
         console.print(summary_table(summary))
-    console.print(told(after(summary)))
+    console.print(lay_out(after(summary)))

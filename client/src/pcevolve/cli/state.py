@@ -18,6 +18,7 @@ from pcevolve.config.sections import Config
 from pcevolve.errors import printable
 from pcevolve.public.figures import loss
 from pcevolve.public.options import Option
+from pcevolve.screen import lay_out
 
 NEEDED = {"private": "digits", "domain": "anything", "out": "."}
 """Values of options that every run has, and none of which is looked at."""
@@ -43,7 +44,6 @@ def doctor(
     Nothing private is read. The API gets the greeting that every run sends.
     """
     from pcevolve.config.config import RunConfig
-    from pcevolve.session.console import told
     from pcevolve.session.first.doctor import examine
 
     found = [*examine(RunConfig.of({**NEEDED, **gathered(context, options, said, config)}))]
@@ -52,7 +52,7 @@ def doctor(
     else:
         marks = {True: "ok", False: "TO MEND"}
         Console(highlight=False).print(
-            told((each.what, f"{marks[each.fit]}: {printable(each.found)}") for each in found)
+            lay_out((each.what, f"{marks[each.fit]}: {printable(each.found)}") for each in found)
         )
     if not all(each.fit for each in found):
         raise typer.Exit(1)
@@ -67,13 +67,11 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
-    from pcevolve.session.console import told
-
     lines = [
         (row["state"], f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}")
         for row in rows
     ]
-    Console(highlight=False).print(told(lines))
+    Console(highlight=False).print(lay_out(lines))
     for row in rows:
         if row["state"] == "unfinished":
             typer.echo(f"to go on: pcevolve run --resume {shlex.quote(row['folder'])}")

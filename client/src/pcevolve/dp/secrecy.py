@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from pcevolve.dp.accountants import epsilon, merged
 from pcevolve.dp.sensitivity import histogram_sensitivity
@@ -35,11 +34,15 @@ def secret_budget(prior: float, bound: float) -> float:
     """
     if not 0 < prior <= bound < 1:
         raise ValueError(f"a prior of {prior:g} and a bound of {bound:g}: 0 < prior <= bound < 1 is needed")
+    from scipy.special import ndtri  # slow to load, and not needed by who only imports
+
     return max(0.0, float(ndtri(bound) - ndtri(prior)))
 
 
 def most_success(mu: float, prior: float) -> float:
     """r: the largest probability with which a secret is guessed after a μ-GDP release, by its prior."""
+    from scipy.special import ndtr, ndtri
+
     return float(ndtr(ndtri(prior) + mu))
 
 

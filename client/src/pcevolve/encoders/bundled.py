@@ -196,13 +196,13 @@ def _normalise(state: State, name: str, x: Array) -> Array:
     scaled = centred.reshape(x.shape)
     scaled *= state[f"{name}.weight"][:, None, None]
     scaled += state[f"{name}.bias"][:, None, None]
-    return scaled
+    return np.asarray(scaled)
 
 
 def _silu(x: Array) -> Array:
     divisor = np.exp(-x)
     divisor += 1
-    return np.divide(x, divisor, out=divisor)
+    return np.asarray(np.divide(x, divisor, out=divisor))
 
 
 def _pool(x: Array, cells: int) -> Array:

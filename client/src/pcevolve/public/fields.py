@@ -24,7 +24,7 @@ IN_PROCESS = "http://in-process.invalid"
 """The address in a plan whose generator ran inside the client's own process: no host's name."""
 MOST_EXTENSIONS = 999
 """Of one run."""
-ExactEpsilon = Annotated[str, Field(pattern=r"^\d{1,60}(/[1-9]\d{0,59})?$")]
+ExactEpsilon = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
 
 
 class Earlier(BaseModel):

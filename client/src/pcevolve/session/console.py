@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
-
-from rich.table import Table
-from rich.text import Text
+from typing import Any
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.egress.allowance import Meter
@@ -20,26 +17,14 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import ALARMS, NO_GUARANTEE, ON_TRUST, folder_promise, found_members, marks, real_images
+from pcevolve.screen import Line
 from pcevolve.session.approval import PrivateNotes, costs_ahead, paid_events
 from pcevolve.session.components import Components
 from pcevolve.session.progress import padding
 from pcevolve.transcript.layout import CLASSIFIER, RELEASE
 
-Line: TypeAlias = tuple[str, str]
-"""A title and what is told under it."""
-TITLE_WIDTH = 9
 NAMED = 4
 """Classes that are told by name."""
-
-
-def told(lines: Iterable[Line]) -> Table:
-    """Lines as a terminal shows them: titles at the left, and what is long beneath itself."""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(min_width=TITLE_WIDTH, no_wrap=True)
-    table.add_column(overflow="fold")
-    for title, text in lines:
-        table.add_row(title, Text(text))  # a name in brackets is no style
-    return table
 
 
 def before(

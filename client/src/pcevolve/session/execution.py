@@ -35,12 +35,12 @@ from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.publish.exports import export_run
 from pcevolve.publish.summary import encoded
+from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.session.approval import approve, costs_ahead, disclosure, require_liking
 from pcevolve.session.components import Components
 from pcevolve.session.console import before, is_paid
-from pcevolve.session.console import told as lines
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import of_kind
 from pcevolve.session.planning import FALLBACK_SIZE, as_recorded, opened_ledger, prepared, resolved_plan
@@ -86,7 +86,7 @@ def show_opening(
     paid = any(not event.free for receipt in record.receipts for event in receipt.events)
     spent = "so far" if paid else "no privacy budget was spent"
     bill = f"; {meter.bill()}" if is_paid(meter) else ""
-    console.print(lines([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
+    console.print(lay_out([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
     opened = Pool(shown)
     for note in usability.notes(opened):
         console.print(f"WARNING: {note}")
@@ -277,7 +277,9 @@ def _session(
             console.print(facts("Before the run goes on" if begun else "Before anything is spent", told))
         else:
             console.print(
-                lines([*(RESUMED if begun else ()), *before(components, plan, ready.notes, meter, pace.tick)])
+                lay_out(
+                    [*(RESUMED if begun else ()), *before(components, plan, ready.notes, meter, pace.tick)]
+                )
             )
         approve(
             components,

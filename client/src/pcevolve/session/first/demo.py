@@ -30,8 +30,9 @@ from pcevolve.private import ProgressCallback
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.sources import CELLS
 from pcevolve.public.modality import Kind
+from pcevolve.screen import lay_out
 from pcevolve.session.approval import paid_events
-from pcevolve.session.console import about, told
+from pcevolve.session.console import about
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.judging import Scores, accuracy_of_dataset, keep_accuracy, tests_of
 from pcevolve.session.first.local_server import local_server
@@ -201,7 +202,7 @@ class Stage:
 
     def say(self, title: str, text: str) -> None:
         """Print a line, or a few."""
-        self.console.print(told([(title, text)]))
+        self.console.print(lay_out([(title, text)]))
 
     def run(self, run: CheckedRun, title: str) -> Outcome:
         """Carry out a run behind one bar; its warnings are in its summary and its report."""
@@ -223,7 +224,7 @@ def _demonstrated(out: Path, kind: Kind, stage: Stage, started: float) -> dict[s
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
         main = stage.run(_checked(out, out, address, **options, method=shown.method), "1/3 evolve")
         stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
-        stage.console.print(told(about(main.plan, paid_events(main.components, main.plan))))
+        stage.console.print(lay_out(about(main.plan, paid_events(main.components, main.plan))))
         blind = _beside(out, "random")
         control = stage.run(_checked(out, blind, address, **options, method="random"), "2/3 control")
         stage.say("2/3", "made once more, chosen at random")
