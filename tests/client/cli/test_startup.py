@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.ledger.ledger import Ledger
+
 pytestmark = pytest.mark.system
 
 HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp", "ray")
@@ -136,6 +138,13 @@ def test_a_folder_that_is_no_run_and_a_ledger_that_is_not_there_are_refused_as_s
     found = ended(*commands)
     assert [loaded for _, _, loaded in found] == [[]] * len(commands)
     assert [code for code, _, _ in found] == [2, 2, 2, 2, 4, 3, 2]
+
+
+def test_what_a_ledger_knows_is_told_without_what_only_a_run_needs(tmp_path):
+    made = str(tmp_path / "ledger.sqlite")
+    Ledger(Path(made)).close()
+    found = ended(["status", "--ledger", made], ["budget", "show", "--ledger", made])
+    assert [(code, loaded) for code, _, loaded in found] == [(0, [])] * 2
 
 
 def test_a_path_that_leads_nowhere_is_told_within_a_second_of_work(options):

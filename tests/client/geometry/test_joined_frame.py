@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.frames import PublicFrame
@@ -98,3 +101,18 @@ def test_centre_and_radius_lie_between_the_two():
     own = np.median(np.linalg.norm((rows - frame.centre) @ frame.axes, axis=1))
     expected = (1 - 1 / 3) * known.radii[16 - 1] + 1 / 3 * own
     assert frame.radius == pytest.approx(expected)
+
+
+def test_one_thread_computes_it_so_that_no_thread_spins_while_another_waits(monkeypatch: pytest.MonkeyPatch):
+    threads = []
+    plain = np.linalg.svd
+
+    def decomposed(*given: Any, **named: Any) -> Any:
+        threads.extend(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+        return plain(*given, **named)
+
+    monkeypatch.setattr(np.linalg, "svd", decomposed)
+    rows = np.random.default_rng(0).random((40, 8))
+    with threadpool_limits(2):
+        Frame.of(rows)
+    assert set(threads) == {1}

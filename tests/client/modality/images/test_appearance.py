@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFilter
+from scipy.ndimage import gaussian_filter
 
 from pcevolve.errors import TranscriptError
 from pcevolve.modality.images import likeness
@@ -20,6 +21,7 @@ from pcevolve.modality.images.appearance import (
     REACH,
     Appearance,
     appearance_in,
+    blurred,
     moved,
     position_of,
 )
@@ -119,6 +121,13 @@ def test_any_image_can_be_given_any_appearance(seed, numbers):
     made = Appearance(*numbers).given_to(source)
     assert made.size == source.size
     assert made.mode == "RGB"
+
+
+@pytest.mark.parametrize("deviation", [0.1, 0.7, 3.3, 9.9])
+def test_a_blur_is_scipy_s_but_for_rounding_at_the_edges_too(deviation):
+    pixels = np.random.default_rng(4).random((21, 40, 3))
+    expected = gaussian_filter(pixels, (deviation, deviation, 0), mode="nearest")
+    np.testing.assert_allclose(blurred(pixels, deviation), expected, rtol=1e-14)
 
 
 def test_the_released_appearance_is_found_among_receipts():
