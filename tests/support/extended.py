@@ -19,8 +19,8 @@ from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.selectors import method
 from pcevolve.transcript import RunReader, Transcript
-from support.provider import FakeProvider
-from support.runs import ADDRESS, Silent
+from support.provider import FakeProvider, FakeRewriter
+from support.runs import ADDRESS, Silent, reached
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ def reopened(root: Path, provider: Transport) -> Iterator[tuple[Gate, Transcript
     plan = transcript.plan()
     assert plan is not None
     patience = Patience(seconds=5, first=1, sleep=lambda seconds: None)
-    gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider, patience)
+    second = reached(transcript, plan, FakeRewriter())
+    gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider, patience, rewriter=second)
     gate.hello(plan.run_id)
     yield gate, transcript, ledger.committed
     transcript.close()

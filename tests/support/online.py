@@ -18,7 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, NamedTuple
 
-from support.provider import chatted, png
+from support.provider import WORDS, chatted, png
+from support.runs import WRITER_KEY
 
 KEY = "sk-5ecret-0123456789"
 LOGIN = "webui:pa55-0123456789"
@@ -148,6 +149,28 @@ def chat(heard: Heard) -> Reply:
     if odd or heard.path != "/v1/chat/completions":
         return said(400, {"error": {"message": f"Unrecognized request argument: {odd}", "code": None}})
     return said(200, {"id": "chatcmpl-1", "created": 1, "usage": {}, **chatted(fields)})
+
+
+def rewriter(heard: Heard) -> Reply:
+    """The same API with another key and no list of models, whose model adds a word to whatever prompt it reads."""
+    if heard.headers.get("authorization") != f"Bearer {WRITER_KEY}":
+        return said(401, {"error": {"message": "Incorrect API key provided.", "code": "invalid_api_key"}})
+    fields = json.loads(heard.body or b"{}")
+    odd = unknown(fields, {"model", "messages", "n", "max_tokens", "temperature", "seed"})
+    if odd or heard.path != "/v1/chat/completions":
+        return said(404, {"error": {"message": "Invalid URL", "code": None}})
+    prompt = fields["messages"][0]["content"].splitlines()[-1]
+    return answering(f"{prompt}, {WORDS[fields['seed'] % len(WORDS)]}")
+
+
+def answering(content: object, **choice: object) -> Reply:
+    """A chat API's answer."""
+    made = {
+        "index": 0,
+        "message": {"role": "assistant", "content": content},
+        "finish_reason": "stop",
+    } | choice
+    return said(200, {"id": "chatcmpl-2", "object": "chat.completion", "model": "writer", "choices": [made]})
 
 
 def getimg(heard: Heard) -> Reply:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.gate import Gate
+from pcevolve.egress.gate import Gate, Rewriter
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
@@ -23,6 +23,7 @@ from pcevolve.pages.report import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
+from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import asks_for
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import IN_PROCESS
@@ -34,10 +35,35 @@ from pcevolve.selectors.usefulness import assessment
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 from support.plans import OF_IMAGES
-from support.provider import FakeProvider
+from support.provider import FakeProvider, FakeRewriter
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
 ADDRESS = Address("http://127.0.0.1:9", "secret-key")
+
+
+WRITER_KEY = "sk-wr1ter-0123456789"
+REWRITER = "http://127.0.0.1:7"
+REWORDS: dict[str, object] = {
+    "vary_by": "rewording",
+    "strengths": (),
+    "prompts": (("a cut", "a long cut"), ("good leather", "better leather")),
+    "rewriter": {
+        "api": REWRITER,
+        "model": "writer",
+        "texts": {"kind": "text", "tokens": 60, "temperature": 1.0},
+    },
+}
+"""In a plan: prototypes' prompts are reworded by a second provider."""
+
+
+def reached(
+    transcript: Transcript, plan: PublicPlan, transport: Transport, limits: Allowance | None = None
+) -> Rewriter | None:
+    """The second provider of a gate, if the plan has one."""
+    if plan.rewriter is None:
+        return None
+    meter = Meter(limits or Allowance(), RewriterDialect(), transcript, rewords=True)
+    return Rewriter(Address(plan.rewriter.api, WRITER_KEY, greets=False), transport, meter)
 
 
 class Silent:
@@ -111,6 +137,8 @@ class SmallRun:
         pace: Pace | None = None,
         address: Address = ADDRESS,
         allowance: Allowance = Allowance(),  # noqa: B008 - frozen
+        rewriter_transport: Transport | None = None,
+        rewriter_allowance: Allowance = Allowance(),  # noqa: B008 - frozen
     ) -> SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
@@ -122,8 +150,16 @@ class SmallRun:
         transcript = Transcript(root / "transcript")
         patience = Patience(seconds=5, first=1, sleep=sleep)
         meter = Meter(allowance, dialect(plan.dialect), transcript)
+        second = reached(transcript, plan, rewriter_transport or FakeRewriter(), rewriter_allowance)
         gate = Gate(
-            transcript, dialect(plan.dialect), address, provider or FakeProvider(), patience, pace, meter
+            transcript,
+            dialect(plan.dialect),
+            address,
+            provider or FakeProvider(),
+            patience,
+            pace,
+            meter,
+            second,
         )
         gate.hello(plan.run_id)
         with gate.private_section():

@@ -148,7 +148,8 @@ class _Evolution:
         )
 
     def _populate(self, iteration: int) -> None:
-        """Make a population, and look ahead on it."""
+        """Make a population, of reworded prompts where the plan has them reworded, and look ahead on it."""
+        self._made(self.plan.rewordings(iteration))
         self.populations.append(self._made(self.plan.round(iteration)))
         for call, made in self._answered(self.plan.lookaheads(iteration)):
             source = call.source or ""

@@ -4,7 +4,8 @@ A request of the plan carries no image, or exactly one that the provider itself 
 the public plan names the image whatever the private data are, or a receipt on record chose it. An extension of a
 finished run is no further one: the plan names every image of the last round, or the last receipt chose the dataset.
 In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
-carries, of the plan's own prompts, the one by which the provider had made it.
+carries, of the plan's own prompts, the one by which the provider had made it. In one that rewords, the rewriter is sent
+that prompt first, and its answer, as a public rule reads it, goes to the provider.
 Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch in
 ``RunState.image_of``.
 
@@ -40,6 +41,8 @@ class ReceiptChose:
 
 
 Reason: TypeAlias = PlanNames | ReceiptChose
+Wording: TypeAlias = int | str
+"""A prompt: by its place among its class's prompts in the plan, or by the digest of one that was reworded."""
 
 
 @dataclass(frozen=True)
@@ -54,26 +57,26 @@ class OneImage:
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
         reason: Why it may leave.
-        wording: By which of its class's prompts the provider had made it, if it goes with that; None for the template.
+        wording: By which prompt the provider had made it, if it goes with that; None for the template.
     """
 
     image: Chosen
     reason: Reason
-    wording: int | None = None
+    wording: Wording | None = None
 
 
 @dataclass(frozen=True)
 class ItsPrompt:
-    """The call carries no image, and the prompt by which the provider had made this one.
+    """The call carries no image, and the prompt by which the provider had made this one, or its rewording.
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
-        wording: Which of its class's prompts.
+        wording: Which prompt.
         reason: Why that may be told.
     """
 
     image: Chosen
-    wording: int
+    wording: Wording
     reason: Reason
 
 
@@ -92,12 +95,18 @@ Verdict: TypeAlias = NoImage | OneImage | ItsPrompt | Refusal
 
 CARRIES: Final[dict[Purpose, str]] = {
     "create": "no image",
+    "reword": "a released prototype's prompt",
     "vary": "a released prototype",
     "look": "the candidate that the plan names, and nothing else",
     "extend": "the candidate that the plan names, and nothing else",
     "enlarge": "an image of the released dataset, and nothing else",
 }
 """Words for what a call of each purpose carries."""
+
+
+def varies_nothing(call: Call) -> bool:
+    """True if a call carries words of the plan's own alone: text-to-image, or the trial of a rewriter."""
+    return call.purpose == "create" or (call.purpose == "reword" and call.wording is not None)
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ class _Output:
     label: str
     iteration: int
     digest: str
-    wording: int | None = None
+    wording: Wording | None = None
 
 
 @dataclass
@@ -182,8 +191,8 @@ class RunState:
         """Take note that a call of the plan leaves; calls leave in the plan's order, whichever is answered first."""
         self._begun = max(self._begun, self._places[call.slot] + 1)
 
-    def wording(self, candidate: str) -> int | None:
-        """By which of its class's prompts an image was made; None of one by the template, and of what is not known."""
+    def wording(self, candidate: str) -> Wording | None:
+        """By which prompt an image was made; None of one by the template, and of what is not known."""
         output = self._outputs.get(candidate)
         return None if output is None else output.wording
 
@@ -227,7 +236,7 @@ class RunState:
 
     def image_of(self, call: Call) -> Verdict:
         """Return the verdict on a call's image, whether or not it is its turn: all that a record of the past needs."""
-        if call.purpose == "create":
+        if varies_nothing(call):
             return NoImage()
         if call.source is not None:
             return self._planned(call)
@@ -240,7 +249,7 @@ class RunState:
             return Refusal("carries an image that the plan names and the provider had not sent")
         if output.label != call.label:
             return Refusal("carries an image that the plan names for another class")
-        return self._or_its_prompt(Chosen(call.source or "", output.digest), output, PlanNames())
+        return self._or_its_prompt(call, Chosen(call.source or "", output.digest), output, PlanNames())
 
     def _released(self, call: Call) -> Verdict:
         """The image that a receipt chose."""
@@ -258,18 +267,25 @@ class RunState:
             return Refusal("has a receipt that names an image of another class")
         if output.iteration >= receipt.iteration:
             return Refusal("has a receipt that names an image of no earlier iteration")
-        return self._or_its_prompt(named, output, ReceiptChose(receipt))
+        return self._or_its_prompt(call, named, output, ReceiptChose(receipt))
 
-    def _or_its_prompt(self, image: Chosen, output: _Output, reason: Reason) -> Verdict:
+    def _or_its_prompt(self, call: Call, image: Chosen, output: _Output, reason: Reason) -> Verdict:
         """The image, or what goes in its place in a plan that varies by prompt."""
         if not self.plan.varies_prompts:
             return OneImage(image, reason, output.wording if self.plan.keeps_prompts else None)
         if output.wording is None:
             return Refusal("varies an image of which no prompt is known")
-        return ItsPrompt(image, output.wording, reason)
+        if self.plan.rewriter is None or call.purpose != "vary":
+            return ItsPrompt(image, output.wording, reason)
+        words = self._outputs.get(call.rewording)
+        if words is None:
+            return Refusal("comes before the rewording of its prompt")
+        return ItsPrompt(image, words.digest, reason)
 
-    def _wording_of(self, call: Call) -> int | None:
-        """By which of its class's prompts a call's images are made."""
+    def _wording_of(self, call: Call) -> Wording | None:
+        """By which prompt a call's images are made; a rewording is no image."""
+        if call.purpose == "reword":
+            return None
         if call.purpose == "create":
             return call.wording
         verdict = self.image_of(call) if self.plan.keeps_prompts else None

@@ -42,7 +42,8 @@ class World:
 
     def open(self, root: Path, key: str | None = None, **changes: Any) -> SmallRun:
         """A run against the server, over a socket."""
-        opened = {name: changes.pop(name) for name in ("allowance", "sleep") if name in changes}
+        names = ("allowance", "sleep", "rewriter_allowance", "rewriter_transport")
+        opened = {name: changes.pop(name) for name in names if name in changes}
         address = Address(self.server.address, key or self.key, dialect(self.name).scheme)
         none = {"strengths": ()} if changes.get("graded") is False else {}
         plan = small_plan(**{**self.plan, **none, **changes})

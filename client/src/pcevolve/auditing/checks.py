@@ -268,5 +268,7 @@ def _terms(run: RunReader) -> Iterator[str]:
         return
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
+    if (plan.rewriter and plan.rewriter.api) != (opened.rewriter and opened.rewriter.api):
+        yield "line 1: the record was opened for another rewriter than the plan has"
     if plan.library != _library(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"

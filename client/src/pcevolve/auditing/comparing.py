@@ -26,7 +26,7 @@ from pcevolve.egress.transport import HIDDEN, Address, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.evolution import Ask
 from pcevolve.providers.dialect import Dialect, model_named
-from pcevolve.public.calls import Call
+from pcevolve.public.calls import Call, goes_to_rewriter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.transcript import RunReader
@@ -68,6 +68,7 @@ class UnderWay:
         answers: Those that can be read, each with slot and address of every image that it only points to.
         found: What lay at such an address.
         made: What the call brought; None while no answer is complete.
+        spared: Whether that is what a failure leaves, after which the client may also have asked again.
     """
 
     call: Call
@@ -78,6 +79,7 @@ class UnderWay:
     answers: list[tuple[bytes, tuple[tuple[str, str], ...]]] = field(default_factory=list)
     found: dict[tuple[str, str], bytes] = field(default_factory=dict)
     made: list[bytes] | None = None
+    spared: bool = False
 
     @property
     def due(self) -> str:
@@ -108,6 +110,7 @@ class ComparingGate:
     faults: list[str] = field(default_factory=list)
     lines: Lines = field(init=False)
     key: KeyLength = field(default_factory=KeyLength)
+    rewriter_key: KeyLength = field(default_factory=KeyLength)
     policy: Policy = field(init=False)
     _under_way: dict[str, UnderWay] = field(default_factory=dict)
     _extensions: int = 0
@@ -116,7 +119,9 @@ class ComparingGate:
         """Begin before the first line."""
         self.lines = Lines(self.run.entries)
         self.address = Address(self.run.opened.api, STAND_IN, self.dialect.scheme)
-        self.policy = Policy(self.dialect, self.address, self.run.bodies.file)
+        way = self.run.opened.rewriter
+        rewriter = None if way is None else Address(way.api, STAND_IN)
+        self.policy = Policy(self.dialect, self.address, self.run.bodies.file, rewriter)
 
     def begin(self) -> None:
         """Compare everything up to the plan.
@@ -236,9 +241,10 @@ class ComparingGate:
 
     def _send(self, known: UnderWay, sent: Sent) -> bool:
         """Compare an attempt at a call, or at what lies behind a link of its answer."""
-        if known.waiting is not None or known.made is not None:
+        if known.waiting is not None or (known.made is not None and not known.spared):
             return False
         self.lines.place += 1
+        known.made, known.spared = None, False
         known.waiting, known.asked = sent.slot, sent.url
         if sent.slot == known.call.slot:
             self._compare(sent, known.expected)
@@ -253,20 +259,28 @@ class ComparingGate:
             return False
         self.lines.place += 1
         known.waiting = None
-        self.key.note(outcome, () if self.plan is None else self.plan.calls)
+        self._key_of(outcome).note(outcome, () if self.plan is None else self.plan.calls)
         if isinstance(outcome, Answered):
             self._require_length(outcome)
             if outcome.succeeded:
                 self._read(known, outcome)
+                return True
+        if outcome.slot == known.call.slot and known.made is None:
+            body = self.run.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
+            known.made = self.policy.spared(known.call, outcome, body)
+            known.spared = known.made is not None
         return True
+
+    def _key_of(self, record: Sent | Answered | Failed) -> KeyLength:
+        """Each provider has a key of its own."""
+        return self.rewriter_key if goes_to_rewriter(record.slot) else self.key
 
     def _read(self, known: UnderWay, answer: Answered) -> None:
         """Take in what the API sent; an answer that cannot be read is one that the client had to ask for again."""
         body = self.run.bodies.get(answer.body)
         with suppress(ProviderReplyError):
             if answer.slot == known.call.slot:
-                self.policy.require_model(body)
-                links = enumerate(self.dialect.links(known.call, body))
+                links = enumerate(self.policy.links(known.call, body))
                 known.answers.append(
                     (body, tuple((link_slot(known.call.slot, place), link) for place, link in links))
                 )
@@ -275,8 +289,7 @@ class ComparingGate:
         for body, at in known.answers:
             if known.made is None and all(each in known.found for each in at):
                 with suppress(ProviderReplyError):
-                    made = self.dialect.decode(known.call, body, [known.found[each] for each in at])
-                    known.made = self.policy.admit(made)
+                    known.made = self.policy.outputs(known.call, body, [known.found[each] for each in at])
 
     def _end(self, known: UnderWay, received: Received) -> tuple[Candidate, ...]:
         """Name what a call brought."""
@@ -327,7 +340,7 @@ class ComparingGate:
             sent,
             self._difference(sent, expected)
             or _misstated(longer, LONGEST_KEY if has_key else 1)
-            or self.key.fault(longer if has_key else None),
+            or self._key_of(sent).fault(longer if has_key else None),
         )
 
     def _compare_link(self, sent: Sent) -> None:

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from pcevolve.modality.texts.answering import said
 from pcevolve.modality.texts.blanks import blanked
 from pcevolve.modality.texts.reading import read
+from pcevolve.modality.texts.rewording import reworded
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
@@ -60,13 +61,13 @@ class Known(NamedTuple):
         label: Its class.
         iteration: The round that brought it.
         digest: SHA-256 of the bytes.
-        wording: By which of its class's prompts it was made, if that is known.
+        wording: By which prompt it was made, if that is known: its place in the plan, or the digest of a rewording.
     """
 
     label: str
     iteration: int
     digest: str
-    wording: int | None
+    wording: int | str | None
 
 
 class Unexplained(Exception):  # noqa: N818 - it never leaves this module
@@ -86,6 +87,7 @@ def image_faults(run: RunReader) -> Iterator[str]:
         match entry.record:
             case Answered() as answer:
                 seen.arrived |= _collect_digests(answer, run.bodies)
+                seen.said[answer.slot] = tuple(_said_by(answer, run.bodies))
             case Received(slot=slot, outputs=outputs):
                 if fault := seen.note(slot, outputs):
                     yield f"answer {slot} (line {line}): {fault}"
@@ -106,6 +108,8 @@ class _Seen:
         arrived: Digests of all that came in answers.
         known: What came, by candidate id.
         shapes: Names in the bodies of calls of a kind, in order: the first of them settles it.
+        said: What a language model said in the last answer to a slot.
+        rewordings: Prompts that follow from a rewriter's answers, by the stage, class and prototype that they are for.
     """
 
     run: RunReader
@@ -113,13 +117,17 @@ class _Seen:
     arrived: set[str] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
     receipts: dict[int, Receipt] = field(default_factory=dict)
-    shapes: dict[bool, list[str]] = field(default_factory=dict)
+    shapes: dict[str, list[str]] = field(default_factory=dict)
+    said: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    rewordings: dict[tuple[int, str, int], str] = field(default_factory=dict)
 
     def note(self, slot: str, outputs: tuple[str, ...]) -> str:
         """Take note of what a call brought; says what is wrong with it."""
         call = self.plan.calls.get(slot)
         if call is None:
             return "is of no call of the plan"
+        if call.purpose == "reword":
+            return self._note_rewording(call, outputs)
         own = self.plan.varies_prompts or self.plan.vary_with == "own prompt"
         wording = call.wording if call.purpose == "create" else self._wording(call) if own else None
         for index, digest in enumerate(outputs):
@@ -148,17 +156,24 @@ class _Seen:
         if is_form and not _is_hash_of_parts(self.run.bodies.get(sent.body)):
             raise Unexplained("has a form whose boundary is no hash of its parts")
         images = [found[1] for _, value in leaves if (found := _image(value))]
-        due = None if call.purpose == "create" else self._due(call)
+        rewords, starts = call.purpose == "reword", call.purpose == "create" or call.wording is not None
+        reached = self.plan.rewriter.api if rewords and self.plan.rewriter else self.plan.api
+        if rewords != sent.url.endswith("/chat/completions") and self.plan.modality.kind == "image":
+            raise Unexplained("went where prompts are reworded, or did not")
+        if not sent.url.startswith(reached.rstrip("/") + "/"):
+            raise Unexplained("went to another provider than the one that it is for")
+        due = None if starts else self._due(call)
         sends_image = due is not None and not self.plan.varies_prompts and self.plan.modality.kind == "image"
         if images != ([due.digest] if due is not None and sends_image else []):
             raise Unexplained("carries another image than the plan or its receipt names")
-        allowed = self._values(call, due)
+        allowed = self._values_for_rewriter(call, due) if rewords else self._values(call, due)
         for name, value in leaves:
             spelled = (str(each) if is_form else each for each in allowed.get(name, ()))
             if not _image(value) and (type(value), value) not in ((type(each), each) for each in spelled):
                 raise Unexplained(f"says something under {name[:40]!a} that the plan does not")
         names = [name for name, _ in leaves]
-        if names != self.shapes.setdefault(call.purpose == "create", names):
+        kind = call.purpose if call.purpose in ("create", "reword") else "vary"
+        if names != self.shapes.setdefault(kind, names):
             raise Unexplained("says its values in another order than the requests before it")
 
     def _due(self, call: Call) -> Known:
@@ -178,11 +193,43 @@ class _Seen:
             raise Unexplained("varies an image of another class, or of no earlier round")
         return known
 
-    def _wording(self, call: Call) -> int | None:
+    def _wording(self, call: Call) -> int | str | None:
         try:
-            return self._due(call).wording
+            return self._due_wording(call, self._due(call))
         except Unexplained:
             return None
+
+    def _due_wording(self, call: Call, due: Known) -> int | str | None:
+        """By which prompt a call is asked for: that of what it varies, or the rewording of it for this call."""
+        if self.plan.rewriter is None or call.purpose != "vary":
+            return due.wording
+        found = self.rewordings.get((call.iteration, call.label, call.parent or 0))
+        if found is None:
+            raise Unexplained("varies a prompt that nobody had reworded")
+        return found
+
+    def _note_rewording(self, call: Call, outputs: tuple[str, ...]) -> str:
+        """Take note of a reworded prompt; says what is wrong with it: it is the one before, or of an answer."""
+        try:
+            before = self._prompt(call, None if call.wording is not None else self._due(call))
+        except Unexplained as error:
+            return str(error)
+        follows = {reworded(said, before) for said in (*self.said.get(call.slot, ()), "")}
+        found = [each for each in follows if (hashlib.sha256(each.encode()).hexdigest(),) == outputs]
+        if not found:
+            return "is a prompt that does not follow from the rewriter's answer"
+        self.rewordings[call.iteration, call.label, call.parent or 0] = outputs[0]
+        return ""
+
+    def _values_for_rewriter(self, call: Call, due: Known | None) -> dict[str, tuple[Any, ...]]:
+        """Return the values that a body may state of a rewording: the plan's question about one prompt."""
+        asked = self.plan.rewriter
+        assert asked is not None
+        values: dict[str, tuple[Any, ...]] = {"n": (1,), "seed": (call.seed % 2**31,)}
+        values |= {"max_tokens": (asked.texts.tokens,), "temperature": (asked.texts.temperature,)}
+        renamed = {new: values[old] for old, new in (each.split("=") for each in asked.texts.fields)}
+        question = asked.question.replace("{prompt}", self._prompt(call, due), 1)
+        return {**values, **renamed, "model": (asked.model,), "role": ("user",), "content": (question,)}
 
     def _values(self, call: Call, due: Known | None) -> dict[str, tuple[Any, ...]]:
         """Return the values that a body may state of a call, by the names that APIs have for them."""
@@ -237,13 +284,21 @@ class _Seen:
         """The words of a call: its class's public prompt, or that of what it varies, or the varied text with blanks."""
         prompt = self.plan.prompt(call.label)
         own = self.plan.varies_prompts or self.plan.vary_with == "own prompt"
-        wording = call.wording if due is None else due.wording if own else None
-        if wording is not None:
+        wording = call.wording if due is None else self._due_wording(call, due) if own else None
+        if isinstance(wording, str):
+            prompt = self.run.bodies.file(wording).decode()
+        elif wording is not None:
             prompt = self.plan.first_prompts(call.label)[wording]
         text = None if due is None or self.plan.varies_prompts else read(self.run.bodies.file(due.digest))
         if self.plan.modality.kind == "image" or text is None:
             return prompt
         return _QUESTION.format(prompt=prompt, blanked=blanked(text, call.strength or 0.0, call.seed))
+
+
+def _said_by(answer: Answered, bodies: Bodies) -> Iterator[str]:
+    """What a language model says in an answer; nothing where none does."""
+    with suppress(ValueError, RecursionError):
+        yield from _said_in(json.loads(answer.body.text or bodies.get(answer.body)))
 
 
 def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 import tomli_w
 from pydantic import Field, create_model
 
-from pcevolve.config.places import key_in
+from pcevolve.config.places import REWRITER_KEY_VARIABLE, key_in
 from pcevolve.config.sections import Config
 from pcevolve.config.sources import by_name, read_toml
 from pcevolve.durable import write_durably
@@ -104,3 +104,12 @@ class RunConfig(Config):
             UsageError: The file is missing, or others may read it.
         """
         return key_in(self.provider.api_key_file)
+
+    def rewriter_key(self) -> str | None:
+        """The key of the rewriter, as ``key``; None where there is no rewriter.
+
+        Raises:
+            UsageError: As ``key``.
+        """
+        own = self.rewriter
+        return None if own.api is None else key_in(own.api_key_file, REWRITER_KEY_VARIABLE)

@@ -10,6 +10,7 @@ from pcevolve.errors import UsageError
 from pcevolve_shared.reading import read_file
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
+REWRITER_KEY_VARIABLE = "PCEVOLVE_REWRITER_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 MOST_KEY_BYTES = 2**16
@@ -27,13 +28,13 @@ def ledger_volume() -> Path | None:
     return Path(folder) if folder else None
 
 
-def key_in(path: Path | None) -> str | None:
+def key_in(path: Path | None, variable: str = KEY_VARIABLE) -> str | None:
     """An API's key, from a file that nobody else can read, or from the environment if there is no file.
 
     Raises:
         UsageError: The file is missing, or others may read it.
     """
-    return os.environ.get(KEY_VARIABLE) or None if path is None else key_in_file(path)
+    return os.environ.get(variable) or None if path is None else key_in_file(path)
 
 
 def key_in_file(path: Path | None) -> str | None:

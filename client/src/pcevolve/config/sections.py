@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pcevolve.config.places import KEY_VARIABLE, LEDGER_VARIABLE, default_ledger
+from pcevolve.config.places import KEY_VARIABLE, LEDGER_VARIABLE, REWRITER_KEY_VARIABLE, default_ledger
 from pcevolve.config.sources import read_toml
 from pcevolve.encoders.choice import AUTO
 from pcevolve.errors import UsageError
@@ -382,6 +382,71 @@ class ProviderSettings(public.Section):
     ] = 10.0
 
 
+class RewriterSettings(public.Section):
+    """The chat API that says prompts in other words, for vary_by rewording; a second provider."""
+
+    api: Annotated[
+        str | None,
+        Field(description="Address of a chat API that rewords prompts."),
+        Setting(public=True, keyword="rewriter_api"),
+    ] = None
+    model: Annotated[
+        public.Model | None,
+        Field(description="Language model that the rewriter shall use."),
+        Setting(public=True, keyword="rewriter_model"),
+    ] = None
+    question: Annotated[
+        public.RewriterQuestion | None,
+        Field(
+            description="What it is asked, with {prompt} for the prompt; for another view of it if not given."
+        ),
+        Setting(public=True, keyword="rewriter_question"),
+    ] = None
+    tokens: Annotated[
+        public.Tokens,
+        Field(description="Most tokens of one answer; more for a model that thinks before it writes."),
+        Setting(public=True, keyword="rewriter_tokens"),
+    ] = 256
+    fields: Annotated[
+        public.ChatFields | None,
+        Field(description="As provider.fields."),
+        Setting(public=True, keyword="rewriter_fields"),
+    ] = None
+    api_key_file: Annotated[
+        public.AbsolutePath | None,
+        Field(
+            description=f"File with its key (mode 600); or put the key itself into {REWRITER_KEY_VARIABLE}."
+        ),
+        Setting(resumable=True, keyword="rewriter_key_file"),
+    ] = None
+    max_cost: Annotated[
+        MaxCost | None,
+        Field(description="Most that it may cost."),
+        Setting(resumable=True, keyword="rewriter_max_cost"),
+    ] = None
+    price: Annotated[
+        Price | None,
+        Field(description="Cost of one answer."),
+        Setting(resumable=True, keyword="rewriter_price"),
+    ] = None
+    max_requests: Annotated[
+        int | None,
+        Field(ge=1, description="Most requests to it, retries included."),
+        Setting(resumable=True, keyword="rewriter_max_requests"),
+    ] = None
+    ca_file: Annotated[
+        public.AbsolutePath | None,
+        Field(description="As provider.ca_file."),
+        Setting(keyword="rewriter_ca_file"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.api is None) != (self.model is None):
+            raise ValueError("rewriter.api and rewriter.model: a rewriter needs both")
+        return self
+
+
 class EncoderSettings(public.Section):
     """The encoder, and where it works."""
 
@@ -461,5 +526,6 @@ class Config(BaseModel):
     privacy: PrivacySettings
     method: public.MethodSettings
     provider: ProviderSettings
+    rewriter: RewriterSettings = RewriterSettings()
     encoder: EncoderSettings
     output: OutputSettings

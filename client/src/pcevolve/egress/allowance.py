@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.providers.dialect import Dialect
-from pcevolve.public.calls import Call
+from pcevolve.public.calls import Call, goes_to_rewriter
 from pcevolve.public.modality import spoken
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt, Traffic, Transcript
@@ -58,6 +58,7 @@ class Meter:
         dialect: Says what an answer cost, where the API does.
         transcript: Counts across processes.
         nearby: Whether the API is on the owner's own machine or network, and need not send bills.
+        rewords: Whether it counts what the rewriter is asked for; else what the API is.
         images: How many, or texts, were answered for, or may have been made for an answer that got lost.
         cost: Of them.
     """
@@ -66,6 +67,7 @@ class Meter:
     dialect: Dialect
     transcript: Transcript
     nearby: bool = False
+    rewords: bool = False
     images: int = field(default=0, init=False)
     cost: float = field(default=0.0, init=False)
     _dearest: float | None = field(default=None, init=False)
@@ -88,6 +90,15 @@ class Meter:
     def requests(self) -> int:
         """The number of requests sent so far."""
         return len(self._traffic.attempts)
+
+    @property
+    def _section(self) -> str:
+        """Where a user sets its limits."""
+        return "rewriter" if self.rewords else "provider"
+
+    @property
+    def _limit(self) -> str:
+        return "rewriter.max_cost" if self.rewords else "--max-cost"
 
     @property
     def knows_cost(self) -> bool:
@@ -126,22 +137,25 @@ class Meter:
         allowed, due = self.allowance, self._expected(slot)
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
-                f"the run has made {self.requests} requests, all that provider.max_requests allows; nothing is lost: "
-                "continue with --resume RUN and a higher provider.max_requests"
+                f"the run has made {self.requests} requests, all that {self._section}.max_requests allows; nothing is "
+                f"lost: continue with --resume RUN and a higher {self._section}.max_requests"
             )
         if allowed.cost is not None and self._untold:
             raise AllowanceError(
-                "the API did not say what an answer cost, so --max-cost cannot be kept; nothing is lost: continue "
-                "with --resume RUN and --set provider.price=PRICE, or without --max-cost"
+                f"the API did not say what an answer cost, so {self._limit} cannot be kept; nothing is lost: continue "
+                f"with --resume RUN and --set {self._section}.price=PRICE, or without {self._limit}"
             )
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             raise AllowanceError(
-                f"the run has cost {money(self.cost, self.dialect)}, and the next request would exceed --max-cost "
-                f"{allowed.cost:g}; nothing is lost: continue with --resume RUN and a higher --max-cost"
+                f"the run has cost {money(self.cost, self.dialect)}, and the next request would exceed "
+                f"{self._limit} {allowed.cost:g}; nothing is lost: continue with --resume RUN and a higher "
+                f"{self._limit}"
             )
 
     def note(self, record: Record) -> None:
-        """Count a line that was appended to the record."""
+        """Count a line that was appended to the record, if it is about this API."""
+        if goes_to_rewriter(getattr(record, "slot", "")) != self.rewords:
+            return
         attempt = self._traffic.take(record, line=len(self.transcript.entries))
         if attempt is None:
             return
@@ -164,7 +178,11 @@ class Meter:
 
     def forecast(self, calls: Iterable[Call]) -> Forecast:
         """Forecast what is still to come of some calls, from public facts and the record."""
-        due = [call for call in calls if self.transcript.outputs(call.slot) is None]
+        due = [
+            call
+            for call in calls
+            if goes_to_rewriter(call.slot) == self.rewords and self.transcript.outputs(call.slot) is None
+        ]
         images = sum(call.count for call in due)
         requests = len(due) + (images if self.dialect.links_images else 0)
         return Forecast(requests, images, None if self._each is None else self._each * images)
@@ -183,11 +201,11 @@ class Meter:
         total = self.requests + forecast.requests
         if allowed.requests is not None and total > allowed.requests:
             raise UsageError(
-                f"this takes {total} requests, more than provider.max_requests {allowed.requests}"
+                f"this takes {total} requests, more than {self._section}.max_requests {allowed.requests}"
             )
         if allowed.cost is not None and not self.knows_cost:
             raise UsageError(
-                "--max-cost needs provider.price: this API does not say what "
+                f"{self._limit} needs {self._section}.price: this API does not say what "
                 f"{spoken('an image', self.dialect.makes)} costs"
             )
         if forecast.cost is None:
@@ -195,7 +213,7 @@ class Meter:
         whole = self.cost + forecast.cost
         if allowed.cost is not None and whole > allowed.cost + _ROUNDING:
             raise UsageError(
-                f"this would cost {money(whole, self.dialect)}, more than --max-cost {allowed.cost:g}"
+                f"this would cost {money(whole, self.dialect)}, more than {self._limit} {allowed.cost:g}"
             )
         if credit is not None and forecast.cost > credit + _ROUNDING:
             raise UsageError(

@@ -20,6 +20,7 @@ from pcevolve.errors import (
     ProviderUnreachableError,
     printable,
 )
+from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.answers import is_success
@@ -30,7 +31,7 @@ REDIRECTS: Final = range(300, 400)
 UNKNOWN_PATH: Final = (404, 405)
 _LONGEST_PLACE: Final = 200
 HINTS: Final[dict[Reason | None, str]] = {
-    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
+    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY; for a rewriter rewriter.api_key_file)",
     "credit": ": no credit left; when there is, continue with --resume RUN",
     "content": ": its moderation does not allow this prompt or image",
     "numbers": ": its model computes no numbers in this precision; pcevolve-server serve --precision float32 does",
@@ -62,6 +63,13 @@ class Exchange:
     stopping: Event = field(default_factory=Event)
     recording: RLock = field(default_factory=RLock)
     closed: bool = False
+
+    def beside(self, address: Address, transport: Transport, meter: Meter) -> Exchange:
+        """Exchanges with the rewriter on the same record, to which nothing but its own requests is handed."""
+        spoken = RewriterDialect()
+        return Exchange(
+            self.transcript, spoken, address, transport, self.pace, meter, self.stopping, self.recording
+        )
 
     def close(self) -> None:
         """Close all connections, and send nothing more."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Exchange
@@ -46,12 +46,32 @@ from pcevolve.transcript.records import (
     Planned,
     Received,
     Released,
+    Way,
     link_slot,
 )
 from pcevolve_shared import images
 
 REFUSED_FIELDS: Final = (400, 422)
 """Statuses by which APIs refuse a field that they do not take."""
+
+
+class Rewriter(NamedTuple):
+    """The second provider of a run that rewords prompts, as its gate reaches it.
+
+    Attributes:
+        address: Where it is.
+        transport: To there, and to nowhere else.
+        meter: Counts what it is asked for, within limits of its own.
+    """
+
+    address: Address
+    transport: Transport
+    meter: Meter
+
+    @property
+    def way(self) -> Way:
+        """The way there, as the record has it."""
+        return Way(api=self.address.base_url, authority=self.address.route.authority)
 
 
 class Gate:
@@ -66,6 +86,7 @@ class Gate:
         patience: Patience,
         pace: Pace | None = None,
         meter: Meter | None = None,
+        rewriter: Rewriter | None = None,
     ) -> None:
         self._transcript = transcript
         self._dialect = dialect
@@ -74,12 +95,14 @@ class Gate:
         self._pace = pace or Pace()
         self._meter = meter or Meter(Allowance(), dialect, transcript)
         self._exchange = Exchange(transcript, dialect, address, transport, self._pace, self._meter)
-        self._policy = Policy(dialect, address, transcript.bodies.file)
+        self._rewriter = rewriter
+        self._rewording = None if rewriter is None else self._exchange.beside(*rewriter)
+        self._policy = Policy(dialect, address, transcript.bodies.file, rewriter and rewriter.address)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
-        self._lanes = Lanes(1, transport.close)
+        self._lanes = Lanes(1, self._abandon)
 
     def hello(self, run_id: str) -> bytes:
         """Ask who is there; the same request for everybody. Answers from the record when there is one.
@@ -97,6 +120,7 @@ class Gate:
             greets=self._address.greets,
             authority=self._address.route.authority,
             proxy=self._address.route.proxy,
+            rewriter=self._rewriter and self._rewriter.way,
         )
         if not self._transcript.entries:
             self._transcript.append(opened)
@@ -219,8 +243,9 @@ class Gate:
         for entry in self._transcript.entries:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
-        self._meter.fix(plan)
-        self._lanes = Lanes(plan.at_once, self._exchange.transport.close, self._exchange.stopping)
+        for exchange in self._exchanges:
+            exchange.meter.fix(plan)
+        self._lanes = Lanes(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
             self._patience = replace(self._patience, sleep=self._lanes.pause)
 
@@ -326,13 +351,41 @@ class Gate:
         if made is not None:
             return Ready(self._end(ask, made))
         self._pace.await_turn(opens_round)
-        self._exchange.announce(call.slot, outgoing)
+        self._exchange_of(call).announce(call.slot, outgoing)
         return partial(self._send, call, outgoing)
 
     def _send(self, call: Call, announced: Outgoing) -> list[bytes]:
-        """Send an announced request and return the images that it brings."""
-        answer = self._exchange.answered(call.slot, announced, self._patience, announced=True)
+        """Send an announced request and return the images that it brings, or the rewording of a prompt."""
+        exchange = self._exchange_of(call)
+        try:
+            answer = exchange.answered(call.slot, announced, self._patience, announced=True)
+        except (ProviderRefusedError, ProviderReplyError):
+            if (spared := self._spared(call)) is None:
+                raise
+            return spared
         return self._read_images(call, answer.body)
+
+    @property
+    def _exchanges(self) -> tuple[Exchange, ...]:
+        """With the API, and with the rewriter if there is one."""
+        return (self._exchange,) if self._rewording is None else (self._exchange, self._rewording)
+
+    def _exchange_of(self, call: Call) -> Exchange:
+        """That with the rewriter for a rewording, which the policy builds for no run without one."""
+        return self._rewording if call.purpose == "reword" and self._rewording else self._exchange
+
+    def _abandon(self) -> None:
+        """End what is under way without its answer."""
+        for exchange in self._exchanges:
+            exchange.transport.close()
+
+    def _spared(self, call: Call) -> list[bytes] | None:
+        """What a call brought whose last attempt failed, where that ends no run; see ``Policy.spared``."""
+        outcome = self._transcript.outcome(call.slot)
+        if outcome is None:
+            return None
+        body = self._transcript.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
+        return self._policy.spared(call, outcome, body)
 
     def _end(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
         """Name what a call brought, and remember it."""
@@ -346,7 +399,8 @@ class Gate:
     def _close_after_the_last(self) -> None:
         """Close all connections once the plan's last call is answered; nothing is sent from then on."""
         if self._policy.complete:
-            self._exchange.close()
+            for exchange in self._exchanges:
+                exchange.close()
 
     def _require_beginning(self) -> None:
         if self._policy.fixed:
@@ -367,15 +421,16 @@ class Gate:
             except (ProviderReplyError, ProviderRefusedError):  # links die after a while
                 continue
         if self._transcript.outputs(call.slot) is not None:
+            if (spared := self._spared(call)) is not None:
+                return spared
             raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
         return None
 
     def _read_images(self, call: Call, body: bytes) -> list[bytes]:
         """The images of an answer, wherever they are, if the model that was asked for made them."""
-        self._policy.require_model(body)
-        links = [self._policy.link(link) for link in self._dialect.links(call, body)]
+        links = [self._policy.link(link) for link in self._policy.links(call, body)]
         fetched = [self._fetch(call, place, link) for place, link in enumerate(links)]
-        return self._policy.admit(self._dialect.decode(call, body, fetched))
+        return self._policy.outputs(call, body, fetched)
 
     def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
         """Fetch the image behind a link, from the record if it was fetched before.

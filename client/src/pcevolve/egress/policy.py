@@ -15,17 +15,22 @@ from pcevolve.egress.bounds import of_asked_size
 from pcevolve.egress.links import follow
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError, printable
+from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect, WireRequest, misstated
 from pcevolve.providers.naming import is_same_model
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
-from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
+from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState, varies_nothing
+from pcevolve.transcript.records import Answered, Failed
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
 _LONGEST_NAME: Final = 200
 """Characters of a model's name, as in a plan."""
+_REWRITING: Final = RewriterDialect()
+UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
+"""Failures in which an answer came, and was not kept."""
 
 
 class Policy:
@@ -35,16 +40,24 @@ class Policy:
     for the balance, and the one for two texts at once.
     """
 
-    def __init__(self, dialect: Dialect, address: Address, received: Callable[[str], bytes]) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        address: Address,
+        received: Callable[[str], bytes],
+        rewriter: Address | None = None,
+    ) -> None:
         """Start without a plan.
 
         Args:
             dialect: How calls are spelled.
             address: Where they go.
             received: Bytes that the API sent, by digest; raises if they are not those that the digest names.
+            rewriter: Where prompts go that are reworded; nothing else does.
         """
         self._dialect = dialect
         self._address = address
+        self._rewriter = rewriter
         self._received = received
         self._state: RunState | None = None
         self._committed: Callable[[Receipt], bool] = lambda receipt: False
@@ -63,6 +76,8 @@ class Policy:
         """
         if (plan.api, plan.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
+        if (plan.rewriter and plan.rewriter.api) != (self._rewriter and self._rewriter.base_url):
+            raise EgressError("the plan is for another rewriter than the one that this run is on record with")
         for fault in misstated(self._dialect, plan):
             raise EgressError(fault)
         self._state = RunState(plan)
@@ -103,28 +118,73 @@ class Policy:
             raise EgressError("no link is followed before the plan is fixed")
         return follow(self._state.plan, link)
 
-    def admit(self, made: list[bytes]) -> list[bytes]:
-        """Pass on what an answer brought, if it is of a bearable size.
+    def links(self, call: Call, body: bytes) -> tuple[str, ...]:
+        """Addresses that an answer points to, if the model that was asked for gave it.
 
         Raises:
-            ProviderReplyError: It is not.
+            ProviderReplyError: Another model did, or the answer breaks the API's contract.
         """
-        return made if self._state is None else of_asked_size(self._state.plan, made)
+        self._require_model(call, body)
+        return self._dialect_of(call).links(call, body)
 
-    def require_model(self, body: bytes) -> None:
-        """Refuse an answer that says that another model gave it than was asked for.
+    def outputs(self, call: Call, body: bytes, linked: Sequence[bytes]) -> list[bytes]:
+        """What an answer brought, if it is of a bearable size; of a rewriter's, the prompt that follows from it.
 
         Raises:
-            ProviderReplyError: It does.
+            ProviderReplyError: The answer breaks the API's contract, or it is not.
         """
+        state = self._fixed_state(call)
+        made = self._dialect_of(call).decode(self._filled(state, call), body, linked)
+        return of_asked_size(state.plan, made)
+
+    def spared(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
+        """What a call brought whose failure ends no run, for nobody had chosen the words; None where it does end one.
+
+        A released prompt that the rewriter's moderation refuses, or that it answers with more than can be kept, stays
+        as it was. Of a rewording that the API's moderation refuses there are no images: that counts as images that
+        cannot be used.
+
+        Args:
+            call: A call of the plan.
+            outcome: What came of the last attempt.
+            body: Of the answer; empty where there is none.
+        """
+        state = self._fixed_state(call)
+        verdict, rewords = state.image_of(call), call.purpose == "reword"
+        if not isinstance(verdict, ItsPrompt):
+            return None
+        if isinstance(outcome, Failed):
+            final = rewords and outcome.reason in UNKEPT
+        else:
+            final = self._dialect_of(call).fault(outcome.status, body).reason == "content"
+        if final and rewords:
+            return [(self._filled(state, call).words or "").encode()]
+        return [b""] * call.count if final and isinstance(verdict.wording, str) else None
+
+    def _fixed_state(self, call: Call) -> RunState:
         if self._state is None:
-            return
-        plan, named = self._state.plan, self._dialect.answered_by(body)
-        if named and not is_same_model(plan.answered_by or plan.model, named):
+            raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
+        return self._state
+
+    def _dialect_of(self, call: Call) -> Dialect:
+        return _REWRITING if call.purpose == "reword" else self._dialect
+
+    def _require_model(self, call: Call, body: bytes) -> None:
+        """Refuse an answer that says that another model gave it than was asked for."""
+        plan, named = self._fixed_state(call).plan, self._dialect_of(call).answered_by(body)
+        asked, alias = plan.model, plan.answered_by
+        if call.purpose == "reword" and plan.rewriter is not None:
+            asked, alias = plan.rewriter.model, None
+        if named and not is_same_model(alias or asked, named):
             told = printable(named)[:_LONGEST_NAME]
+            other = (
+                ""
+                if call.purpose == "reword"
+                else (f", or, if that is its own name for it, with --set provider.answered_by='{told}'")
+            )
             raise ProviderReplyError(
-                f"the API answered with the model '{told}', and '{plan.model}' was asked for: start a new run with the "
-                f"model that you mean, or, if that is its own name for it, with --set provider.answered_by='{told}'"
+                f"the API answered with the model '{told}', and '{asked}' was asked for: start a new run with the "
+                f"model that you mean{other}"
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:
@@ -140,14 +200,12 @@ class Policy:
             EgressError: Why nothing may leave for this call, or not from this source.
             TranscriptError: The received bytes are no longer what the API had sent.
         """
-        state = self._state
-        if state is None:
-            raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
+        state = self._fixed_state(call)
         refusal = None if state.has_answer(call) else state.turn_of(call)
         if refusal is not None:
             raise EgressError(f"request {call.slot} {refusal.why}")
         self._require_reason(state, call, source)
-        outgoing = self._address.outgoing(self._spell(state, state.plan.calls[call.slot], source))
+        outgoing = self._address_of(call).outgoing(self._spell(state, state.plan.calls[call.slot], source))
         state.note_leaving(call)
         return outgoing
 
@@ -198,13 +256,30 @@ class Policy:
         verdict = state.image_of(call)
         if isinstance(verdict, Refusal):
             raise EgressError(f"request {call.slot} {verdict.why}")
+        spoken, filled = self._dialect_of(call), self._filled(state, call)
         if isinstance(verdict, NoImage) or source is None:
-            return self._dialect.encode(state.plan, call, None)
+            return spoken.encode(state.plan, filled, None)
         self._require_named(verdict, call, source)
         if isinstance(verdict, ItsPrompt):
-            return self._dialect.encode(state.plan, replace(call, wording=verdict.wording), None)
-        call = replace(call, wording=verdict.wording)
-        return self._dialect.encode(state.plan, call, self._received(verdict.image.digest))
+            return spoken.encode(state.plan, filled, None)
+        return spoken.encode(state.plan, filled, self._received(verdict.image.digest))
+
+    def _filled(self, state: RunState, call: Call) -> Call:
+        """A call with the words that the rulebook gives it."""
+        verdict = state.image_of(call)
+        wording = verdict.wording if isinstance(verdict, ItsPrompt | OneImage) else call.wording
+        if isinstance(wording, str):
+            return replace(call, words=self._received(wording).decode())
+        worded = replace(call, wording=wording)
+        return replace(worded, words=state.plan.prompt_of(worded)) if call.purpose == "reword" else worded
+
+    def _address_of(self, call: Call) -> Address:
+        """Where a call goes: prompts to be reworded to the rewriter, all others to the API."""
+        if call.purpose != "reword":
+            return self._address
+        if self._rewriter is None:
+            raise EgressError(f"request {call.slot} is for a rewriter, and this run has none")
+        return self._rewriter
 
     def _require_named(
         self, verdict: OneImage | ItsPrompt, call: Call, source: Prototype | PublicEcho
@@ -220,6 +295,6 @@ class Policy:
 
 def _kind_of(call: Call) -> type:
     """Return the type that a call's source must have: none, one that the plan names, or one that a receipt chose."""
-    if call.purpose == "create":
+    if varies_nothing(call):
         return type(None)
     return Prototype if call.source is None else PublicEcho

@@ -13,6 +13,7 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.pages import PagePicture, base_style, compiled, inline, own_file, picture, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.privacy import Event
+from pcevolve.public.calls import goes_to_rewriter
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import marks
@@ -85,7 +86,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     """All that is shown of a run that has a plan."""
     pictured = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
     iteration = under_way(pictured, (receipt.iteration for receipt in run.receipts))
-    done = sum(len(outputs) for outputs in run.outputs.values())
+    done = sum(len(outputs) for slot, outputs in run.outputs.items() if not goes_to_rewriter(slot))
     reasons = Reasons.of(run.traffic)
     counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
     events = [event for receipt in run.receipts for event in receipt.events]
@@ -97,7 +98,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "marks": marks(plan),
         "iteration": min(iteration, plan.iterations),
         "done": done,
-        "total": sum(call.count for call in plan.calls.values()),
+        "total": sum(call.brings for call in plan.calls.values()),
         "spent": spent if plan.secure else None,
         "spent_text": loss(spent),
         "budget": float(plan.budget.epsilon),

@@ -63,6 +63,6 @@ def write_preview(run: RunReader) -> Path:
 def opening_images(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:
     """Digests of the first images of each class, as far as they are on record."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(plan.labels, ())
-    for call in plan.opening:
+    for call in (each for each in plan.opening if each.brings):
         found[call.label] += run.outputs.get(call.slot, ())
     return found

@@ -54,7 +54,7 @@ class ToldPrompt:
 
     Attributes:
         origin: Where the image came from.
-        prompt: The plan's prompt by which it had been made.
+        prompt: The plan's prompt by which it had been made; empty where it is a reworded one, which the request holds.
         reason: Why that could be told.
     """
 
@@ -135,7 +135,8 @@ class Reasons:
             carried = CarriedImage(verdict.image.digest, self.named.get(verdict.image.id), verdict.reason)
             self.carried[attempt.number] = (carried,)
         if state is not None and call is not None and isinstance(verdict, ItsPrompt):
-            prompt = state.plan.prompt_of(replace(call, wording=verdict.wording))
+            told = verdict.wording
+            prompt = "" if isinstance(told, str) else state.plan.prompt_of(replace(call, wording=told))
             self.told[attempt.number] = ToldPrompt(self.named[verdict.image.id], prompt, verdict.reason)
 
     def _explained(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
@@ -164,6 +165,8 @@ class Reasons:
             return
         if state is not None:
             state.note_outputs(outputs.slot, outputs.digests)
+        if last.call.purpose == "reword":  # words, of which the answer has more
+            return
         named = tuple(
             Origin(digest, last.number, outputs.slot, last.call.output(index))
             for index, digest in enumerate(outputs.digests)

@@ -11,6 +11,7 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.texts import answering
 from pcevolve.modality.texts.blanks import blanked
 from pcevolve.modality.texts.reading import read
+from pcevolve.modality.texts.rewording import reworded
 from pcevolve.providers.dialect import (
     Dialect,
     ModelSize,
@@ -23,6 +24,7 @@ from pcevolve.providers.dialect import (
 )
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
+from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits, wire
 from pcevolve_shared.blanks import question
@@ -93,6 +95,17 @@ def texts_in(body: bytes) -> list[str]:
     return [each.text for each in parsed(_Answer, body).choices]
 
 
+def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
+    fields: dict[str, Any] = {
+        "n": call.count,
+        "max_tokens": texts.tokens,
+        "temperature": texts.temperature,
+        "seed": call.seed % SEEDS,
+    }
+    whole = {"model": model, "messages": [{"role": "user", "content": asked}]}
+    return WireRequest("POST", wire.CHAT, json_body(whole | texts.spelled(fields)))
+
+
 class ChatDialect(Dialect):
     """A question for each text; a variation is the same question with the text that is varied, some words blank."""
 
@@ -113,14 +126,7 @@ class ChatDialect(Dialect):
         """
         prompt, text = plan.prompt_of(call), None if image is None else read(image)
         asked = prompt if text is None else question(prompt, blanked(text, call.strength or 0.0, call.seed))
-        fields: dict[str, Any] = {
-            "n": call.count,
-            "max_tokens": plan.texts.tokens,
-            "temperature": plan.texts.temperature,
-            "seed": call.seed % SEEDS,
-        }
-        whole = {"model": plan.model, "messages": [{"role": "user", "content": asked}]}
-        return WireRequest("POST", wire.CHAT, json_body(whole | plan.texts.spelled(fields)))
+        return _request(plan.model, asked, plan.texts, call)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The texts of an answer, as they came; a choice without one is an empty text."""
@@ -162,3 +168,21 @@ class ChatDialect(Dialect):
     def hello(self) -> WireRequest:
         """List the models."""
         return WireRequest("GET", wire.MODELS)
+
+
+class RewriterDialect(ChatDialect):
+    """The same API asked for other words for a prompt; what it says that is no prompt leaves the prompt as it was."""
+
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a question to the plan's rewriter about ``call.words``."""
+        assert plan.rewriter is not None
+        asked = plan.rewriter.asked(plan.prompt_of(call))
+        return _request(plan.rewriter.model, asked, plan.rewriter.texts, call)
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+        """Read the one prompt that an answer gives, whatever the answer is."""
+        try:
+            said = texts_in(body)
+        except ProviderReplyError:
+            said = []
+        return [reworded(said[0] if said else "", call.words or "").encode()]

@@ -13,7 +13,7 @@ from pcevolve.public import settings
 from pcevolve.public.library import Library
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
 from pcevolve.public.secrecy import Secrecy
-from pcevolve.public.wordings import filled, in_one_line
+from pcevolve.public.wordings import Rewriter, filled, in_one_line
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
@@ -109,6 +109,7 @@ class PlanFields(BaseModel):
     strengths: tuple[settings.Strength, ...]  # none where the API is asked for none
     vary_by: settings.VaryBy = "image"
     vary_with: settings.VaryWith = "own prompt"
+    rewriter: Rewriter | None = None
     batch: settings.Batch = 32
     at_once: settings.AtOnce = 1
     relation: settings.Relation = "replace-one"
@@ -218,7 +219,7 @@ class PlanFields(BaseModel):
     @property
     def varies_prompts(self) -> bool:
         """True if variations are new images by a candidate's own prompt, so that no image is ever sent."""
-        return self.vary_by == "prompt"
+        return self.vary_by != "image"
 
     @property
     def keeps_prompts(self) -> bool:

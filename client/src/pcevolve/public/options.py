@@ -311,7 +311,7 @@ def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
 
 def _option(section: str, key: str, hint: TypeHint, field: FieldInfo) -> Option:
     kind, notes = _unwrapped(hint)
-    setting = _first(Setting, notes)
+    setting = _last(Setting, notes)
     if setting is None or not _help(notes):
         raise TypeError(f"{key} does not say what it is for, or what becomes of it")
     is_switch, is_repeated = kind is bool, get_origin(kind) is tuple
@@ -342,8 +342,9 @@ def _unwrapped(hint: TypeHint) -> tuple[TypeHint, tuple[object, ...]]:
     return hint, ()
 
 
-def _first(kind: type[Note], notes: tuple[object, ...]) -> Note | None:
-    return next((each for each in notes if isinstance(each, kind)), None)
+def _last(kind: type[Note], notes: tuple[object, ...]) -> Note | None:
+    """The outermost note of a kind: an option may be another thing than the setting whose type it takes."""
+    return next((each for each in reversed(notes) if isinstance(each, kind)), None)
 
 
 def _kind(kind: TypeHint) -> str:

@@ -40,7 +40,9 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
     if any((each.strength is not None) != plan.grades_variations for each in plan.extended):
         yield "extended: each needs a strength, and none where the API is asked for none"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
-        yield "vary-by: prompt needs provider.prompts, two at least for each class, and no provider.adapter"
+        yield f"vary-by: {plan.vary_by} needs provider.prompts, two at least for each class, and no provider.adapter"
+    if (plan.vary_by == "rewording") != (plan.rewriter is not None):
+        yield "vary-by: rewording needs a rewriter (rewriter.api, rewriter.model), and nothing else has one"
 
 
 def _of_counts(plan: PlanFields) -> Iterator[str]:
@@ -107,6 +109,8 @@ class PublicPlan(PlanFields):
 
     def prompt_of(self, call: Call) -> str:
         """The text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
+        if call.words is not None:
+            return call.words
         if call.wording is None:
             return self.prompt(call.label)
         return self.prompts[self.labels.index(call.label)][call.wording]
@@ -119,9 +123,13 @@ class PublicPlan(PlanFields):
         """The calls that make a population, in sending order; see ``Schedule``."""
         return self._schedule.round(iteration)
 
+    def rewordings(self, iteration: int) -> Iterator[Call]:
+        """The calls by which the prompts of a round's prototypes are reworded; none where nobody rewords."""
+        return self._schedule.rewordings(iteration)
+
     @property
     def opening(self) -> tuple[Call, ...]:
-        """The first turns of a plan, so that a person can look at some of each class."""
+        """The first turns of a plan, so that a person can look at some of each class, and a rewriter is tried."""
         return self._schedule.opening
 
     def lookaheads(self, iteration: int) -> Iterator[Call]:

@@ -299,10 +299,11 @@ PromptTemplate = Annotated[
     str, Field(max_length=1000, description="Prompt with {domain} and {label}."), PUBLIC
 ]
 VaryBy = Annotated[
-    Literal["image", "prompt"],
+    Literal["image", "prompt", "rewording"],
     Field(
         description="What goes back for a variation: the prototype's image (image-to-image), or only which of its "
-        "class's prompts it was made with (text-to-image under another seed), for APIs that vary no images."
+        "class's prompts it was made with (text-to-image under another seed), for APIs that vary no images; or that "
+        "prompt in other words, for which the rewriter is asked."
     ),
     PUBLIC,
 ]
@@ -316,6 +317,20 @@ VaryWith = Annotated[
 ]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A prompt as it goes out."""
+
+
+def _has_place(question: str) -> str:
+    if question.count("{prompt}") != 1:
+        raise ValueError("must have {prompt} once, where the prompt stands")
+    return question
+
+
+RewriterQuestion = Annotated[
+    str,
+    AfterValidator(_has_place),
+    Field(max_length=2000, description="What the rewriter is asked, with {prompt} for the prompt."),
+    PUBLIC,
+]
 NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), PUBLIC]
 Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), PUBLIC]
 Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), PUBLIC]

@@ -10,6 +10,20 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import islice, product
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.public import settings
+from pcevolve.public.modality import Texts
+
+PROMPT: Final = "{prompt}"
+QUESTION: Final = (
+    "Write one prompt for a text-to-image model: the subject of the prompt below in other words, with another view, "
+    "light, background or detail. One line of at most 60 words, plain words without brackets or colons, nothing else."
+    "\n\n{prompt}"
+)
+"""The usual question to a rewriter."""
 
 USUAL = 10
 """Prompts of a class where nobody says how many."""
@@ -97,3 +111,26 @@ def _worded(context: int, turn: int, sentence: int) -> str:
     others = len(_CONTEXTS) - 1
     behind = _CONTEXTS[1 + (context - 1 + sentence + turn) % others] if context else ""
     return _SENTENCES[sentence] + _WAYS[(sentence + turn) % len(_WAYS)] + behind
+
+
+class Rewriter(BaseModel):
+    """The language model that says released prompts in other words: a second provider, by the public facts of it.
+
+    Attributes:
+        api: Address of its chat API.
+        model: As the API calls it.
+        question: Text with one ``{prompt}``, in whose place the prompt stands.
+        texts: Length and temperature of its answers, and how its API takes the fields of a request.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
+    model: settings.Model
+    question: settings.RewriterQuestion = QUESTION
+    texts: Texts
+
+    def asked(self, prompt: str) -> str:
+        """The question that is asked about a prompt, whose own braces stay as they are."""
+        before, _, behind = self.question.partition(PROMPT)
+        return before + prompt + behind

@@ -14,7 +14,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.egress.allowance import Forecast, Meter
-from pcevolve.egress.gate import Gate
+from pcevolve.egress.gate import Gate, Rewriter
 from pcevolve.egress.transport import Address
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.ledger.ledger import Account
@@ -29,6 +29,7 @@ from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, folder_promise
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.selectors.planner import CHANCE, verdict
+from pcevolve.session import rewriting
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
 
@@ -82,7 +83,8 @@ def disclosure(
         **_secrets(plan),
         "assumed public": "; ".join(assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
-        f"{sum(call.count for call in plan.calls.values())} {kind}s",
+        f"{sum(call.brings for call in plan.calls.values())} {kind}s",
+        **({"rewriter": rewriting.described(plan)} if plan.rewriter else {}),
         "asked with": _asked_with(plan, advice),
         **({"images": real_images(plan.library)} if plan.library else {}),
         **notes.odd,
@@ -238,7 +240,13 @@ def costs_ahead(plan: PublicPlan, meter: Meter) -> dict[str, str]:
 
 
 def approve(
-    components: Components, plan: PublicPlan, calls: Iterable[Call], gate: Gate, meter: Meter, begun: bool
+    components: Components,
+    plan: PublicPlan,
+    calls: Iterable[Call],
+    gate: Gate,
+    meter: Meter,
+    begun: bool,
+    rewriter: Rewriter | None = None,
 ) -> None:
     """Make sure that requests and cost are within limits, and that a person wants this run.
 
@@ -249,12 +257,16 @@ def approve(
         gate: Asks what is left on the account.
         meter: Adds up requests and cost.
         begun: Whether the plan is on record already, and was wanted when it was put there.
+        rewriter: The second provider, whose limits are its own.
 
     Raises:
         DeclinedError: Nobody wants it; nothing was spent.
         UsageError: A limit is too low; nothing has been sent but questions about the API itself.
     """
-    forecast = _within_limits(components.address, calls, gate, meter)
+    due = tuple(calls)
+    forecast = _within_limits(components.address, due, gate, meter)
+    if rewriter is not None:
+        rewriter.meter.check(rewriter.meter.forecast(due), None)
     if components.settings.provider.yes:
         return
     if not begun:
@@ -262,7 +274,9 @@ def approve(
             _ask(
                 f"{doubt}: go on?", f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
             )
-    _ask_for_requests(components.address, plan, meter, forecast)
+    _ask_for_requests(components.address, meter, forecast)
+    if rewriter is not None:
+        _ask_for_requests(rewriter.address, rewriter.meter, rewriter.meter.forecast(due))
 
 
 def approve_requests(
@@ -276,7 +290,7 @@ def approve_requests(
     """
     forecast = _within_limits(address, plan.calls.values(), gate, meter)
     if not settings.provider.yes:
-        _ask_for_requests(address, plan, meter, forecast)
+        _ask_for_requests(address, meter, forecast)
 
 
 def _within_limits(address: Address, calls: Iterable[Call], gate: Gate, meter: Meter) -> Forecast:
@@ -287,11 +301,12 @@ def _within_limits(address: Address, calls: Iterable[Call], gate: Gate, meter: M
     return forecast
 
 
-def _ask_for_requests(address: Address, plan: PublicPlan, meter: Meter, forecast: Forecast) -> None:
+def _ask_for_requests(address: Address, meter: Meter, forecast: Forecast) -> None:
     """Ask at a terminal whether an API elsewhere shall be used so much."""
     if not address.is_nearby and sys.stdin.isatty():
         _ask(
-            f"{forecast.requests} requests to {plan.api} for {meter.priced(forecast.images, forecast.cost)}: go on?"
+            f"{forecast.requests} requests to {address.base_url} for "
+            f"{meter.priced(forecast.images, forecast.cost)}: go on?"
         )
 
 

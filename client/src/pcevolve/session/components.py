@@ -29,6 +29,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import Method, Scope
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import AppearanceMode, first_selection
+from pcevolve.session import rewriting
 from pcevolve.session.kind import of_kind
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.private_data import in_words
@@ -76,6 +77,7 @@ class Components:
         skipped: Names of files that lie among the private images and are none.
         limits: What may be spent.
         generator: Makes the images inside this process, if no API does.
+        rewriter: Where prompts are reworded, if they are.
         engine: Where private images are embedded and vote.
     """
 
@@ -94,6 +96,7 @@ class Components:
     skipped: tuple[str, ...]
     limits: Limits
     generator: Generator | None = None
+    rewriter: Address | None = None
     engine: Engine = field(default_factory=LocalEngine)
     _capped: list[FloatArray] = field(default_factory=list)
 
@@ -145,6 +148,7 @@ class Components:
             skipped=read.skipped,
             limits=limits,
             generator=run.generator,
+            rewriter=rewriting.address_of(settings, run.rewriter_key),
             engine=_engine(chosen),
         )
 

@@ -18,6 +18,7 @@ from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import ALARMS, NO_GUARANTEE, ON_TRUST, folder_promise, found_members, marks, real_images
 from pcevolve.screen import Line
+from pcevolve.session import rewriting
 from pcevolve.session.approval import PrivateNotes, costs_ahead, paid_events
 from pcevolve.session.components import Components
 from pcevolve.session.progress import padding
@@ -35,6 +36,8 @@ def before(
     unread = "" if paid else "; none is looked at"
     yield "private", f"{_number(len(plan.labels), 'class')}, {plan.shots} {plan.unit}s each{unread}"
     yield "server", f"{plan.model} at {plan.api}"
+    if plan.rewriter is not None:
+        yield "rewriter", rewriting.described(plan)
     yield "method", components.method.summary + (" (chosen by auto)" if components.reason else "")
     yield from about(plan, paid)
     if plan.library is not None:
@@ -90,7 +93,7 @@ def _names(labels: Sequence[str]) -> str:
 def _sent(plan: PublicPlan) -> str:
     """Say what leaves."""
     kind, calls = plan.modality.kind, plan.calls.values()
-    asked = f"{_number(len(calls), 'request')} for {_number(sum(call.count for call in calls), kind)}"
+    asked = f"{_number(len(calls), 'request')} for {_number(sum(call.brings for call in calls), kind)}"
     if plan.in_process:
         return f"{asked}, inside this process: there is no boundary, and nothing can be promised about what it sees"
     goes_back = plan.iterations and not plan.varies_prompts

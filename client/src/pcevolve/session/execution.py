@@ -17,7 +17,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.durable import write_durably
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.gate import Gate
+from pcevolve.egress.gate import Gate, Rewriter
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
@@ -38,6 +38,7 @@ from pcevolve.publish.summary import encoded
 from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.usefulness import assessment
+from pcevolve.session import rewriting
 from pcevolve.session.approval import approve, costs_ahead, disclosure, require_liking
 from pcevolve.session.components import Components
 from pcevolve.session.console import before, is_paid
@@ -79,7 +80,8 @@ def show_opening(
     with console.status(f"asking the provider for a few {kind}s of each class") as said:
         for call in plan.opening:
             said.update(f"asking the provider for a few {kind}s of each class: {call.label}")
-            shown = {**shown, call.label: shown[call.label] + gate.create(call)}
+            made = gate.create(call)
+            shown = {**shown, call.label: shown[call.label] + (made if call.brings else ())}
     record = RunReader.strict(folder.root)
     page = write_preview(record)
     of_kind(kind).show_first(record, plan, console)
@@ -88,7 +90,7 @@ def show_opening(
     bill = f"; {meter.bill()}" if is_paid(meter) else ""
     console.print(lay_out([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
     opened = Pool(shown)
-    for note in usability.notes(opened):
+    for note in (*usability.notes(opened), *rewriting.notes(plan, record)):
         console.print(f"WARNING: {note}")
     usability.require(opened, f"{spent}; {meter.bill()}")
 
@@ -155,6 +157,13 @@ class _Session:
     account: Account
     meter: Meter
     pace: Pace
+    rewriter: Rewriter | None = None
+
+    def bill(self) -> str:
+        """Say what both providers were asked for so far, and what that cost."""
+        return self.meter.bill() + (
+            "" if self.rewriter is None else f"; {self.rewriter.meter.bill()} (rewriter)"
+        )
 
     def require_usable(self, pool: Pool, console: Console, *, is_dataset: bool = False) -> None:
         """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out.
@@ -167,7 +176,7 @@ class _Session:
         Raises:
             UnusableError: Nothing more is spent.
         """
-        spent = f"{spent_so_far(self.plan, self.account)}; {self.meter.bill()}"
+        spent = f"{spent_so_far(self.plan, self.account)}; {self.bill()}"
         self.usability.require(pool, spent, is_dataset=is_dataset)
         for note in self.usability.notes(pool):
             console.print(f"WARNING: {note}")
@@ -251,6 +260,7 @@ def _session(
         closing(Transcript(folder.transcript)) as transcript,
         closing(opened_ledger(settings, begun=transcript.plan() is not None)) as ledger,
         closing(components.transport()) as transport,
+        rewriting.reached(settings, components.rewriter, transcript) as rewriter,
     ):
         pace = Pace(settings.privacy.pad_selection, settings.privacy.pace)
         meter = Meter(allowance(settings), components.dialect, transcript, components.address.is_nearby)
@@ -262,6 +272,7 @@ def _session(
             patience(settings, console),
             pace,
             meter,
+            rewriter,
         )
         with told_of(console, f"embedding private {components.dialect.makes}s") as embedding:
             ready = prepared(components, ledger, transcript, embedding)
@@ -288,6 +299,7 @@ def _session(
             gate,
             meter,
             begun is not None,
+            rewriter,
         )
         if begun is None:
             plan = _settle_batch(components, gate, meter, plan, console)
@@ -297,7 +309,9 @@ def _session(
             gate.begin(plan, account.committed, account.measured)
         chooser = components.chooser(plan, transcript)
         usability = Usability(plan, transcript.bodies.file)
-        yield _Session(components, folder, plan, gate, transcript, chooser, usability, account, meter, pace)
+        yield _Session(
+            components, folder, plan, gate, transcript, chooser, usability, account, meter, pace, rewriter
+        )
 
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
@@ -368,9 +382,7 @@ def allowance(settings: RunConfig) -> Allowance:
 
 def _evolved(session: _Session, audience: Audience) -> Evolved:
     components, plan = session.components, session.plan
-    progress = RunProgress(
-        plan, components.method.name, audience, session.meter.bill, session.meter.recorded(plan)
-    )
+    progress = RunProgress(plan, components.method.name, audience, session.bill, session.meter.recorded(plan))
     require_usable = partial(session.require_usable, console=audience.console)
     chosen = components.judge(plan, session.account, session.chooser)
     judge = PacedJudge(chosen, session.gate, require_usable)
@@ -397,7 +409,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     result = {
         **write_summary(record),
         "cost": None if (cost := session.meter.known_cost) is None else round(cost, 6),
-        "bill": session.meter.bill(),
+        "bill": session.bill(),
         "wall_seconds": round(time.monotonic() - started, 1),
         "dataset": str(folder.release),
         "report": str(folder.report),

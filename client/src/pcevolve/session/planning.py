@@ -32,6 +32,7 @@ from pcevolve.public.settings import UNKNOWN_LICENCE, Prompt
 from pcevolve.public.wordings import USUAL, usual_prompts
 from pcevolve.selectors.cells import SecretEvolution, usual_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
+from pcevolve.session import rewriting
 from pcevolve.session.approval import PrivateNotes
 from pcevolve.session.components import Components
 from pcevolve.session.kind import of_kind
@@ -104,11 +105,12 @@ def resolved_plan(
         "prompt_template": _template(settings, asking.template(settings.data.unlabelled)),
         "prompts": prompts_for(
             Path(settings.provider.prompts) if settings.provider.prompts else None,
-            min(initial, USUAL) if settings.method.vary_by == "prompt" else 0,
+            0 if settings.method.vary_by == "image" else min(initial, USUAL),
             settings.data.domain,
             tuple(settings.data.words or components.data.labels),
             words=tuple((settings.data.words or {}).values()),
         ),
+        "rewriter": rewriting.planned(settings),
         "batch": _batch(components, modality),
         "at_once": _at_once(components),
         "epsilon": str(components.limits.run.epsilon),
@@ -204,7 +206,7 @@ def _require_fitting(components: Components) -> None:
         raise UsageError(
             "method.lookahead and method.more need rounds of variation, which this run has not: give --iterations"
         )
-    if settings.method.vary_by == "prompt":
+    if settings.method.vary_by != "image":
         _require_prompts_vary(components)
     if settings.provider.adapter is None and settings.provider.adapter_scale is not None:
         raise UsageError(
@@ -225,12 +227,14 @@ def _require_prompts_vary(components: Components) -> None:
     settings = components.settings
     if not components.iterations:
         raise UsageError(
-            "method.vary_by=prompt needs rounds of variation, which this run has not: give --iterations"
+            f"method.vary_by={settings.method.vary_by} needs rounds of variation, which this run has not: give "
+            "--iterations"
         )
     for name in ("strengths", "strength_start", "strength_end", "adapter"):
         if settings.get(name) not in (None, ()):
             raise UsageError(
-                f"{spelled(name, RunConfig)} is about images that are varied, and method.vary_by=prompt sends none"
+                f"{spelled(name, RunConfig)} is about images that are varied, and method.vary_by="
+                f"{settings.method.vary_by} sends none"
             )
 
 
@@ -249,7 +253,7 @@ def _require_no_strength(settings: RunConfig) -> None:
 
 def _strengths(components: Components, own: Schedule, advice: Advice | None) -> tuple[float, ...]:
     settings = components.settings
-    if settings.method.vary_by == "prompt":
+    if settings.method.vary_by != "image":
         return ()
     return settings.method.strengths or _schedule(settings, own, advice).over(components.iterations)
 

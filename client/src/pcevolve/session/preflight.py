@@ -48,6 +48,7 @@ class CheckedRun:
         budget: What the run may spend.
         lifetime: What all runs together may spend on any one privacy unit.
         key: What opens the API; None where it wants none.
+        rewriter_key: What opens the rewriter; None where it wants none.
         generator: Makes the images inside this process, without any boundary; None where an API does.
     """
 
@@ -58,6 +59,7 @@ class CheckedRun:
     lifetime: Budget
     key: str | None = field(default=None, repr=False)
     generator: Generator | None = None
+    rewriter_key: str | None = field(default=None, repr=False)
 
 
 def checked(
@@ -88,7 +90,8 @@ def checked(
     _check_paths(settings, folder, resume)
     _check_names(settings, key)
     budget = _budget(settings)
-    return CheckedRun(settings, folder, resume, budget, _lifetime(settings, budget), key, generator)
+    lifetime = _lifetime(settings, budget)
+    return CheckedRun(settings, folder, resume, budget, lifetime, key, generator, settings.rewriter_key())
 
 
 def continued(root: Path, given: Mapping[str, Any]) -> RunConfig:
@@ -146,6 +149,8 @@ def _check_figures(settings: RunConfig) -> None:
     if settings.privacy.lifetime_epsilon is not None:
         parse_epsilon(settings.privacy.lifetime_epsilon, "privacy.lifetime_epsilon")
     require_address(settings.provider.api)
+    if settings.rewriter.api is not None:
+        require_address(settings.rewriter.api)
     _require_writers(settings)
     _require_engine(settings)
 

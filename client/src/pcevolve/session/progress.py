@@ -127,7 +127,7 @@ class RunProgress:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         console = audience.console
-        total = sum(call.count for call in plan.calls.values())
+        total = sum(call.brings for call in plan.calls.values())
         self._bar = Bar(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -156,9 +156,9 @@ class RunProgress:
     def generated(self, call: Call) -> None:
         """Count the images of one call that the API answered."""
         self._last = self._clock()
-        self._done += call.count
+        self._done += call.brings
         if call.slot not in self._recorded:
-            self._made += call.count
+            self._made += call.brings
         elif not self._made:
             self._began = self._last
         self._iteration = min(call.iteration, self._plan.iterations)

@@ -5,12 +5,11 @@ What judges and measures needs torch, which takes seconds to load, so those func
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -31,17 +30,14 @@ from pcevolve.private.units import require_unit_size
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.fields import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.settings import CHAT_FAMILIES
 from pcevolve.public.wordings import shown
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
+from pcevolve.session.rewriting import fields_of
 from pcevolve.session.secrecy import secrets_of
 from pcevolve.transcript import RunReader
-
-_REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")
-"""Names of OpenAI's models that take no temperature."""
 
 if TYPE_CHECKING:
     from pcevolve.evaluation.judge import Judge
@@ -56,7 +52,7 @@ def modality(
     Raises:
         UsageError: A temperature is asked for, of an API that takes none.
     """
-    fields = _fields(settings)
+    fields = fields_of(settings.provider.fields, settings.provider.model)
     temperature = settings.provider.temperature
     if "temperature=" in fields and temperature is not None:
         raise UsageError(
@@ -69,13 +65,6 @@ def modality(
         "temperature": usual if temperature is None else temperature,
         "fields": fields,
     }
-
-
-def _fields(settings: RunConfig) -> tuple[str, ...]:
-    """The user's word; without one, what is known of the model by its name."""
-    if settings.provider.fields is not None:
-        return settings.provider.fields
-    return CHAT_FAMILIES["reasoning" if _REASONING.search(settings.provider.model) else "standard"]
 
 
 def template(unlabelled: bool) -> str:

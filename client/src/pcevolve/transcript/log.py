@@ -141,6 +141,7 @@ class Transcript:
         self._answer_from: dict[tuple[str, str], Answered] = {}
         self._outputs: dict[str, tuple[str, ...]] = {}
         self._receipts: set[Receipt] = set()
+        self._outcomes: dict[str, Answered | Failed] = {}
         for entry in read(folder):
             self._index(entry)
         self._file = self._path.open("ab", buffering=0)
@@ -190,6 +191,10 @@ class Transcript:
         """All requests that were sent, in order, retries included."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 
+    def outcome(self, slot: str) -> Answered | Failed | None:
+        """What came of the last attempt at a slot, if that is on record."""
+        return self._outcomes.get(slot)
+
     def outputs(self, slot: str) -> tuple[str, ...] | None:
         """Digests of what a slot's answer brought, if that is on record."""
         return self._outputs.get(slot)
@@ -212,6 +217,8 @@ class Transcript:
         record = entry.record
         if isinstance(record, Sent):
             self._last_url[record.slot] = record.url
+        if isinstance(record, Answered | Failed):
+            self._outcomes[record.slot] = record
         if isinstance(record, Answered) and record.succeeded:
             self._answers[record.slot].append(record)
             self._answer_from[record.slot, self._last_url.get(record.slot, "")] = record

@@ -70,7 +70,12 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
     words = f"{size}, with the class names and the words for the domain"
     if not total.images:
-        chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
+        told = (
+            ""
+            if plan.rewriter is None
+            else f", also to the rewriter ({plan.rewriter.model} at {plan.rewriter.api})"
+        )
+        chosen = f" Which of the prompts had made the chosen images was{told}." if plan.varies_prompts else ""
         return f"{words}. No image was sent.{chosen}"
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."

@@ -34,14 +34,19 @@ def prompts_of_dataset(run: FinishedRun) -> dict[str, Shares]:
             case Received(slot=slot, outputs=outputs):
                 state.note_outputs(slot, outputs)
     made = {label: Counter[str]() for label in plan.labels}
-    labels = {call.output(k): call.label for call in plan.calls.values() for k in range(call.count)}
+    labels = {call.output(k): call.label for call in plan.calls.values() for k in range(call.brings)}
     for image in run.manifest.files:
         wording, label = state.wording(image.candidate), labels[image.candidate]
         if wording is not None:
-            made[label][plan.first_prompts(label)[wording]] += 1
+            prompts = plan.first_prompts(label)
+            made[label][_reworded(run, wording) if isinstance(wording, str) else prompts[wording]] += 1
     return {
         label: tuple((count, prompt) for prompt, count in own.most_common()) for label, own in made.items()
     }
+
+
+def _reworded(run: FinishedRun, digest: str) -> str:
+    return run.record.bodies.file(digest).decode()
 
 
 ROWS = 6  # iterations per class, the first and the last among them
@@ -185,7 +190,7 @@ def _how(plan: PublicPlan, iteration: int) -> str:
     if not iteration:
         return "from the prompt"
     if plan.varies_prompts:
-        return "by prototypes' prompts"
+        return "by prototypes' prompts, reworded" if plan.rewriter else "by prototypes' prompts"
     return plan.modality.degree(plan.strengths[iteration - 1]) if plan.strengths else OWN_DEGREE
 
 

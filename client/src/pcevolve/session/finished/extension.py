@@ -40,6 +40,8 @@ from pcevolve.session.execution import allowance, patience, save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import require_ledger
 from pcevolve.session.progress import Audience, RunProgress, facts
+from pcevolve.session.rewriting import address_of as address_at
+from pcevolve.session.rewriting import reached
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.transcript.files import file_faults
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE
@@ -246,10 +248,12 @@ def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Ga
     with (
         closing(Transcript(run.layout.transcript)) as transcript,
         closing(_transport(asked, plan)) as transport,
+        reached(settings, address_at(settings, None), transcript) as rewriter,
     ):
         meter = Meter(allowance(settings), spoken, transcript, address.is_nearby)
         pace = Pace(settings.privacy.pad_selection, settings.privacy.pace)
-        gate = Gate(transcript, spoken, address, transport, patience(settings, audience.console), pace, meter)
+        waits = patience(settings, audience.console)
+        gate = Gate(transcript, spoken, address, transport, waits, pace, meter, rewriter)
         gate.hello(plan.run_id)
         yield gate, meter
 
