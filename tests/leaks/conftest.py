@@ -42,16 +42,16 @@ def folder(memory: Path) -> Path:
 @pytest.fixture(scope="session")
 def world_at(memory: Path) -> Iterator[WorldAt]:
     """A run at a moment; the same one again, as long as nothing but refused attempts was made in it."""
-    worlds: dict[tuple[str, str, bool], World] = {}
+    worlds: dict[tuple[str, str, str], World] = {}
 
-    def find(moment: str, spoken: str, worded: bool) -> World:
-        known = worlds.get((moment, spoken, worded))
+    def find(moment: str, spoken: str, way: str) -> World:
+        known = worlds.get((moment, spoken, way))
         if known is not None and not known.spoilt:
             return known
         if known is not None:
             known.run.close()
-        worlds[moment, spoken, worded] = World.at(moment, Path(mkdtemp(dir=memory)), spoken, worded)
-        return worlds[moment, spoken, worded]
+        worlds[moment, spoken, way] = World.at(moment, Path(mkdtemp(dir=memory)), spoken, way)
+        return worlds[moment, spoken, way]
 
     yield find
     for world in worlds.values():

@@ -8,5 +8,5 @@ from leaks.world import World
 
 Count = Callable[[str, bool], None]
 """Counts one attempt of a family as refused, or as escaped."""
-WorldAt = Callable[[str, str, bool], World]
-"""A run at a moment, spoken in a dialect; whether it varies prompts."""
+WorldAt = Callable[[str, str, str], World]
+"""A run at a moment, spoken in a dialect, and what goes back in it."""

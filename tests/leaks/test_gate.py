@@ -8,9 +8,10 @@ import pytest
 
 from leaks.attempts import Attempt, tried
 from leaks.corpus import CORPUS
+from leaks.families import rewordings
 from leaks.families.images import FORGED, Forge
 from leaks.given import Count, WorldAt
-from leaks.world import CALLS, World
+from leaks.world import CALLS, REWORDINGS, WAYS, World
 from pcevolve.providers import DIALECTS
 
 
@@ -18,6 +19,14 @@ def _of_images(attempt: Attempt) -> bool:
     """Whether it is about images that go back, or makes a plan that a plan without them cannot be."""
     plans = ("another plan's prompts", "another plan's adapter", "strengths, in another plan")
     return attempt.family in ("files", "files of texts") or attempt.name in plans
+
+
+def _fits_rewordings(attempt: Attempt) -> bool:
+    """Whether it names no call that has another place in the order where prompts are reworded first."""
+    placed = (
+        attempt.family == "judges" or "too early" in attempt.name or attempt.name == "again, with an image"
+    )
+    return not placed and not _of_images(attempt)
 
 
 def _fits_texts(attempt: Attempt) -> bool:
@@ -38,17 +47,24 @@ def _is_blind(forge: Forge) -> bool:
 
 @pytest.mark.parametrize("attempt", CORPUS, ids=str)
 def test_it_does_not_leave(attempt: Attempt, world_at: WorldAt, count: Count):
-    _refused(attempt, world_at(attempt.moment, attempt.spoken, False), count)
+    _refused(attempt, world_at(attempt.moment, attempt.spoken, "images"), count)
 
 
 @pytest.mark.parametrize("attempt", [each for each in CORPUS if not _of_images(each)], ids=str)
 def test_nor_where_prompts_are_varied(attempt: Attempt, world_at: WorldAt, count: Count):
-    _refused(attempt, world_at(attempt.moment, attempt.spoken, True), count)
+    _refused(attempt, world_at(attempt.moment, attempt.spoken, "prompts"), count)
+
+
+@pytest.mark.parametrize(
+    "attempt", [*(each for each in CORPUS if _fits_rewordings(each)), *rewordings.ATTEMPTS], ids=str
+)
+def test_nor_where_prompts_are_reworded(attempt: Attempt, world_at: WorldAt, count: Count):
+    _refused(attempt, world_at(attempt.moment, attempt.spoken, "rewordings"), count)
 
 
 @pytest.mark.parametrize("attempt", [each for each in CORPUS if _fits_texts(each)], ids=str)
 def test_nor_where_texts_are_made(attempt: Attempt, world_at: WorldAt, count: Count):
-    _refused(attempt, world_at(attempt.moment, "chat", False), count)
+    _refused(attempt, world_at(attempt.moment, "chat", "images"), count)
 
 
 def _refused(attempt: Attempt, world: World, count: Count) -> None:
@@ -66,14 +82,17 @@ def test_every_attempt_says_why_it_must_fail():
     assert all(len(each.reason) > 4 for each in CORPUS)
 
 
-@pytest.mark.parametrize("worded", [False, True], ids=["images", "prompts"])
-@pytest.mark.parametrize("moment", CALLS)
-def test_what_the_honest_loop_sends_at_that_moment_does_leave(moment: str, worded: bool, folder: Path):
-    world = World.at(moment, folder, worded=worded)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("moment", [*CALLS, *REWORDINGS])
+def test_what_the_honest_loop_sends_at_that_moment_does_leave(moment: str, way: str, folder: Path):
+    if moment in REWORDINGS and way != "rewordings":
+        pytest.skip("nothing is reworded")
+    world = World.at(moment, folder, way=way)
     honest = Attempt("honest", "the plan's own request", moment, lambda world: world.ask(), ".")
     verdict = tried(honest, world)
     assert (verdict.said, verdict.left) == ("None", 1)
-    assert world.provider.requests[-1] == world.due
+    asked = world.rewriter if moment in REWORDINGS else world.provider
+    assert asked.requests[-1] == world.due
 
 
 @pytest.mark.parametrize("spoken", sorted(DIALECTS))

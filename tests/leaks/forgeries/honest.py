@@ -20,7 +20,7 @@ from pcevolve.public.plan import PublicPlan
 from support.extended import extended_run
 from support.paid import encoder, paid_run
 from support.provider import FakeProvider, linking
-from support.runs import ADDRESS, small_plan
+from support.runs import ADDRESS, REWORDS, small_plan
 
 SELECTED = {
     "method": "dp-means",
@@ -72,6 +72,7 @@ KINDS = {
     "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None))),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
+    "reworded": Kind(lambda: small_plan(**REWORDS, candidates=4, initial=4, prototypes=2)),
     "larger": Kind(small_plan, extensions=(Extension(more=2, strength=0.5),)),
     "larger selection": Kind(
         lambda: small_plan(**SELECTED, appearance="matched"),
