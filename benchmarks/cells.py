@@ -137,7 +137,7 @@ class Pool:
 
 
 def event_of(method: str, epsilon: str = "10") -> Event:
-    """What pays for a method's first selection."""
+    """Return the event that pays for a method's first selection."""
     scope = replace(SCOPE, iterations=VOTES) if METHODS[method].selects_anew else SCOPE
     return METHODS[method].events(Budget(Fraction(epsilon), DELTA), scope)[0][0]
 
@@ -181,7 +181,7 @@ def asked() -> Iterator[Asked]:
 
 
 def measured(world: World, pools: Sequence[Pool], draws: int) -> Iterator[Row]:
-    """What each way keeps, on average over the releases from each pool."""
+    """Return what each way keeps, on average over the releases from each pool."""
     for way in track(list(asked())):
         private = world.seen(way.share)
         kept = [np.mean([pool.kept(way, private, draw) for draw in range(draws)]) for pool in pools]

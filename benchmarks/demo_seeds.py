@@ -42,7 +42,7 @@ from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 @dataclass(frozen=True)
 class Way:
-    """What is measured.
+    """A setting that is measured.
 
     Attributes:
         method: Of selection, or a yardstick: ``shots`` is training on the private shots themselves.
@@ -117,7 +117,7 @@ def measured(own: Own, seed: int, name: str, candidates: int, pictures: Path) ->
 
 
 def _of_release(trial: Trial, private: PrivateDataset, held_out: PrivateDataset) -> Row:
-    """What the released means say by themselves, by the encoder that made them."""
+    """Judge the released means as a classifier, by the encoder that made them."""
     voter = _judges()[-1]
     said = nearest_mean(trial, private, encoder("bundled"), _seen(voter, held_out), SeededNoise(trial.seed))
     return _told(voter, said, held_out)

@@ -198,7 +198,7 @@ def private_texts(path: Path) -> Path:
 
 
 def digest_of(run: Path) -> dict[str, str]:
-    """What a run chose, what it paid and what it released, without anything that is drawn anew each time."""
+    """Digest what a run chose, paid and released, without anything that is drawn anew each time."""
     log = (run / "transcript" / "log.jsonl").read_bytes().splitlines()
     receipts = [
         event["receipt"] for event in (json.loads(line)["event"] for line in log) if "receipt" in event
@@ -269,7 +269,7 @@ def digests(address: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def differ(before: dict[str, str], after: dict[str, str]) -> bool:
-    """Whether two digests differ in what both have; of two refusals it is enough that they are refusals."""
+    """True if two digests differ in what both have; of two refusals it is enough that they are refusals."""
     if "refused" in before or "refused" in after:
         return before.keys() != after.keys()
     return any(before[part] != after[part] for part in before.keys() & after.keys())

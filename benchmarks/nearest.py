@@ -89,7 +89,7 @@ class EmbeddingFile:
 def ours(folder: Path, threads: int, memory_bytes: int) -> Search:
     import torch
 
-    from pcevolve.geometry.nearest import nearest
+    from pcevolve.geometry.distances import nearest
 
     torch.set_num_threads(threads)
     candidates = np.load(folder / "candidates.npy")

@@ -28,7 +28,7 @@ RESERVED_EVERY = 3
 
 
 def available(name: str) -> bool:
-    """Whether a set's data are here."""
+    """True if a set's data are here."""
     return _kind(name) in ("digits", "marks", "cells") or DATA in os.environ
 
 

@@ -1,4 +1,4 @@
-"""What it is worth to vary prompts instead of images where a class's name says nothing to the provider.
+"""Measure varied prompts against varied images where a class's name says nothing to the provider.
 
     .venv/bin/python -m benchmarks.prompt_variation --seeds 10
 

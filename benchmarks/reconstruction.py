@@ -76,7 +76,7 @@ candidates that a provider did not choose for this attack *which of a hundred* i
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one kind of release.
+    """The outcome of one kind of release.
 
     Attributes:
         ratio: r/p as promised; None where nothing is declared.
@@ -100,13 +100,13 @@ class Row:
 
     @property
     def refuted(self) -> bool:
-        """Whether an attack is better than the promise allows, beyond chance."""
+        """True if an attack is better than the promise allows, beyond chance."""
         return max(limits(self.told, self.runs)[0], limits(self.named, self.runs)[0]) > self.bound
 
 
 @dataclass(frozen=True)
 class World:
-    """What the attacker knows: all but the secret.
+    """All that the attacker knows: everything but the secret.
 
     Attributes:
         data: Private texts, those that hold the secret first.
@@ -145,13 +145,13 @@ class World:
         return PrivateEmbeddings(embedded, self.data.targets, self.data.unit_of, caps=own)
 
     def cells(self, private: PrivateEmbeddings, event: Event, noise: Noise) -> FloatArray:
-        """What is released of the hundred cells."""
+        """Return the release of the hundred cells."""
         start = sum(map(len, self.scene.pools[: self.data.labels.index(SECRET)]))
         measured = Cells().measure(private, self.scene, (event,), noise)
         return measured["cells"][start : start + VALUES]
 
     def caps(self, ratio: int | None, event: Event) -> FloatArray | None:
-        """What the promise leaves each text of a vote; None for all of it."""
+        """Return the share of a vote that the promise leaves each text; None for all of it."""
         if ratio is None:
             return None
         promise = Secrecy(prior=PRIOR, bound=PRIOR * ratio, most=len(ENDS))

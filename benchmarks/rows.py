@@ -37,7 +37,7 @@ def resumed(
 
 
 def options(told: str | None, seeds: int) -> argparse.ArgumentParser:
-    """What a benchmark of runs in this process can be asked: how many seeds, and where pictures and results go."""
+    """Parse the options of a benchmark of runs in this process: how many seeds, and where pictures and results go."""
     parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=seeds)
     parser.add_argument("--pictures", type=Path, default=Path("runs/bench-selectors.pictures"))
@@ -68,8 +68,7 @@ def written(
 
 
 def accuracy(row: Row, judge: str) -> float | None:
-    """What a judge said, 0 to 1, in a row with ``verdicts``: a judge's name, whether it voted, an accuracy; None if
-    it was not asked."""
+    """Return a judge's accuracy, 0 to 1, by a row's ``verdicts``; None if it was not asked."""
     return next((each["accuracy"] for each in row["verdicts"] if each["judge"] == judge), None)
 
 

@@ -1,4 +1,4 @@
-"""What makes the bundled model fast: processor seconds for an image, each way in turns, and how far its images differ.
+"""Measure what makes the bundled model fast: processor seconds for an image, and how far its images differ.
 
 .venv/bin/python benchmarks/speed.py --json
 

@@ -1,4 +1,4 @@
-"""What a second view beside the encoder's own is worth to a release of class means.
+"""Measure what a second view beside the encoder's own is worth to a release of class means.
 
     PCEVOLVE_BENCH_DATA=DIR .venv/bin/python -m benchmarks.views --public PUBLIC --rendered RENDERED
 
@@ -28,8 +28,8 @@ from benchmarks.rows import Row, resumed, table
 from benchmarks.split import SETS, by_role
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
+from pcevolve.encoders.bundled import SIDE, spectrum
 from pcevolve.encoders.pixels import pixel_array
-from pcevolve.encoders.spectrum import SIDE, spectrum
 from pcevolve.geometry.frame import Frame, projected
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene

@@ -1,4 +1,4 @@
-"""What a round costs: votes of all private texts, as published code counts them and as ours does, and SecPE's cells.
+"""Time a round: votes of all private texts, as published code counts them and as ours does, and SecPE's cells.
 
     .venv/bin/python -m benchmarks.voting --out docs/results/voting
 

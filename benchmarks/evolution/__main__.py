@@ -1,4 +1,4 @@
-"""What rounds of variation add over selection alone, at every schedule tried, on sets that may be tuned on.
+"""Measure what rounds of variation add over selection alone, at every schedule tried, on sets that may be tuned on.
 
     .venv/bin/python -m benchmarks.evolution --seeds 10
 

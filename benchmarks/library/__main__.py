@@ -1,4 +1,4 @@
-"""What a dataset out of a library of public images is worth, on private sets that it shows well, badly or not at all.
+"""Measure datasets out of a library of public images, on private sets that it shows well, badly or not at all.
 
     .venv/bin/python -m benchmarks.library --work runs/library
 

@@ -79,7 +79,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Contender:
-    """What a training set is made by.
+    """A way to make a training set.
 
     Attributes:
         name: In the tables.

@@ -16,7 +16,7 @@ WITHHELD = ("household waste", "sa")
 
 
 def served(path: str) -> bool:
-    """Whether a file of the collection is in the library, by its path ``domain/label/number.jpg``."""
+    """True if a file of the collection is in the library, by its path ``domain/label/number.jpg``."""
     domain = path.split("/", 1)[0]
     private = domain in RESERVED and int(Path(path).stem) % RESERVED_EVERY == 0
     return domain not in WITHHELD and not private

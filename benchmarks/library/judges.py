@@ -22,7 +22,7 @@ HEADS = tuple(ONNX)
 
 @dataclass
 class Remembering:
-    """What an encoder made of each image, by the image's pixels; it is the same every time.
+    """Keeps what an encoder made of each image, by the image's pixels; it is the same every time.
 
     Attributes:
         look: The encoder.

@@ -103,7 +103,7 @@ def _summary(shares: Iterable[float]) -> str:
 
 
 def _pairs(rows: Sequence[Row]) -> str:
-    """What appearance, more images and rounds add, within a set and a seed."""
+    """Return what appearance, more images and rounds add, within a set and a seed."""
     lines = [
         [f"{first} − {second}", *(cell for cell in _paired(rows, first, second, CASES))]
         for first, second in PAIRS

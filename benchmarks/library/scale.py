@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """What a call returns, and its seconds."""
+    """Return what a call returns, and its seconds."""
     started = time.perf_counter()
     result = work()
     return result, time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""What a set's datasets are worth with each part replaced by its ideal, and beside the yardsticks, for one draw."""
+"""Judge a set's datasets with each part replaced by its ideal, and beside the yardsticks, for one draw."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_IMAGES = "nearest released mean, no images: the voter itself"
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained on: a selection with ideal ``parts``, or what ``source`` says instead."""
+    """A training set: a selection with ideal ``parts``, or what ``source`` says instead."""
 
     title: str
     parts: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ def _chosen(case: Case, subject: Subject, judge: str) -> list[np.ndarray]:
 
 @lru_cache(maxsize=16)
 def _scene(subject: Subject, voter: str, real_candidates: bool, real_frame: bool) -> Scene:
-    """What is chosen from and in which frame; kept, because making a frame takes longer than all else."""
+    """Return candidates and their frame; kept, because making a frame takes longer than all else."""
     seen, draw = subject.seen, subject.draw
     unlabelled = seen.real[voter][draw.unlabelled]
     names = subject.real.labels

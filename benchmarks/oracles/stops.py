@@ -46,7 +46,7 @@ class Stop:
 
     @property
     def part(self) -> str:
-        """What stops the set."""
+        """Name the part that stops the set."""
         if not self.closed:
             return "nothing"
         best = max(self.closed, key=lambda part: self.closed[part][0])
@@ -54,7 +54,7 @@ class Stop:
 
     @property
     def then(self) -> str:
-        """What helps the most once the generator is ideal, if anything surely does."""
+        """Name what helps the most once the generator is ideal, if anything surely does."""
         best = max(self.added, key=lambda part: self.added[part][0])
         mean, half = self.added[best]
         return f"{best}, +{mean:.1f} ± {half:.1f}" if mean > half else "none surely"

@@ -88,7 +88,7 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _is_installed() -> bool:
-    """Whether a package ``pe`` is installed that has a runner; others have that name too."""
+    """True if a package ``pe`` is installed that has a runner; others have that name too."""
     try:
         return find_spec("pe.runner") is not None
     except ModuleNotFoundError:
@@ -111,7 +111,7 @@ def _measured(setting: Setting, contender: Contender, seed: int, url: str, check
 
 
 def _beside(setting: Setting, yardstick: Yardstick, seed: int) -> Row:
-    """What judges say of a yardstick; of one without images it is the voter itself that speaks."""
+    """Judge a yardstick; for one without images the voter itself speaks."""
     if yardstick.paints:
         return {"images": 0, **_judged(setting, seed, *shown(yardstick, setting, seed))}
     verdict = Verdict(ENCODER, voted=True, accuracy=round(said(yardstick, setting, seed), 4))
@@ -119,7 +119,7 @@ def _beside(setting: Setting, yardstick: Yardstick, seed: int) -> Row:
 
 
 def _judged(setting: Setting, seed: int, images: list[Image.Image], targets: np.ndarray) -> Row:
-    """What each judge says, and the Fréchet distance to held-out images."""
+    """Return each judge's accuracy, and the Fréchet distance to held-out images."""
     _, held_out = drawn(setting.world, setting.shots, seed)
     verdicts: list[Row] = []
     found: Row = {"verdicts": verdicts}

@@ -29,7 +29,7 @@ OURS = Path(sys.executable).parent / "pcevolve"
 
 @dataclass(frozen=True)
 class Setting:
-    """What everybody gets.
+    """Data and budget that everybody gets.
 
     Attributes:
         world: Private data; see ``benchmarks.private_sets``.
@@ -79,7 +79,7 @@ CONTENDERS = (
 
 @dataclass(frozen=True)
 class Took:
-    """What a run cost.
+    """The cost of a run.
 
     Attributes:
         seconds: By the clock, from the start of the process to its end.

@@ -80,6 +80,6 @@ def _lines(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[str, .
 
 
 def _figures(rows: Sequence[Row], column: str) -> np.ndarray:
-    """What the rows say in a column, accuracies in percent; NaN where they say nothing."""
+    """Return the rows' figures in a column, accuracies in percent; NaN where they say nothing."""
     said = [100 * each for row in rows if (each := accuracy(row, column)) is not None]
     return np.array(said or [row.get(column, np.nan) for row in rows])

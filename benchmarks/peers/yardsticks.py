@@ -1,4 +1,4 @@
-"""What stands beside the programs: the cheapest things that private images are good for, and those images themselves.
+"""Yardsticks beside the programs: the cheapest things that private images are good for, and those images themselves.
 
 They ask no server. Releases are as in ``benchmarks.selectors.yardsticks``, at the setting's ε, under replace-one.
 """
@@ -34,7 +34,7 @@ class Yardstick:
 
     @property
     def paints(self) -> bool:
-        """Whether there are images that a judge can be trained on."""
+        """True if there are images that a judge can be trained on."""
         return self.method != NEAREST_MEAN
 
 

@@ -1,4 +1,4 @@
-"""What the parts of the release of class means are worth: ``python -m benchmarks.release --cache DIR``.
+"""Measure the parts of the release of class means: ``python -m benchmarks.release --cache DIR``.
 
 Accuracy of the nearest released mean on real images that were not among the shots, by the voter's embeddings: the
 release alone, without any generated image. (10, 1e-5)-DP under replace-one, ten shots per class, seeded noise. Sets are

@@ -1,4 +1,4 @@
-"""What is paid for a release in these benchmarks, and how a figure over seeds is told."""
+"""The price of a release in these benchmarks, and the interval of a figure over seeds."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def real_set(name: str, most: int | None = None) -> RealSet:
 
 
 def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
-    """What the bundled model draws for each class's prompt: ``count`` images per class."""
+    """Draw by the bundled model for each class's prompt: ``count`` images per class."""
     from benchmarks.selectors.local import loaded, recommended
     from pcevolve_server.work import Recipe, Task
 

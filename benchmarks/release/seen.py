@@ -61,7 +61,7 @@ def seen_by_all(real: RealSet, cache: Path, looks: Mapping[str, Look]) -> Seen:
 
 @cache
 def brought(voter: str) -> PublicFrame | None:
-    """What the bundled voter knows of public images; others know nothing."""
+    """Return the bundled voter's frame of public images; others have none."""
     return load_encoder("bundled").frame if voter == VOTER else None
 
 

@@ -1,4 +1,4 @@
-"""What one trial of the comparison is."""
+"""One trial of the comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOISED = "dpimg"
 
 @dataclass(frozen=True)
 class Trial:
-    """What is run.
+    """The settings of one run.
 
     Attributes:
         world: Which private data; see ``world``.

@@ -35,7 +35,7 @@ def trials(grid: str, seeds: int) -> list[Trial]:
 
 
 def _core(world: str, seed: int) -> list[Trial]:
-    """What has to be told apart, at one ε and K: methods in the same appearance, the control, and yardsticks."""
+    """List the trials to be told apart, at one ε and K: methods in the same appearance, the control, and yardsticks."""
     matched: dict[str, object] = {"appearance": "matched"}
     plain: tuple[str, ...] = ("t2i", "dp-means", "pe", "pcevolve")
     named: list[tuple[str, dict[str, object]]] = [(name, {}) for name in plain]
@@ -45,7 +45,7 @@ def _core(world: str, seed: int) -> list[Trial]:
 
 
 def _ablations(world: str, seed: int) -> list[Trial]:
-    """What the parts of the default method are worth, and on the development data all other methods."""
+    """List trials of the default method's parts, and on the development data of all other methods."""
     parts: tuple[dict[str, object], ...] = (
         {"noise": False},
         {"appearance": "as-is"},

@@ -22,7 +22,7 @@ YARDSTICKS = {
 
 
 def standing(results: Path, world: str, methods: Iterable[str], seeds: int) -> dict[str, list[Row]]:
-    """What was measured of methods at ten shots and ε = 10.
+    """Return the rows of methods at ten shots and ε = 10.
 
     Args:
         results: Folder of ``selectors.json``.

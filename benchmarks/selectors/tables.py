@@ -135,7 +135,7 @@ def _settled(results: Results) -> Results:
 
 
 def _of_all_seeds(result: dict) -> tuple:
-    """What a trial has in common with those of other seeds."""
+    """Return the key that a trial has in common with those of other seeds."""
     return tuple(result[each.name] for each in fields(Trial) if each.name != "seed")
 
 

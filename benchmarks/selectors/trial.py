@@ -49,7 +49,7 @@ SIDE = 64
 
 
 class NoNoise:
-    """What a method would choose if it did not have to protect anybody: the oracle. No privacy at all."""
+    """The oracle: noise that is none, so that a method protects nobody."""
 
     source: Source = "INSECURE-seeded"
 

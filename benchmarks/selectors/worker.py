@@ -1,4 +1,4 @@
-"""What a worker process does; it loads the heavy libraries on its own."""
+"""Run trials in a worker process, which loads the heavy libraries on its own."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _others(compiled: Mapping[str, Any], several: Mapping[str, Any]) -> str:
 
 
 def _bound(row: Mapping[str, Any]) -> str:
-    """What the pipeline's own figures say of batches of 16."""
+    """Say in words what the pipeline's own figures are at batches of 16."""
     run, image = fixed_part(row["raw"])
     best = row["best_batch"]
     most = min(1.0, (image + run / best) / (image + run / IMAGES))

@@ -73,7 +73,7 @@ def _sought(table: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 
 
 def headline(table: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a reader looks for, by task, server and clients."""
+    """Return the figures that a reader looks for, by task, server and clients."""
     found: dict[str, Any] = {"pipeline": "as the server loads it, never compiled", **_sought(table)}
     for name in NAMES:
         tasks: dict[str, dict[str, dict[str, float]]] = {}

@@ -76,7 +76,7 @@ class Journal:
             file.write(json.dumps({**self._state(extent), **asdict(one)}) + "\n")
 
     def _state(self, extent: Extent) -> dict[str, object]:
-        """What has to be the same for a round to be of use."""
+        """Return all that has to be the same for a round to be of use."""
         return {"machine": self.machine, "code": self.code, "extent": repr(extent)}
 
     def _lines(self) -> list[dict[str, object]]:

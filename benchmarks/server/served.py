@@ -28,7 +28,7 @@ VERBS = {"t2i": wire.TEXT_TO_IMAGE, "i2i": wire.IMAGE_TO_IMAGE}
 
 @dataclass(frozen=True)
 class Cell:
-    """What one load cost.
+    """The cost of one load.
 
     Attributes:
         processor: Seconds of the server per image.

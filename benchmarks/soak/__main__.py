@@ -41,7 +41,7 @@ MOST_MIB = 64
 
 @dataclass
 class Tally:
-    """What happened."""
+    """Counts of what happened."""
 
     answers: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -133,7 +133,7 @@ def _keys() -> Iterator[str]:
 
 
 def result(tally: Tally, last: Counter[str], code: int | None, seconds: float) -> dict[str, object]:
-    """What is printed."""
+    """Return the figures that are printed."""
     waits = sorted(tally.waits)
     errors = tally.answers["500"] + last["500"]
     growth = tally.growth_mib(seconds)

@@ -92,7 +92,7 @@ async def openai(site: Site) -> int:
 
 
 async def listing(site: Site) -> int:
-    """What there is, and how it is going."""
+    """Ask what models there are, and how the server is doing."""
     for path in (wire.MODELS, wire.METRICS, wire.READY):
         answer = await site.client.get(path, headers={"Authorization": f"Bearer {KEY}"})
     return answer.status_code

@@ -1,4 +1,4 @@
-"""What schedulers, guidance intervals and tiles cost and change, on weights that are in this repository's history.
+"""Measure schedulers, guidance intervals and tiles, on weights that are in this repository's history.
 
     .venv/bin/python -m benchmarks.solvers --public $PCEVOLVE_BENCH_DATA/public_images
 

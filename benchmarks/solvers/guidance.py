@@ -1,4 +1,4 @@
-"""What guidance in an interval of the noise levels saves, and how many prompts are still followed."""
+"""Measure what guidance in an interval of the noise levels saves, and how many prompts are still followed."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def noise_in(x: np.ndarray, time: float) -> np.ndarray:
 
 
 def run(name: str, steps: int, begun: np.ndarray) -> np.ndarray:
-    """What a scheduler makes of noise, ``(samples, dimensions)``."""
+    """Denoise by a scheduler, ``(samples, dimensions)``."""
     scheduler = scheduler_named(name, OWN)
     scheduler.set_timesteps(steps)
     x = torch.tensor(begun) * float(scheduler.init_noise_sigma)

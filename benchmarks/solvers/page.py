@@ -40,7 +40,7 @@ Section = tuple[str, tuple[str, ...], Callable[[dict[str, Any]], tuple[str, ...]
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """What was measured before, by parts."""
+    """Read what was measured before, by parts."""
     file = folder / "solvers.json"
     return json.loads(file.read_text()) if file.exists() else {}
 

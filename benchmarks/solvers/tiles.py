@@ -1,4 +1,4 @@
-"""What decoding in tiles saves in memory, and costs in time and in likeness."""
+"""Measure what decoding in tiles saves in memory, and costs in time and in likeness."""
 
 from __future__ import annotations
 

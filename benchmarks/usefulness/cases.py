@@ -46,7 +46,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was said of a dataset, and what it is worth: the share closed of the way from chance to the shots."""
+    """The word that was said of a dataset, and its worth: the share closed of the way from chance to the shots."""
 
     case: Case
     assessment: Assessment
@@ -73,7 +73,7 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What datasets are made of and judged with.
+    """Data that datasets are made of and judged with.
 
     Attributes:
         seen: By name, all sets.
@@ -133,7 +133,7 @@ def _pools(study: Study, name: str, eye: str, source: str, seed: int) -> list[np
 
 @lru_cache(maxsize=1)
 def _scene(study: Study, name: str, voter: str, source: str, seed: int) -> Scene:
-    """What is chosen from; kept, because it is the same at every epsilon and its frame takes longer than all else."""
+    """Return candidates; kept, because they are the same at every epsilon and their frame takes longest."""
     pools = _pools(study, name, voter, source, seed)
     labels = tuple(str(each) for each in range(len(pools)))
     return Scene(labels, tuple(pools), PICKED, SHOTS, 1, 0, seed, "replace-one", frame=_frame(voter, pools))

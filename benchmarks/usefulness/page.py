@@ -56,7 +56,7 @@ def _rates(halves: Mapping[str, Sequence[Verdict]]) -> Iterator[list[str]]:
 
 
 def _moved(verdicts: Sequence[Verdict]) -> Iterator[list[str]]:
-    """What each bound would do elsewhere, with the others where they are."""
+    """Return what each bound would do elsewhere, with the others where they are."""
     yield ["as they are", *alarms(verdicts)]
     for name, values in TRIED.items():
         for value in values:

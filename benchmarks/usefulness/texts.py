@@ -1,4 +1,4 @@
-"""Whether the word about a dataset's use is right of texts too: ``python -m benchmarks.usefulness.texts``.
+"""Test the word about a dataset's use on texts: ``python -m benchmarks.usefulness.texts``.
 
 It writes docs/results/usefulness-texts.{md,json}. As ``benchmarks.usefulness``, whose bounds stay as they are: private
 texts are meanings of nouns, the encoder ``words`` votes, hashed words and pairs of words judge. Candidates of the
@@ -85,7 +85,7 @@ def _bags(texts: Sequence[str]) -> np.ndarray:
 
 
 def _written(name: str, place: int) -> list[str]:
-    """What the bundled model writes for a class's prompt."""
+    """Write texts for a class's prompt by the bundled model."""
     asked = (("user", TEXT_TEMPLATE.format(domain="definition", label=name)),)
     first = 1000 * place
     tasks = [TextTask(TextRecipe(TOKENS), asked, seed) for seed in range(first, first + CANDIDATES)]

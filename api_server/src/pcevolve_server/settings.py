@@ -58,7 +58,7 @@ class Precision(StrEnum):
 
 
 class Offload(StrEnum):
-    """Whether a model's networks are on the GPU only while they run."""
+    """How long a model's networks are on the GPU: always, or only while they run."""
 
     AUTO = "auto"
     ON = "on"

@@ -34,7 +34,7 @@ def try_out(model: Model) -> None:
 
 
 def _least(info: ModelInfo) -> Iterator[tuple[str, Work]]:
-    """What it is called, and the least that can be asked for of its kind."""
+    """Return a model's name and the smallest request of its kind."""
     if info.base_resolution is None:
         yield "writing a word", TextTask(TextRecipe(1, model=info.id), (("user", "A"),), 0)
         return

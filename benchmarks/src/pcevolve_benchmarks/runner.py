@@ -205,11 +205,11 @@ class Direct:
         return replace(self, plan=plan)
 
     def received(self, digest: str) -> bytes:
-        """What the provider had sent, by digest."""
+        """Return the bytes that the provider had sent, by digest."""
         return self._received[digest]
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """What calls bring, in their order."""
+        """Answer calls in their order."""
         for call, source in asks:
             if isinstance(source, Prototype | PublicEcho):
                 candidate = source.candidate
@@ -218,7 +218,7 @@ class Direct:
                 yield self.made(call, None, None)
 
     def made(self, call: Call, image: bytes | None, parent: str | None) -> tuple[Candidate, ...]:
-        """What a call brings that varies these bytes, or none.
+        """Make the images of a call that varies these bytes, or none.
 
         Raises:
             ProviderError: No usable answer.

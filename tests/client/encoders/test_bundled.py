@@ -23,9 +23,8 @@ from pcevolve.encoders import (
     load_encoder,
     named_weights,
 )
-from pcevolve.encoders.bundled import EMBEDDING_SIZE
+from pcevolve.encoders.bundled import EDGES, EMBEDDING_SIZE, SIDE, WEIGHT, spectrum
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.encoders.spectrum import EDGES, SIDE, WEIGHT, spectrum
 from pcevolve.encoders.threads import lone_workers
 from pcevolve.errors import ModelError
 from support.paid import encoder

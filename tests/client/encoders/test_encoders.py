@@ -11,7 +11,7 @@ from torch import nn
 
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.fetch import fetch_encoder
-from pcevolve.encoders.frozen import FrozenEncoder
+from pcevolve.encoders.loading import FrozenEncoder
 from pcevolve.encoders.pixels import centre_square, to_array
 from pcevolve.errors import DataError, ModelError
 from support.bundled_net import BundledNet

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
-from pcevolve.geometry.nearest import ENTRY_BYTES, _Screen, nearest
+from pcevolve.geometry.distances import ENTRY_BYTES, _Screen, nearest
 
 WIDE = st.floats(allow_nan=True, allow_infinity=True)
 COARSE = st.integers(-2, 2).map(float)  # many exact ties

@@ -10,9 +10,9 @@ import pytest
 
 from pcevolve.cli.budget import _as_json
 from pcevolve.dp.secrecy import most_success, most_success_of, secret_budget
+from pcevolve.ledger.account import told
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.ledger.listed import told
 from pcevolve.privacy import FREE, Event
 from support.accounts import account, gaussian, images, outcome, query
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.distances import FEW_PRODUCTS, distances, nearest_candidates
-from pcevolve.geometry.nearest import nearest
+from pcevolve.geometry.distances import FEW_PRODUCTS, distances, nearest, nearest_candidates
 from pcevolve.privacy import Event
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, class_counts
 from support.examples import examples

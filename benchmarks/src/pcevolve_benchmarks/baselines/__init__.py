@@ -1,4 +1,4 @@
-"""What the papers compare with: baselines and ablations, each a file that holds its facts and its mechanism.
+"""Baselines and ablations of the papers, each a file that holds its facts and its mechanism.
 
 None has a guarantee that this code enforces: they run without a gate, a ledger or a record, on public research data
 alone (``pcevolve_benchmarks.runner``).

@@ -27,7 +27,7 @@ Captions = tuple[tuple[str, ...], ...]
 
 
 def one_caption(said: str) -> str:
-    """What a captioner said, as a caption: one line of visible characters, cut to ``LONGEST``, never empty."""
+    """Turn a captioner's words into a caption: one line of visible characters, cut to ``LONGEST``, never empty."""
     words = in_one_line(unicodedata.normalize("NFC", said))[:LONGEST].strip()
     return words or NOTHING_SAID
 

@@ -43,7 +43,7 @@ _TRANSFORM = 1e-12
 
 @dataclass(frozen=True)
 class Sampled:
-    """What one secret's records do to rounds of noisy numbers that each of them moves by at most 1, if it is sampled.
+    """One secret's records in rounds of noisy numbers that each of them moves by at most 1, if it is sampled.
 
     With the secret a round's number is N(how many of them are sampled, sigma²), without it N(0, sigma²). Vectors of
     norm 1 in whatever directions tell less (Choquette-Choo et al. 2024, mixtures of Gaussians).
@@ -129,7 +129,7 @@ class Exposed:
         return JOINT_NORM / min(1.0, secret_budget(self.prior, self.bound))
 
     def kept(self, rounds: int, sigma: float) -> bool:
-        """Whether noise of this standard deviation keeps the promise, of numbers that a record moves by JOINT_NORM."""
+        """True if noise of this standard deviation keeps the promise, of numbers that a record moves by JOINT_NORM."""
         return self.success(rounds, sigma, self.prior) <= self.bound
 
     def success(self, rounds: int, sigma: float, prior: float) -> float:
@@ -137,7 +137,7 @@ class Exposed:
         return Sampled(self.rates, rounds, sigma / JOINT_NORM).success(prior)
 
     def covers(self, other: Exposed) -> bool:
-        """Whether noise that is enough for this secret is for another, which has no larger rate at any place."""
+        """True if noise that is enough for this secret is for another, which has no larger rate at any place."""
         alike = (self.prior, self.bound) == (other.prior, other.bound) and len(self.rates) >= len(other.rates)
         return alike and all(mine >= theirs for mine, theirs in zip(self.rates, other.rates, strict=False))
 

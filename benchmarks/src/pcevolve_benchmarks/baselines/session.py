@@ -1,4 +1,4 @@
-"""What a baseline is, and what it is handed: a plan, public data, a provider without a gate, and noise.
+"""Baselines and what they are handed: a plan, public data, a provider without a gate, and noise.
 
 Whoever chooses here pays nobody: the loop is the client's, its judge has no ledger and leaves no receipt that a gate
 would take.
@@ -27,7 +27,7 @@ Options: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Access:
-    """What a round does to the images, in the words of the client's events and of what has no event there.
+    """An access of a round to the images, in the words of the client's events and of what has no event there.
 
     Attributes:
         mechanism: ``unprotected`` and ``secret-noise`` beside the client's own.
@@ -69,11 +69,11 @@ class Sender(Protocol):
         ...
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """What calls bring, in their order; see the client's ``Generator``."""
+        """Answer calls in their order; see the client's ``Generator``."""
         ...
 
     def made(self, call: Call, image: bytes | None, parent: str | None) -> tuple[Candidate, ...]:
-        """What a call brings that varies these bytes, or none."""
+        """Make the images of a call that varies these bytes, or none."""
         ...
 
     def with_plan(self, plan: PublicPlan) -> Sender:
@@ -81,13 +81,13 @@ class Sender(Protocol):
         ...
 
     def received(self, digest: str) -> bytes:
-        """What the provider had sent, by digest."""
+        """Return the bytes that the provider had sent, by digest."""
         ...
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one round chose, for the file of the run."""
+    """The choice of one round, for the file of the run."""
 
     iteration: int
     choices: tuple[Choice, ...]
@@ -97,7 +97,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Made:
-    """What a baseline made: the dataset, the populations on the way, and what each round chose."""
+    """The work of a baseline: the dataset, the populations on the way, and what each round chose."""
 
     dataset: Population
     populations: tuple[Population, ...]
@@ -106,7 +106,7 @@ class Made:
 
 @dataclass(frozen=True, repr=False)
 class Session:
-    """What a baseline is handed.
+    """All that a baseline is handed.
 
     Attributes:
         components: The client's parts of a run: data, encoder, noise, budget. Nothing here pays from a ledger.

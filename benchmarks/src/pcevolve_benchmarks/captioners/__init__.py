@@ -20,7 +20,7 @@ class Captioner(Protocol):
         ...
 
     def captions(self, images: Sequence[Item]) -> list[str]:
-        """What each image shows, in its own words, in the images' order.
+        """Say what each image shows, in the captioner's own words, in the images' order.
 
         Raises:
             ClientError: An image cannot be described.

@@ -34,7 +34,7 @@ class ModelCaptioner:
     tokenizer: Any = field(repr=False)
 
     def captions(self, images: Sequence[Item]) -> list[str]:
-        """What the network says of each image, one by one."""
+        """Caption each image by the network, one by one."""
         return [self._one(each) for each in images]
 
     @torch.inference_mode()

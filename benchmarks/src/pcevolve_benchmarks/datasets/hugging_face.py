@@ -100,7 +100,7 @@ def _batches(ipc: Any, source: Any) -> Iterator[Any]:  # noqa: ANN401 - pyarrow 
 
 
 def _is_compressed(metadata: bytes) -> bool:
-    """Whether the head of a batch has the field for compression (Arrow's Message.fbs and FlatBuffers' layout)."""
+    """True if the head of a batch has the field for compression (Arrow's Message.fbs and FlatBuffers' layout)."""
 
     def field(table: int, number: int) -> int:
         """Where a table's field lies; 0 for one that is left out."""

@@ -1,4 +1,4 @@
-"""What a dataset is made of, whatever its layout on disk."""
+"""Items of a dataset, whatever its layout on disk."""
 
 from __future__ import annotations
 

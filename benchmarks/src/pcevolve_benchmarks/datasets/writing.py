@@ -38,7 +38,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Written:
-    """What was made.
+    """The folders and counts that were written.
 
     Attributes:
         out: The folder, with ``train`` and ``test``.

@@ -1,1 +1,1 @@
-"""What a selection can do at a budget: by arithmetic, beside what was measured, as one page of figures."""
+"""Limits of a selection at a budget: by arithmetic, beside what was measured, as one page of figures."""

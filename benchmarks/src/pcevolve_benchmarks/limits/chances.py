@@ -140,7 +140,7 @@ def signal_of_means(epsilon: float, scope: Scope) -> float:
 
 
 def lines() -> dict[str, Chance]:
-    """What the picture and the table of changes compare, each as a function of the whole run's ε."""
+    """Return what the picture and the table of changes compare, each as a function of the whole run's ε."""
     once = replace(PAPER, iterations=1)
     few = replace(PAPER, iterations=3)
     pools, draws = calibrated_pools(PAPER.candidates), PAPER.iterations * PAPER.classes

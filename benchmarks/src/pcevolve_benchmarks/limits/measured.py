@@ -1,4 +1,4 @@
-"""What the comparison of selectors measured of methods beside blind draws, paired by private set and seed."""
+"""Figures of the comparison of selectors: methods beside blind draws, paired by private set and seed."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from pcevolve.evaluation.intervals import Value
-from pcevolve.pages.drawing import svg
-from pcevolve.pages.report.charts import Chart, Series
+from pcevolve.pages.report.charts import Chart, Series, svg
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.votes import kept_votes
 from pcevolve_benchmarks.limits import chances, measured

@@ -1,4 +1,4 @@
-"""What a person gives to a table: public images, or scikit-learn's digits in their place, and the row LE's prompts."""
+"""Data that a person gives to a table: public images, or scikit-learn's digits instead, and the row LE's prompts."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def described(data: Sequence[BenchData]) -> list[tuple[str, int, int, int]]:
 
 
 def data_table(data: Sequence[BenchData]) -> list[str]:
-    """What Table 5 of the PCEvolve paper says of data sets, as a Markdown table; the first image is measured."""
+    """Return Table 5 of the PCEvolve paper of the data sets, in Markdown; the first image is measured."""
     lines = [
         "| data set | first image | to draw shots from | held out | words | labels |",
         "|---|---|---|---|---|---|",
@@ -207,7 +207,7 @@ def keep_prompts(path: Path, data: Sequence[BenchData], out: Path) -> None:
 
 
 def kept_as(path: Path) -> str:
-    """What a file of prompts is called where it is kept: a digest of what it says.
+    """Name a file of prompts where it is kept: a digest of what it says.
 
     Raises:
         UsageError: There is no such file.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.frozen import FrozenEncoder
+from pcevolve.encoders.loading import FrozenEncoder
 from pcevolve.encoders.pixels import to_array
 from pcevolve.evaluation.heads import train_papers_head
 from pcevolve.evaluation.judge import Judge
@@ -51,7 +51,7 @@ def table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
 
 
 def has_embeddings(name: str) -> bool:
-    """Whether a judge of this name sees embeddings, which have Fréchet distances, and no pixels."""
+    """True if a judge of this name sees embeddings, which have Fréchet distances, and no pixels."""
     return name != CNN and not name.startswith(WIDE)
 
 

@@ -1,4 +1,4 @@
-"""What a finished run of a table says of its rounds: votes as they were released, and the populations."""
+"""Rounds of a table's finished run: votes as they were released, and the populations."""
 
 from __future__ import annotations
 

@@ -9,8 +9,18 @@ from typing import Any
 
 from pcevolve.durable import write_durably
 from pcevolve.evaluation.intervals import Value
-from pcevolve.pages.drawing import COLOURS, LEGEND, canvas, legend, line, svg, text
-from pcevolve.pages.report.charts import Chart, Series, ticks
+from pcevolve.pages.report.charts import (
+    COLOURS,
+    LEGEND,
+    Chart,
+    Series,
+    canvas,
+    legend,
+    line,
+    svg,
+    text,
+    ticks,
+)
 from pcevolve_benchmarks.tables.results import Judged
 from pcevolve_benchmarks.tables.table import Measure, Table
 
@@ -37,7 +47,7 @@ def spelled(value: Value | None, measure: Measure) -> str:
 
 
 def unit(measure: Measure) -> str:
-    """What a measure counts."""
+    """Return the unit that a measure counts in."""
     return UNITS.get(measure, "accuracy of all heads together, %" if measure == "ensemble" else "accuracy, %")
 
 

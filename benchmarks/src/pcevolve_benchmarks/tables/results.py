@@ -1,4 +1,4 @@
-"""What a table says: figures of cells in a database, and by row, column and judge with intervals over the seeds."""
+"""Results of a table: figures of cells in a database, and by row, column and judge with intervals over the seeds."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Store:
             )
 
     def figures(self, cell: str) -> list[Figure]:
-        """What is known of a cell."""
+        """Return all known figures of a cell."""
         with self._open() as connection:
             rows = connection.execute(
                 "SELECT judge, voted, name, value FROM figures WHERE cell = ? ORDER BY rowid", (cell,)
@@ -95,7 +95,7 @@ PAIRS: Mapping[Measure, tuple[tuple[str, str], ...]] = {
 
 @dataclass(frozen=True)
 class Judged:
-    """What a table says of one measure, by one judge.
+    """Results of a table in one measure, by one judge.
 
     Attributes:
         measure: What is shown.
@@ -145,7 +145,7 @@ def _judged(places: Sequence[Place], known: dict[str, list[Figure]], measure: Me
 
 
 def _values(place: Place, own: Sequence[Figure], measure: Measure) -> list[tuple[str, float]]:
-    """What a cell says of a measure, by column."""
+    """Return a cell's figures of a measure, by column."""
     by_name = {each.name: each.value for each in own}
     if measure in BY_ITERATION:
         wanted = BY_ITERATION[measure]

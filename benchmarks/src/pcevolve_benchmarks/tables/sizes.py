@@ -24,7 +24,7 @@ ALL = 10**9
 
 @dataclass(frozen=True)
 class Facts:
-    """What a table has to know of a row's method: the client's, or a baseline.
+    """Facts that a table has to know of a row's method: the client's, or a baseline.
 
     Attributes:
         base: The client's method that it is, or whose plan it has.
@@ -109,7 +109,7 @@ FULL = Scale("full", candidates=100, shots=10, rounds=None, seeds=3, tested=1000
 
 
 class Sizes(BaseModel):
-    """What a person says about the runs of a table; columns that are about the same thing go before it."""
+    """Settings that a person gives of a table's runs; columns that are about the same thing go before them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

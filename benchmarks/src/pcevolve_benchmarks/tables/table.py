@@ -1,4 +1,4 @@
-"""What a table is made of: rows and columns as options of runs, and the original that it is compared with."""
+"""Declarations of tables: rows and columns as options of runs, and the original that it is compared with."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Job:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether the run is a baseline's, without a gate."""
+        """True if the run is a baseline's, without a gate."""
         return self.options["method"] in BASELINES
 
     @property
@@ -146,7 +146,7 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator
 def _dataset(
     outcome: Outcome | Result | None, shots: Labelled, labels: Sequence[str]
 ) -> tuple[Labelled, str | None]:
-    """What is judged, and the encoder that selected it, if one did."""
+    """Return the dataset that is judged, and the encoder that selected it, if one did."""
     if outcome is None:
         return shots, None
     if isinstance(outcome, Result):
@@ -156,7 +156,7 @@ def _dataset(
 
 
 def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
-    """What heads are worth before they are trained: the papers' Init."""
+    """Judge heads before they are trained: the papers' Init."""
     for judge in table_judges(job.judges, None):
         real = as_seen_by(judge.name, job.data, cell.tested)
         shapes = Training(real, test.targets, len(test.labels))
@@ -177,7 +177,7 @@ def _asked(
     shots: Labelled,
     outcome: Outcome | Result | None,
 ) -> Iterator[tuple[str, float]]:
-    """What one judge says, by name."""
+    """Ask one judge, by name."""
     heads = _trained(judge, own, test, job.heads).heads
     yield "accuracy", _right(heads, real, test)
     if networks := [head for head in heads if isinstance(head, WideNetwork)]:

@@ -169,7 +169,7 @@ def _classes(asked: Asked, cell: Cell) -> int:
 
 
 def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
-    """What a judge has to say of a cell before it is done."""
+    """List the figures that a judge has to give of a cell before it is done."""
     if measure in ("fid", "dimension") and has_embeddings(judge) and cell.yardstick != "untrained":
         return {"accuracy", measure}
     if measure == "votes":

@@ -27,7 +27,7 @@ class Workers(Protocol):
     def each_done(
         self, work: Work[Job, Found], jobs: Sequence[Job], begun: Begun[Job]
     ) -> Iterator[tuple[Job, Found | ClientError]]:
-        """What came of each job, in the order in which they end.
+        """Yield the outcome of each job, in the order in which they end.
 
         Args:
             work: A function of a module, for it is sent to other processes.
@@ -97,7 +97,7 @@ class _Slot:
 def _in_a_slot(
     slots: SimpleQueue[_Slot], work: Work[Job, Found], job: Job, begun: Begun[Job]
 ) -> Found | ClientError:
-    """What came of a job, in a process that nobody else uses meanwhile."""
+    """Run a job in a process that nobody else uses meanwhile, and return its outcome."""
     slot = slots.get()
     begun(job)
     try:

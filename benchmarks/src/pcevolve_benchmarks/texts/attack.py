@@ -31,7 +31,7 @@ CONFIDENCE: Final = 0.999
 
 @dataclass(frozen=True)
 class Attacked:
-    """What came of it.
+    """The outcome of an attack.
 
     Attributes:
         success: Share of releases in which he was right.
@@ -47,7 +47,7 @@ class Attacked:
 
     @property
     def refutes(self) -> bool:
-        """Whether he is right more often than is promised, beyond chance."""
+        """True if he is right more often than is promised, beyond chance."""
         return self.low > self.bound
 
 

@@ -41,7 +41,7 @@ Wanted = tuple[str, int, str, str]
 
 @dataclass(frozen=True)
 class TextBench:
-    """What is measured.
+    """One measurement on texts.
 
     Attributes:
         study: What it is about.
@@ -162,7 +162,7 @@ def _carried_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
 
 
 def _evaluated(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict[str, object]:
-    """What judges say of a run's dataset, alone and together with the private texts."""
+    """Judge a run's dataset, alone and together with the private texts."""
     made = Result.load(out)
     if made is None:
         return evaluated(out, Question(data["test"], data["private"], mix=True))
@@ -175,7 +175,7 @@ def _evaluated(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict
 
 
 def _attack(plan: PublicPlan) -> Row:
-    """What the best attack on a declared secret finds out, where anything is promised of one."""
+    """Run the best attack on a declared secret, where anything is promised of one."""
     found = attacked(plan)
     return {} if found is None else {"attack": asdict(found)}
 
@@ -185,7 +185,7 @@ def _of(row: Row) -> Wanted:
 
 
 def _served(writer: str) -> str:
-    """What a server calls a language model: a directory by its name alone."""
+    """Name a language model as a server does: a directory by its name alone."""
     if writer == BUNDLED:
         return BUNDLED_ID
     path = Path(writer).expanduser()

@@ -46,7 +46,7 @@ def _means(study: Study, rows: Sequence[Row]) -> dict[str, float]:
 
 
 def page(study: Study, rows: Sequence[Row]) -> str:
-    """What is measured, in words (``NAME.md`` beside this file), and all tables."""
+    """Write the page: what is measured, in words (``NAME.md`` beside this file), and all tables."""
     return (
         files(__package__).joinpath(f"{study.name}.md").read_text(encoding="utf-8")
         + "\n"
@@ -127,7 +127,7 @@ def _number(rows: Sequence[Row], figure: str) -> str:
 
 
 def _known(groups: Mapping[str, Sequence[Row]], figure: str) -> bool:
-    """Whether any row knows a figure: those of earlier versions do not know all, and MAUVE is not everywhere."""
+    """True if any row knows a figure: those of earlier versions do not know all, and MAUVE is not everywhere."""
     return any(row.get(figure) is not None for own in groups.values() for row in own)
 
 

@@ -1,4 +1,4 @@
-"""What is measured on real texts: private classes, methods, and what of the private texts is secret."""
+"""Studies on real texts: private classes, methods, and what of the private texts is secret."""
 
 from __future__ import annotations
 

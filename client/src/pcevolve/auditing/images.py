@@ -331,7 +331,7 @@ def _unread(words: str) -> str:
 
 
 def _said_in(answer: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has
-    """What a language model says in an answer; what is thinking is told as in the dialect, by marks and parts."""
+    """Return what a language model says in an answer; thinking is known as in the dialect, by marks and parts."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     for choice in choices if isinstance(choices, list) else []:
         message = choice.get("message") if isinstance(choice, dict) else None

@@ -22,7 +22,7 @@ from pcevolve.pages.report import FinishedRun, render
 from pcevolve.pages.wire import rendered_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.publish import card, marks
-from pcevolve.publish.summary import encoded, summary
+from pcevolve.publish.dataset import encoded, summary
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.files import kind_of
 from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, REPORT, SUMMARY, TRANSCRIPT, WIRE_PAGE

@@ -255,7 +255,7 @@ def _accuracies(found: dict[str, Any]) -> Table:
 
 
 def _by_class(row: dict[str, Any], classes: list[str]) -> str:
-    """What a judge that was trained on the dataset gets right of each class, in a line."""
+    """Spell in a line what a judge that was trained on the dataset gets right of each class."""
     own = row["dataset"]
     said = ", ".join(
         f"{label} {100 * own['per_class'][label]:.0f}" for label in classes if label in own["per_class"]

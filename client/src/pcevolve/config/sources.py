@@ -170,7 +170,7 @@ def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
 
 
 def completed(model: type[BaseModel], incomplete: str) -> list[str]:
-    """What ``--set`` may go on with: keys, and after a key's ``=`` the words of which its value is one."""
+    """Return what ``--set`` may go on with: keys, and after a key's ``=`` the words of which its value is one."""
     path, equals, word = incomplete.partition("=")
     options = {each.path: each for each in options_of(model)}
     if not equals:

@@ -58,7 +58,7 @@ WORDS = "words"
 """The bundled encoder of texts: see ``words``."""
 WORD_VECTORS = Path(__file__).with_name("words.safetensors")
 SPECTRAL = "bundled+spectrum"
-"""The bundled encoder and the power spectrum beside it: see ``spectrum``."""
+"""The bundled encoder and the power spectrum beside it: see ``bundled.WithSpectrum``."""
 CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 """Names that open_clip's weights may have in their repository."""
 CLIP_REPOSITORY = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"

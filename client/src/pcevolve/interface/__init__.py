@@ -3,7 +3,7 @@
 Nothing is decided here. Options go to ``session`` as the command line's do, and what comes back is read from the run's
 folder, so that a run made here and one made there differ in nothing: gate, ledger, plan, record and audit are the same.
 
-- ``evolving``: ``evolve``. ``extending``: ``extend``. ``provider``: ``Provider``.
+- ``evolving``: ``evolve``, ``extend``, ``Provider``.
 - ``result``: ``Result``, ``DatasetImage``, ``load``.
 - ``questions``: ``plan`` and ``audit``, which spend nothing.
 
@@ -13,9 +13,7 @@ public. Nobody imports it but ``pcevolve`` itself, by name, when it is asked.
 
 from __future__ import annotations
 
-from pcevolve.interface.evolving import evolve
-from pcevolve.interface.extending import extend
-from pcevolve.interface.provider import Provider
+from pcevolve.interface.evolving import Provider, evolve, extend
 from pcevolve.interface.questions import AuditResult, audit, plan
 from pcevolve.interface.result import DatasetImage, Result, load
 from pcevolve.selectors.planner import BudgetPlan

@@ -1,8 +1,9 @@
-"""``pcevolve.evolve``: options in, a finished run out."""
+"""Make a run and make more of one: a provider and options in, a finished run out."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -13,14 +14,41 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 from pcevolve.interface.options import RunOptions
-from pcevolve.interface.provider import LOCAL, Provider
 from pcevolve.interface.result import Result
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.options import typed_as
 from pcevolve.session.components import Generator
+from pcevolve.session.finished.extension import Asked
+from pcevolve.session.finished.extension import extend as extended
 from pcevolve.session.finished.whole import carried_out
 from pcevolve.session.preflight import checked
 from pcevolve.session.progress import Audience, Tell, error_console, nobody
+
+LOCAL = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True)
+class Provider:
+    """An image API that is not trusted.
+
+    Attributes:
+        url: Scheme, host, port and path; ``pcevolve-server serve`` listens at the default.
+        dialect: How it speaks: ``getimg`` for ``pcevolve-server``, ``openai``, ``chat`` for texts, or another one; a
+            name that there is not is answered with all that there are.
+        key: What opens it; ``PCEVOLVE_API_KEY`` in the environment if None. It is never written down.
+        model: Which of its models is asked.
+    """
+
+    url: str = LOCAL
+    dialect: str = "getimg"
+    key: str | None = field(default=None, repr=False)
+    model: str = "bundled"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The run's options that say where it goes and how it is spoken to; not the key."""
+        return {"api": self.url, "dialect": self.dialect, "model": self.model}
+
 
 RUNS = Path("runs")
 
@@ -89,3 +117,41 @@ def _spoken_to(asked: Provider | Generator) -> tuple[dict[str, Any], str | None,
 def _new_folder() -> Path:
     """A folder that is named after this second, and not there yet."""
     return RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}"
+
+
+def extend(
+    run: str | os.PathLike[str],
+    *,
+    more: int,
+    strength: float | None = None,
+    key: str | None = None,
+    generator: Generator | None = None,
+    progress: Tell = nobody,
+    quiet: bool = False,
+    **options: Any,  # noqa: ANN401 - what RunConfig declares
+) -> Result:
+    """Ask the provider for more variations of what a run released: ``pcevolve extend`` as a function.
+
+    No private image is read and nothing is paid: what is sent back was released before.
+
+    Args:
+        run: The run's folder.
+        more: Variations of each image, from 1 to 1000.
+        strength: Image-to-image strength in [0, 1]; the run's last if None.
+        key: What opens the API; as for the run if None.
+        generator: The object that made the run's images, if one in this process did.
+        progress: Is called with a ``Progress`` whenever the run has come further.
+        quiet: Print nothing on stderr.
+        options: How the API is reached: ``max_cost``, ``price``, ``patience``.
+
+    Returns:
+        The run with its larger dataset. The same call goes on with an extension that was cut off.
+
+    Raises:
+        UsageError: It is no finished run, or its release folder holds what is not the run's.
+        ClientError: Any other reason.
+    """
+    with typed_as(str):
+        asked = Asked.of(Path(run), more, strength, options, key, generator)
+        summary = extended(asked, Audience(Console(quiet=True) if quiet else error_console(), progress))
+    return Result.of(Path(run), summary)

@@ -15,8 +15,8 @@ from pcevolve.modality.images.decoding import DecodedImage, picture
 from pcevolve.pages.notebook import notebook_view
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.dataset import summary
 from pcevolve.publish.exports import export_run
-from pcevolve.publish.summary import summary
 from pcevolve.transcript import RunLayout, RunReader
 
 

@@ -2,6 +2,11 @@
 
 Two limits hold at once. One is on what the run may spend. The other is on what all runs together may spend on any one
 privacy unit; ``others`` adds that up.
+
+A listed secret, to which one run promises something, bears losses through other runs. Neighbours are datasets in which
+at most M texts hold another value of one secret. A run whose owner declared the same secrets was η-GDP for that, each
+time it looked. To any other run these are M units that change together: each of them replaced, which under
+``add-remove`` is one unit less and one more.
 """
 
 from __future__ import annotations
@@ -11,20 +16,63 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from pcevolve.dp.accountants import epsilon, merged, within
 from pcevolve.errors import BudgetError, LedgerError
-from pcevolve.ledger.entries import Enrolment, Entries
-from pcevolve.ledger.listed import borne
+from pcevolve.ledger.entries import Enrolment, Entries, Listed
 from pcevolve.ledger.others import Burden, OtherRuns, named
 from pcevolve.ledger.units import SINGLE
-from pcevolve.privacy import Budget, Event
+from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.fields import Earlier
 from pcevolve.public.figures import loss, upwards
 from pcevolve.public.release import Choice, Query, Receipt
+
+
+def borne(others: OtherRuns, mine: Listed) -> tuple[Event, ...] | None:
+    """Events of other runs on one secret of the run's owner.
+
+    Those are runs that touch the same data, whatever was declared secret in them, and runs on any data for which the
+    same was declared. Of runs on other data with other secrets nobody knows whether they concern this one.
+
+    Returns:
+        None where one of them drew its noise from a seed: nothing bounds what they say together.
+    """
+    touching = {each.run_id for each in others.concerned().others}
+    found = [
+        each
+        for each in others.enrolled()
+        if others.counts(each) and (each.run_id in touching or is_same(each.terms.secrets, mine))
+    ]
+    if not all(each.terms.secure for each in found):
+        return None
+    events = ((each, event) for each in found for event in others.entries.events(each.run_id))
+    return tuple(on_secret(event, each, mine) for each, event in events if not event.free)
+
+
+def is_same(theirs: Listed | None, mine: Listed) -> bool:
+    """True if the same was declared secret."""
+    return theirs is not None and theirs.fingerprint == mine.fingerprint
+
+
+def on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
+    """Return an event of a run as one secret bears it."""
+    theirs = run.terms.secrets
+    if theirs is not None and is_same(theirs, mine):
+        return told(theirs, event.count)
+    changes = 1 if run.relation == "replace-one" else 2
+    return event.on_group(changes * mine.most)
+
+
+def told(listed: Listed, count: int = 1) -> Event:
+    """Return a release under a promise as one secret bears it; nothing where nothing may be learned."""
+    if listed.budget == 0:
+        return FREE
+    return Event("gaussian", str(1 / Fraction(listed.budget)), count)
+
 
 INSECURE_BEFORE = (
     "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "

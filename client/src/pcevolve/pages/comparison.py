@@ -40,7 +40,7 @@ class Curve:
 
     Attributes:
         title: What stands above it.
-        picture: SVG, as ``pages.drawing`` made it, with every name escaped.
+        picture: SVG, as ``pages.report.charts.svg`` made it, with every name escaped.
     """
 
     title: str

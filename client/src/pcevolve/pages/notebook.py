@@ -1,4 +1,4 @@
-"""What a notebook shows of a finished run (marks, verdict, promise, a contact sheet), of a plan and of an audit."""
+"""Views in a notebook: a finished run (marks, verdict, promise, a contact sheet), a plan, and an audit."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from pcevolve.modality.images.files import RejectedImageError, examine, pixel_co
 from pcevolve.modality.images.levels import Seen, Window, folder_fault
 from pcevolve.modality.medium import Item
 from pcevolve.private import BATCH_IMAGES, ProgressCallback, no_progress
-from pcevolve.private.listing import Listing, listed_classes, listed_unlabelled, refuse, short
+from pcevolve.private.listing import Listing, listed_classes, refuse, short
 from pcevolve.private.stored import StoredImages
 from pcevolve.private.subsample import chosen
 
@@ -160,19 +160,6 @@ def load_folder(path: Path, *, unique: bool = True, window: Window | None = None
         DataError: What is wrong, by the names of up to five files, in one line.
     """
     return loaded(listed_classes(path), unique=unique, window=window)
-
-
-def load_unlabelled(path: Path, label: str) -> PrivateDataset:
-    """Load all images of a folder and its subfolders as one class; see ``listed_unlabelled`` and ``loaded``.
-
-    Args:
-        path: The folder.
-        label: Public name of the class.
-
-    Raises:
-        DataError: What is wrong, by the names of up to five files, in one line.
-    """
-    return loaded(listed_unlabelled(path, label))
 
 
 def loaded(

@@ -262,7 +262,7 @@ def model_named(body: bytes) -> str | None:
 
 
 def _form_of(body: bytes) -> str:
-    """What an answer is that is no JSON, in words; empty where it has no known form."""
+    """Name in words what an answer is that is no JSON; empty where it has no known form."""
     start = body.lstrip()[:16].lower()
     if not start:
         return "nothing"

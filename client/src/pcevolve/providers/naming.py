@@ -1,4 +1,4 @@
-"""Whether the model that answered is the one that was asked for, by their names alone."""
+"""Compare the model that answered with the one that was asked for, by their names alone."""
 
 from __future__ import annotations
 

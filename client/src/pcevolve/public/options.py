@@ -107,12 +107,12 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """What the command line calls it."""
+        """Name of the option on the command line."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def path(self) -> str:
-        """What configuration files and ``--set`` call it."""
+        """Key of the option in configuration files and for ``--set``."""
         return f"{self.section}.{self.key}" if self.section else self.key
 
     @property

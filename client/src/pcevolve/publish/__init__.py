@@ -7,7 +7,7 @@ promised. May be imported by ``auditing``, ``pages`` and ``session``.
 from __future__ import annotations
 
 from pcevolve.publish.card import card, facts, stated_facts
-from pcevolve.publish.dataset import publish
+from pcevolve.publish.dataset import publish, write_summary
 from pcevolve.publish.exports import export, exported, require_writer, shard_names
 from pcevolve.publish.promises import (
     ALARMS,
@@ -25,7 +25,6 @@ from pcevolve.publish.promises import (
     seen_from_folder,
 )
 from pcevolve.publish.release import Release, classifier, released_image, released_paths
-from pcevolve.publish.summary import write_summary
 
 __all__ = [
     "ALARMS",

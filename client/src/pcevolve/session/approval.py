@@ -17,8 +17,8 @@ from pcevolve.egress.allowance import Forecast, Meter
 from pcevolve.egress.gate import Gate, Rewriter
 from pcevolve.egress.transport import Address
 from pcevolve.errors import DeclinedError, UsageError
+from pcevolve.ledger.account import told
 from pcevolve.ledger.ledger import Account
-from pcevolve.ledger.listed import told
 from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.calls import Call

@@ -1,4 +1,4 @@
-"""What the owner reads of a run at a terminal: few lines before it and few after it; ``--verbose`` shows every fact."""
+"""Lines for the owner of a run at a terminal: few before it and few after it; ``--verbose`` shows every fact."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
+from pcevolve.publish.dataset import encoded
 from pcevolve.publish.exports import export_run
-from pcevolve.publish.summary import encoded
 from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.usefulness import assessment

@@ -18,8 +18,7 @@ from pcevolve.public.fields import MOST_EXTENSIONS
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.format import require_format
-from pcevolve.transcript.layout import BODIES, LOG, not_a_run
+from pcevolve.transcript.layout import BODIES, LOG, not_a_run, require_format
 from pcevolve.transcript.records import (
     GENESIS,
     Answered,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from pcevolve.privacy import Event, Relation
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import Digest
-from pcevolve.transcript.format import FORMAT
+from pcevolve.transcript.layout import FORMAT
 
 
 class _Part(BaseModel):

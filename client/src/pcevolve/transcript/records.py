@@ -15,7 +15,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import BodyRef
-from pcevolve.transcript.format import FORMAT
+from pcevolve.transcript.layout import FORMAT
 
 Header = tuple[str, str]
 FailureReason = Literal[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,29 @@ from pcevolve.modality.medium import (
     Shown,
     UnreadableError,
 )
-from pcevolve.modality.texts.column import COLUMN
 from pcevolve.modality.texts.reading import Text, is_refusal, read, without_ids
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
+
+
+class TextColumn:
+    """A text is a string, without its line's end."""
+
+    feature: Mapping[str, str] = {"dtype": "string", "_type": "Value"}
+
+    def arrow(self) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """See ``Column.arrow``."""
+        import pyarrow as pa
+
+        return pa.string()
+
+    def cell(self, name: str, released: bytes) -> object:
+        """See ``Column.cell``."""
+        return released.decode().removesuffix("\n")
+
+
+COLUMN: Final = TextColumn()
+
 
 TOKEN_BYTES: Final = 64
 """Of UTF-8, more than a token of any common vocabulary has."""

@@ -17,8 +17,7 @@ from pcevolve.modality.images.sheet import sheet_png
 from pcevolve.modality.media import medium
 from pcevolve.pages import picture
 from pcevolve.pages.comparison import Column, Curve, Figure, write_comparison
-from pcevolve.pages.drawing import svg
-from pcevolve.pages.report.charts import Chart, Series
+from pcevolve.pages.report.charts import Chart, Series, svg
 from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy

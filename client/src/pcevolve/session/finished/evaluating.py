@@ -171,7 +171,7 @@ class Evaluation:
         }
 
     def _row(self, judge: Judge, sets: Mapping[str, Labelled], clock: Clock) -> dict[str, object]:
-        """What one judge says of every set; each image is looked at once."""
+        """Ask one judge of every set; each image is looked at once."""
         looked: dict[int, Features] = {}
 
         def look(some: Labelled) -> Features:
