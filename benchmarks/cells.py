@@ -165,7 +165,7 @@ class Asked:
     usual: bool = False
 
 
-def asked() -> Iterator[Asked]:
+def list_promises() -> Iterator[Asked]:
     """Every promise, with every number of cells, and by votes."""
     event = event_of("secpe")
     for ratio in (None, *RATIOS):
@@ -180,9 +180,9 @@ def asked() -> Iterator[Asked]:
         yield Asked(ratio, "aug-pe", "aug-pe", event_of("aug-pe", epsilon))
 
 
-def measured(world: World, pools: Sequence[Pool], draws: int) -> Iterator[Row]:
+def measure(world: World, pools: Sequence[Pool], draws: int) -> Iterator[Row]:
     """Return what each way keeps, on average over the releases from each pool."""
-    for way in track(list(asked())):
+    for way in track(list(list_promises())):
         private = world.seen(way.share)
         kept = [np.mean([pool.kept(way, private, draw) for draw in range(draws)]) for pool in pools]
         figures = {"kept": float(np.mean(kept)), "error": float(np.std(kept, ddof=1) / len(kept) ** 0.5)}
@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     world = World.of(given.world)
     pools = [Pool.of(world, seed) for seed in range(given.pools)]
-    found = list(measured(world, pools, given.draws))
+    found = list(measure(world, pools, given.draws))
     given.out.with_suffix(".md").write_text(page(found, given.pools, given.draws))
     given.out.with_suffix(".jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
 

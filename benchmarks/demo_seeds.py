@@ -22,16 +22,16 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.judges import ONNX, other_eyes
-from benchmarks.private_sets import drawn
-from benchmarks.rows import Row, accuracy, options, summary, table, written
+from benchmarks.private_sets import draw
+from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, loaded
-from benchmarks.selectors.trial import Watch, asked, encoder, model, planned, ran
+from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options, ran
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.evaluation.heads import Training, train_linear
 from pcevolve.evaluation.judge import Judge
-from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.modality.images.appearance import appearance_in, develop
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Images
 from pcevolve.public.usefulness import Word
@@ -87,16 +87,16 @@ class Own:
     @classmethod
     def of(cls, given: argparse.Namespace) -> Own:
         """Load a checkpoint, or take the bundled model as it is."""
-        usual = asked()
+        usual = model_options()
         steps, guidance = given.steps or usual.steps, given.guidance or usual.guidance
         own = Images(guidance=guidance, steps=steps, width=usual.width, height=usual.height)
         return cls(loaded(given.model) if given.model else model(), own)
 
 
-def measured(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> Row:
+def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> Row:
     """One run in one way, and what every judge says of its dataset."""
     way, world, shots = WAYS[name], str(OPTIONS["private"]), int(OPTIONS["shots"])
-    private, held_out = drawn(world, shots, seed)
+    private, held_out = draw(world, shots, seed)
     about = {"seed": seed, "way": name, "candidates": candidates}
     trial = Trial(
         world,
@@ -110,7 +110,7 @@ def measured(own: Own, seed: int, name: str, candidates: int, pictures: Path) ->
     if way.method == NEAREST_MEAN:
         return {**about, "verdicts": [_of_release(trial, private, held_out)]}
     watch = Watch()
-    images, targets = _shown(own, trial, private, pictures, watch)
+    images, targets = _training_set(own, trial, private, pictures, watch)
     found = [_verdict(judge, images, np.array(targets), held_out) for judge in _judges()]
     said = {} if watch.assessed is None else {"word": watch.assessed.word, **watch.assessed.model_dump()}
     return {**about, "verdicts": found, **said}
@@ -119,11 +119,11 @@ def measured(own: Own, seed: int, name: str, candidates: int, pictures: Path) ->
 def _of_release(trial: Trial, private: PrivateDataset, held_out: PrivateDataset) -> Row:
     """Judge the released means as a classifier, by the encoder that made them."""
     voter = _judges()[-1]
-    said = nearest_mean(trial, private, encoder("bundled"), _seen(voter, held_out), SeededNoise(trial.seed))
-    return _told(voter, said, held_out)
+    said = nearest_mean(trial, private, encoder("bundled"), _embed(voter, held_out), SeededNoise(trial.seed))
+    return _row(voter, said, held_out)
 
 
-def _shown(
+def _training_set(
     own: Own, trial: Trial, private: PrivateDataset, pictures: Path, watch: Watch
 ) -> tuple[list[Image.Image | None], list[int]]:
     """Images to train on, and the class of each."""
@@ -132,12 +132,12 @@ def _shown(
     if trial.method == RANDOM_PHASE:
         painted, targets = random_phase(trial, private, SeededNoise(trial.seed))
         return list(painted), targets
-    plan, method = planned(trial, private.labels, own.asked, str(OPTIONS["domain"]))
+    plan, method = make_plan(trial, private.labels, own.asked, str(OPTIONS["domain"]))
     generator = LocalGenerator(plan, own.model, pictures)
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch)
     look = appearance_in(evolved.receipts)
     made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
-    return [developed(generator.received(each.digest), look) for each, _ in made], [k for _, k in made]
+    return [develop(generator.received(each.digest), look) for each, _ in made], [k for _, k in made]
 
 
 @cache
@@ -151,10 +151,10 @@ def _judges() -> tuple[Judge, ...]:
 
 def _verdict(judge: Judge, images: Sequence[Any], targets: np.ndarray, held_out: PrivateDataset) -> Row:
     training = Training(judge.look(images), targets, len(held_out.labels))
-    return _told(judge, judge.train(training, 0)(_seen(judge, held_out)), held_out)
+    return _row(judge, judge.train(training, 0)(_embed(judge, held_out)), held_out)
 
 
-def _told(judge: Judge, said: np.ndarray, held_out: PrivateDataset) -> Row:
+def _row(judge: Judge, said: np.ndarray, held_out: PrivateDataset) -> Row:
     return {
         "judge": judge.name,
         "voted": judge.voted,
@@ -165,7 +165,7 @@ def _told(judge: Judge, said: np.ndarray, held_out: PrivateDataset) -> Row:
 _SEEN: dict[tuple[str, bytes], np.ndarray] = {}
 
 
-def _seen(judge: Judge, held_out: PrivateDataset) -> np.ndarray:
+def _embed(judge: Judge, held_out: PrivateDataset) -> np.ndarray:
     """Held-out images as a judge sees them; those of the next seed's shots are mostly the same."""
     missing = [k for k, digest in enumerate(held_out.digests) if (judge.name, digest) not in _SEEN]
     if missing:
@@ -183,16 +183,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int)
     parser.add_argument("--guidance", type=float)
     given = parser.parse_args(arguments)
-    written(
+    measure_and_write(
         given,
         "demo",
-        lambda known: _missing(known, given.seeds, given.candidates, given.ways),
-        partial(measured, Own.of(given)),
+        lambda known: _list_missing(known, given.seeds, given.candidates, given.ways),
+        partial(measure, Own.of(given)),
         page,
     )
 
 
-def _missing(
+def _list_missing(
     rows: Sequence[Row], seeds: int, sizes: Sequence[int], ways: Sequence[str]
 ) -> Iterator[tuple[int, str, int]]:
     known = {(row["seed"], row["way"], row["candidates"]) for row in rows}

@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.private_sets import drawn
-from benchmarks.rows import accuracy, options, summary, table, written
+from benchmarks.private_sets import draw
+from benchmarks.rows import accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
-from benchmarks.selectors.trial import Watch, model, planned, ran, scores
+from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
 from benchmarks.split import SETS
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.modality.images.appearance import appearance_in, develop
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
@@ -69,17 +69,17 @@ class EditGenerator(LocalGenerator):
 
     degree: float = LOW
 
-    def _named(self, call: Call, parent: Candidate | None) -> tuple[Candidate, ...]:
+    def _name(self, call: Call, parent: Candidate | None) -> tuple[Candidate, ...]:
         assert call.strength is None
-        return super()._named(call if parent is None else replace(call, strength=self.degree), parent)
+        return super()._name(call if parent is None else replace(call, strength=self.degree), parent)
 
 
 def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
     """One run in one way."""
     way = WAYS[name]
     trial = Trial(world, way.method, "10", 10, seed, iterations=way.iterations)
-    private, _ = drawn(world, trial.shots, seed)
-    plan, method = planned(trial, private.labels)
+    private, _ = draw(world, trial.shots, seed)
+    plan, method = make_plan(trial, private.labels)
     if way.degree is None:
         generator = LocalGenerator(plan, model(), pictures)
     else:
@@ -89,7 +89,7 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
     evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
     look = appearance_in(evolved.receipts)
     made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
-    images = [developed(generator.received(each.digest), look) for each, _ in made]
+    images = [develop(generator.received(each.digest), look) for each, _ in made]
     found = scores(trial, images, np.array([target for _, target in made]))
     return {
         "world": world,
@@ -110,7 +110,7 @@ def _without_strengths(plan: PublicPlan) -> PublicPlan:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     given = options(__doc__, seeds=5).parse_args(arguments)
-    written(given, "edits", lambda known: _missing(known, given.seeds), measured, page)
+    measure_and_write(given, "edits", lambda known: _missing(known, given.seeds), measured, page)
 
 
 def _missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:

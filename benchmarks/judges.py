@@ -54,11 +54,11 @@ def judges(voter: str) -> dict[str, Look]:
     found |= {name: look for name in ONNX if name != voter and (look := other_eyes(name)) is not None}
     for name in PREFERRED:
         if name != voter and is_fetched(name):
-            found[name] = _published(name)
+            found[name] = _load_published(name)
     return found
 
 
-def judged(
+def judge(
     name: str,
     made: np.ndarray,
     targets: np.ndarray,
@@ -77,14 +77,14 @@ def _pixels(pictures: Pictures) -> np.ndarray:
 
 
 def _mobilenet(square: Image.Image) -> np.ndarray:
-    return _resized(square, 224) / 127.5 - 1
+    return _resize(square, 224) / 127.5 - 1
 
 
 def _squeezenet(square: Image.Image) -> np.ndarray:
-    return _resized(square, 227)[..., ::-1] - CAFFE_MEAN
+    return _resize(square, 227)[..., ::-1] - CAFFE_MEAN
 
 
-def _resized(square: Image.Image, side: int) -> np.ndarray:
+def _resize(square: Image.Image, side: int) -> np.ndarray:
     return np.asarray(square.resize((side, side), Image.Resampling.BILINEAR), dtype=np.float32)
 
 
@@ -123,5 +123,5 @@ def other_eyes(name: str) -> Look | None:
 
 
 @cache
-def _published(name: str) -> Look:
+def _load_published(name: str) -> Look:
     return load_encoder(name).embed

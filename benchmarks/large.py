@@ -26,9 +26,9 @@ from PIL import Image
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.privacy import Event
-from pcevolve.private.dataset import loaded
+from pcevolve.private.dataset import load
 from pcevolve.private.judge import PrivateViews
-from pcevolve.private.listing import listed_classes
+from pcevolve.private.listing import list_classes
 from pcevolve.selectors import Scene
 from pcevolve.selectors.votes import Votes
 
@@ -41,14 +41,14 @@ EVENTS = (Event("gaussian", "2", 1),)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print one line of JSON."""
-    given = _given(arguments)
+    given = _parse(arguments)
     for target, label in enumerate(CLASSES):
         _write(given.work / label, given.images // len(CLASSES), target)
     seconds: dict[str, float] = {}
     with _timed(seconds, "list"):
-        listing = listed_classes(given.work)
+        listing = list_classes(given.work)
     with _timed(seconds, "read"):
-        data = loaded(listing, told=_teller("read"))
+        data = load(listing, told=_teller("read"))
     views = PrivateViews(data, load_encoder("bundled"))
     with _timed(seconds, "embed"):
         views.prepare(with_appearances=False, told=_teller("embedded"))
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(json.dumps(found))
 
 
-def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -33,7 +33,7 @@ def available(name: str) -> bool:
 
 
 @cache
-def drawn(name: str, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:
+def draw(name: str, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:
     """The private shots and the held-out records of a seed."""
     if _kind(name) in ("digits", "marks"):
         private, rest = load_digits(shots, _digit_names(_choice(name)), seed)
@@ -59,7 +59,7 @@ def whole(name: str) -> PrivateDataset:
 
 def _digits(choice: str) -> PrivateDataset:
     private, rest = load_digits(1, _digit_names(choice), 0)
-    return _labelled(
+    return _label(
         (image, each.labels[target])
         for each in (private, rest)
         for image, target in zip(each.items, each.targets, strict=True)
@@ -91,8 +91,8 @@ def _folder(*parts: str, every: int = 1) -> Callable[[Path, tuple[str, ...]], Pr
             pairs = [(found.items[k], found.labels[found.targets[k]]) for k in kept]
         else:
             files = [(each, name) for name in names for each in sorted(root.joinpath(*parts, name).iterdir())]
-            pairs = [(_opened(path), name) for path, name in files if int(path.stem) % every == 0]
-        return _labelled(pairs)
+            pairs = [(_open(path), name) for path, name in files if int(path.stem) % every == 0]
+        return _label(pairs)
 
     return read
 
@@ -103,19 +103,19 @@ def _mnist(root: Path, names: tuple[str, ...]) -> PrivateDataset:
     scans = np.frombuffer(packed, np.uint8, offset=16).reshape(-1, 28, 28)
     targets = np.frombuffer((folder / "t10k-labels-idx1-ubyte").read_bytes(), np.uint8, offset=8)
     kept = [k for k in range(len(targets)) if str(targets[k]) in names]
-    return _labelled((_scan(scans[k]), f"digit {targets[k]}") for k in kept)
+    return _label((_scan(scans[k]), f"digit {targets[k]}") for k in kept)
 
 
 def _scan(pixels: np.ndarray) -> Image.Image:
     return Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.BICUBIC).convert("RGB")
 
 
-def _opened(path: Path) -> Image.Image:
+def _open(path: Path) -> Image.Image:
     with Image.open(path) as image:
         return image.convert("RGB")
 
 
-def _labelled(pairs: Iterable[tuple[Image.Image, str]]) -> PrivateDataset:
+def _label(pairs: Iterable[tuple[Image.Image, str]]) -> PrivateDataset:
     pictures, names = zip(*pairs, strict=True)
     labels = tuple(sorted(set(names)))
     targets = np.array([labels.index(name) for name in names], dtype=np.int64)

@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.private_sets import drawn
-from benchmarks.rows import accuracy, options, summary, table, written
+from benchmarks.private_sets import draw
+from benchmarks.rows import accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
-from benchmarks.selectors.standing import YARDSTICKS, standing
-from benchmarks.selectors.trial import Watch, model, planned, ran, scores
+from benchmarks.selectors.standing import YARDSTICKS, standing_rows
+from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
 from benchmarks.split import SETS
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.modality.images.appearance import appearance_in, develop
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import filled
@@ -78,21 +78,21 @@ NAMELESS = (RANDOM_PHASE, NEAREST_MEAN, "shots")
 JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet", "bundled": "bundled: **voted**"}
 
 
-def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
+def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
     """One run in one way."""
     way = WAYS[name]
     trial = Trial(world, way.method, "10", 10, seed, iterations=way.iterations)
-    named, _ = drawn(world, trial.shots, seed)
+    named, _ = draw(world, trial.shots, seed)
     private = dataclasses.replace(
         named, labels=tuple(f"type {chr(ord('A') + k)}" for k in range(len(named.labels)))
     )
-    plan, method = planned(trial, private.labels)
-    plan = _worded(plan, world, way)
+    plan, method = make_plan(trial, private.labels)
+    plan = _word(plan, world, way)
     generator, watch = LocalGenerator(plan, model(), pictures), Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
     look = appearance_in(evolved.receipts)
     made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
-    images = [developed(generator.received(each.digest), look) for each, _ in made]
+    images = [develop(generator.received(each.digest), look) for each, _ in made]
     found = scores(trial, images, np.array([target for _, target in made]))
     own = [
         generator.wordings.get(each.id) == WORDS[world].index(named.labels[target]) for each, target in made
@@ -103,7 +103,7 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
     return {**about, "right": right, "verdicts": found["verdicts"]}
 
 
-def _worded(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
+def _word(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
     if not way.has_prompts:
         return plan
     own = tuple(filled(TEMPLATE, SETS[world].domain, word) for word in WORDS[world])
@@ -117,16 +117,16 @@ def _worded(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     given = options(__doc__, seeds=10).parse_args(arguments)
-    written(
+    measure_and_write(
         given,
         "prompts",
-        lambda known: _missing(known, given.seeds),
-        measured,
+        lambda known: _list_missing(known, given.seeds),
+        measure,
         lambda rows: page(rows, given.out, given.seeds),
     )
 
 
-def _missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:
+def _list_missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:
     known = {(row["world"], row["seed"], row["way"]) for row in rows}
     for seed in range(seeds):
         for world in WORDS:
@@ -165,7 +165,7 @@ def page(rows: Sequence[dict[str, Any]], results: Path, seeds: int) -> str:
                 groups[row["way"]].append(row)
         heads = ["way", "seeds", "API images", "own word, %", "mean", *JUDGES.values()]
         lines = [_line(name, groups[name]) for name in WAYS if groups[name]]
-        beside = standing(results, world, NAMELESS, seeds)
+        beside = standing_rows(results, world, NAMELESS, seeds)
         lines += [_line(YARDSTICKS[method], found) for method, found in beside.items() if found]
         parts.append(f"## {SETS[world].title}\n\n{table(heads, lines)}")
     return "\n".join(parts)

@@ -159,7 +159,7 @@ class World:
         return caps(sources, self.data, promise, event, self.scene.relation)
 
 
-def attacked(world: World, ratio: int | None, scale: str, runs: int) -> Row:
+def attack(world: World, ratio: int | None, scale: str, runs: int) -> Row:
     """Attack as many releases of one kind, whose noise has this scale over what is due."""
     relation, factor = world.scene.relation, Fraction(scale)
     scope = Scope(relation, 4, len(KINDS), VALUES, 40)
@@ -193,20 +193,20 @@ def rows(runs: int) -> Iterator[Row]:
     for relation in RELATIONS:
         here = World.under(relation)
         for ratio in (*RATIOS, None):
-            yield attacked(here, ratio, "1", runs)
+            yield attack(here, ratio, "1", runs)
     here = World.under("replace-one")
     for ratio, scale in ((2, "0.7"), (10, "0.7"), (10, "0.7071")):
-        yield attacked(here, ratio, scale, runs)
+        yield attack(here, ratio, scale, runs)
 
 
 def page(found: Sequence[Row]) -> str:
     """The table, with what it means."""
     made = f"Made by `python -m benchmarks.reconstruction`, {found[0].runs:,} releases a row."
     head = f"# Attacks on declared secrets\n\n{made}\n{SETTING}\n"
-    return head + _line(HEADS) + _line(["---"] * len(HEADS)) + "".join(map(_told, found)) + WORDS_BELOW
+    return head + _line(HEADS) + _line(["---"] * len(HEADS)) + "".join(map(_report, found)) + WORDS_BELOW
 
 
-def _told(row: Row) -> str:
+def _report(row: Row) -> str:
     told, named = (f"{count / row.runs:.4f}" for count in (row.told, row.named))
     asked = (told, _span(row.told, row.runs), f"{row.wrong / row.runs:.4f}")
     ratio = "nothing declared" if row.ratio is None else str(row.ratio)

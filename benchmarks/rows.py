@@ -16,7 +16,7 @@ Row = dict[str, Any]
 Wanted = TypeVar("Wanted")
 
 
-def resumed(
+def resume(
     file: Path,
     missing: Callable[[Sequence[Row]], Iterable[Wanted]],
     measured: Callable[[Wanted], Row],
@@ -45,25 +45,25 @@ def options(told: str | None, seeds: int) -> argparse.ArgumentParser:
     return parser
 
 
-def written(
+def measure_and_write(
     given: argparse.Namespace,
     name: str,
     missing: Callable[[Sequence[Row]], Iterable[tuple[Any, ...]]],
     measured: Callable[..., Row],
     page: Callable[[Sequence[Row]], str],
 ) -> None:
-    """Measure on one thread what ``NAME.json`` lacks, as ``resumed`` does, and write ``NAME.md``.
+    """Measure on one thread what ``NAME.json`` lacks, as ``resume`` does, and write ``NAME.md``.
 
     Args:
         given: What ``options`` read.
         name: Of both files.
-        missing: As for ``resumed``.
+        missing: As for ``resume``.
         measured: Measures it, with the folder of pictures as its last argument.
         page: Makes the page of all rows.
     """
     torch.set_num_threads(1)
     given.pictures.mkdir(parents=True, exist_ok=True)
-    rows = resumed(given.out / f"{name}.json", missing, lambda wanted: measured(*wanted, given.pictures))
+    rows = resume(given.out / f"{name}.json", missing, lambda wanted: measured(*wanted, given.pictures))
     (given.out / f"{name}.md").write_text(page(rows))
 
 
@@ -72,8 +72,8 @@ def accuracy(row: Row, judge: str) -> float | None:
     return next((each["accuracy"] for each in row["verdicts"] if each["judge"] == judge), None)
 
 
-def appended(file: Path, steps: Mapping[str, Callable[[], Sequence[Row]]]) -> list[Row]:
-    """As ``resumed``, of many steps that give a few rows each; tells how long what is left will take.
+def resume_in_steps(file: Path, steps: Mapping[str, Callable[[], Sequence[Row]]]) -> list[Row]:
+    """As ``resume``, of many steps that give a few rows each; tells how long what is left will take.
 
     Args:
         file: JSON Lines, one for each step that is done; it need not be there.

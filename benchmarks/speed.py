@@ -60,7 +60,7 @@ WAYS = (
 )
 
 
-def timed(model: Generator, way: Way, count: int) -> tuple[float, np.ndarray]:
+def time_images(model: Generator, way: Way, count: int) -> tuple[float, np.ndarray]:
     """Processor seconds per image, and the images, int64 ``(count, 64, 64, 3)``."""
     recipe = Recipe(64, 64, *way.asked)
     started = time.process_time()
@@ -69,7 +69,7 @@ def timed(model: Generator, way: Way, count: int) -> tuple[float, np.ndarray]:
     return seconds, np.stack([np.asarray(each.image, dtype=np.int64) for each in made])
 
 
-def measured(count: int, turns: int) -> list[dict[str, object]]:
+def measure(count: int, turns: int) -> list[dict[str, object]]:
     """For each way: the median over turns, how often it goes into the first, and how far images are from float32's."""
     models = {
         way: load(ModelSettings(device="cpu", offline=True, precision=way.precision, compiled=way.compiled))
@@ -79,7 +79,7 @@ def measured(count: int, turns: int) -> list[dict[str, object]]:
     images: dict[Way, np.ndarray] = {}
     for turn in range(turns + 1):
         for way, model in models.items():
-            found, images[way] = timed(model, way, count)
+            found, images[way] = time_images(model, way, count)
             if turn:  # the first one warms up
                 seconds[way].append(found)
     medians = {way: float(np.median(found)) for way, found in seconds.items()}
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    found = measured(given.images, given.turns)
+    found = measure(given.images, given.turns)
     if given.json:
         print(json.dumps(found, indent=1))
         return

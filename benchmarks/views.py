@@ -24,13 +24,13 @@ from PIL import Image
 from benchmarks.private_sets import available, whole
 from benchmarks.release.budget import CENTRE_FIRST, SHOTS, interval
 from benchmarks.release.seen import Draw
-from benchmarks.rows import Row, resumed, table
+from benchmarks.rows import Row, resume, table
 from benchmarks.split import SETS, by_role
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.bundled import SIDE, spectrum
 from pcevolve.encoders.pixels import pixel_array
-from pcevolve.geometry.frame import Frame, projected
+from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means, means_of
@@ -95,7 +95,7 @@ def trial(
     scene = Scene(labels, pools, PICKED, SHOTS, 1, 0, seed, "replace-one", 0.0, frame)
     private = PrivateEmbeddings(rows[draw.shots], targets[draw.shots], np.arange(len(draw.shots)))
     found = dict(Means().measure(private, scene, events, SeededNoise(seed)))
-    points = projected(rows[draw.test], found["centre"], found["axes"])
+    points = project(rows[draw.test], found["centre"], found["axes"])
     nearest = np.square(points[:, None] - means_of(found)[None]).sum(axis=2).argmin(axis=1)
     right = [
         targets[draw.unlabelled[picked]] == target for target, picked in enumerate(Means().pick(found, scene))
@@ -108,15 +108,15 @@ def figures(name: str, public: Seen, seeds: int) -> Row:
     records = whole(name)
     seen = Seen.of([image for image in records.items if image is not None])
     drawn = {
-        (views, kind): _drawn(seen, records.targets, public, views, events, seeds)
+        (views, kind): _draw(seen, records.targets, public, views, events, seeds)
         for views in ROWS
         for kind, events in KINDS.items()
     }
-    rows = [{"views": ["encoder", *views], **_told(views, drawn)} for views in ROWS]
+    rows = [{"views": ["encoder", *views], **_spell(views, drawn)} for views in ROWS]
     return {"set": name, "role": SETS[name].role, "seeds": seeds, "rows": rows}
 
 
-def _drawn(
+def _draw(
     seen: Seen, targets: np.ndarray, public: Seen, views: Sequence[str], events: Events, seeds: int
 ) -> np.ndarray:
     """Accuracy and purity of each draw, %, ``(seeds, 2)``."""
@@ -124,7 +124,7 @@ def _drawn(
     return np.array([trial(rows, targets, frame, events, seed) for seed in range(seeds)])
 
 
-def _told(views: tuple[str, ...], drawn: dict[tuple[tuple[str, ...], str], np.ndarray]) -> Row:
+def _spell(views: tuple[str, ...], drawn: dict[tuple[tuple[str, ...], str], np.ndarray]) -> Row:
     """Means and halves of 95 % intervals of a row, and of its differences to the encoder alone."""
     told: Row = {}
     for kind in KINDS:
@@ -155,7 +155,7 @@ def _line(row: Row, what: str) -> list[str]:
     ]
 
 
-def sampled(folder: Path, count: int, seed: int = 1) -> list[Image.Image]:
+def sample(folder: Path, count: int, seed: int = 1) -> list[Image.Image]:
     """Some images of a folder with ``images.npy``, uint8 ``(n, side, side, 3)``."""
     stored = np.load(folder / "images.npy", mmap_mode="r")
     return [
@@ -175,12 +175,12 @@ def main() -> None:
     names = [name for name in by_role() if not name.startswith(("digits", "marks")) and available(name)]
     if not names:
         sys.exit("no set is here: PCEVOLVE_BENCH_DATA names their folder")
-    public = Seen.of(sampled(args.public, 4000) + sampled(args.rendered, 1000))
+    public = Seen.of(sample(args.public, 4000) + sample(args.rendered, 1000))
 
     def missing(known: Sequence[Row]) -> list[str]:
         return [name for name in names if name not in {row["set"] for row in known}]
 
-    found = resumed(args.out / "views.json", missing, lambda name: figures(name, public, args.seeds))
+    found = resume(args.out / "views.json", missing, lambda name: figures(name, public, args.seeds))
     (args.out / "views.md").write_text(page(found))
 
 

@@ -54,7 +54,7 @@ exact, and the same bit for bit on any machine, which the audit needs; FAISS's a
 """
 
 
-def drawn(random: np.random.Generator, centres: np.ndarray, count: int) -> np.ndarray:
+def draw(random: np.random.Generator, centres: np.ndarray, count: int) -> np.ndarray:
     """float32 ``(count, d)`` of length 1."""
     rows = np.empty((count, centres.shape[1]), dtype=np.float32)
     for start in range(0, count, BLOCK):
@@ -67,11 +67,11 @@ def drawn(random: np.random.Generator, centres: np.ndarray, count: int) -> np.nd
 
 def scene_of(random: np.random.Generator, centres: np.ndarray, pool: int) -> Scene:
     """A round of one class; its first candidates are the anchors of cells."""
-    pools = (drawn(random, centres, pool).astype(np.float64),)
+    pools = (draw(random, centres, pool).astype(np.float64),)
     return Scene(("all",), pools, ANCHORS, 1, 2, 10, 7, "add-remove")
 
 
-def timed(work: Callable[[], object], least: float = 0.0) -> tuple[float, float]:
+def time_work(work: Callable[[], object], least: float = 0.0) -> tuple[float, float]:
     """Seconds, and processor seconds, of work done once or, as means, again and again for ``least`` seconds."""
     started, busy, times = time.perf_counter(), time.process_time(), 0
     while not times or time.perf_counter() - started < least:
@@ -85,11 +85,11 @@ def case(records: int, pool: int, width: int, turns: int) -> dict[str, Any]:
     random = np.random.default_rng(0)
     centres = random.standard_normal((200, width), dtype=np.float32) / np.float32(width**0.5)
     places = np.arange(records)
-    private = PrivateEmbeddings(drawn(random, centres, records), np.zeros_like(places), places)
-    return measured(private, scene_of(random, centres, pool), turns)
+    private = PrivateEmbeddings(draw(random, centres, records), np.zeros_like(places), places)
+    return measure(private, scene_of(random, centres, pool), turns)
 
 
-def measured(private: PrivateEmbeddings, scene: Scene, turns: int) -> dict[str, Any]:
+def measure(private: PrivateEmbeddings, scene: Scene, turns: int) -> dict[str, Any]:
     """Seconds of each way for a round with this pool, and their ratio."""
     votes, cells, noise = Votes(ranked=True), Cells(), SeededNoise(0)
     first = replace(scene, pools=(scene.pools[0][:ANCHORS],))
@@ -106,7 +106,7 @@ def measured(private: PrivateEmbeddings, scene: Scene, turns: int) -> dict[str, 
     took: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for turn in range(turns):
         for name in sorted(ways, reverse=turn % 2 == 0):
-            took[name].append(timed(ways[name], LEAST_SECONDS))
+            took[name].append(time_work(ways[name], LEAST_SECONDS))
     seconds = {name: float(np.median([each[0] for each in own])) for name, own in took.items()}
     busy = {name: float(np.median([each[1] for each in own])) for name, own in took.items()}
     ratios = {
@@ -117,7 +117,7 @@ def measured(private: PrivateEmbeddings, scene: Scene, turns: int) -> dict[str, 
         "records": len(private),
         "pool": len(scene.pools[0]),
         "seconds": seconds,
-        "once_seconds": timed(lambda: cells.measure(private, first, EVENTS, noise))[0],
+        "once_seconds": time_work(lambda: cells.measure(private, first, EVENTS, noise))[0],
         "ratio": {name: float(np.median(each)) for name, each in ratios.items()},
         "ratio_of_turns": {name: [min(each), max(each)] for name, each in ratios.items()},
         "processor_ratio": {name: busy[name] / busy["cells"] for name in ratios},

@@ -35,7 +35,7 @@ from material.facts import DIGITS, SIZE
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from pcevolve_server.diffusion.schedulers import begun_at, run_steps
+from pcevolve_server.diffusion.schedulers import begin_at, run_steps
 
 FORMS = ("A printed glyph image with {}", "A handwritten mark image with {}", "{}")
 STRENGTHS = (0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -89,7 +89,7 @@ class Subject:
     def variations(self, prompts: list[str], images: list[Image.Image], strength: float) -> list[Image.Image]:
         """Return one variation per image; noised to exactly ``strength``, as the server does it."""
         own = self.create.scheduler
-        self.vary.scheduler = begun_at(own, round(strength * len(own.betas)))
+        self.vary.scheduler = begin_at(own, round(strength * len(own.betas)))
         generator = torch.Generator().manual_seed(1)
         found: list[Image.Image] = []
         for start in range(0, len(prompts), BATCH):

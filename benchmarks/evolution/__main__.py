@@ -23,13 +23,13 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.evolution.page import WORLDS, page
-from benchmarks.private_sets import drawn
-from benchmarks.rows import options, written
+from benchmarks.private_sets import draw
+from benchmarks.rows import measure_and_write, options
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
-from benchmarks.selectors.trial import Watch, model, planned, ran, scores
+from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import Appearance, appearance_in, developed
+from pcevolve.modality.images.appearance import Appearance, appearance_in, develop
 from pcevolve.public.release import Receipt
 
 ROUNDS: dict[str, Any] = {"iterations": 3, "strengths": (0.6, 0.5, 0.4)}
@@ -59,7 +59,7 @@ class Developing(LocalGenerator):
     def _image(self, source: str | None) -> Image.Image | None:
         if source is None or self.look is None:
             return super()._image(source)
-        return developed(self.made[source], self.look)
+        return develop(self.made[source], self.look)
 
     def _shared(self, strength: float | None, prompt: str, seed: int, source: str | None) -> Path | None:
         place = super()._shared(strength, prompt, seed, source)
@@ -81,12 +81,12 @@ class Telling(Watch):
         self._generator.look = appearance_in(tuple(self._receipts))
 
 
-def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
+def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
     """One run of one schedule."""
     changes, develops = SCHEDULES[name]
     trial = Trial(world, "dp-means", "10", 10, seed)
-    private, _ = drawn(world, trial.shots, seed)
-    plan, method = planned(trial, private.labels)
+    private, _ = draw(world, trial.shots, seed)
+    plan, method = make_plan(trial, private.labels)
     initial = changes.get("initial", method.initial) * trial.candidates
     plan = plan.model_validate({**plan.model_dump(), **changes, "initial": initial})
     generator = Developing(plan, model(), pictures)
@@ -94,7 +94,7 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
     evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
     look = appearance_in(evolved.receipts)
     made = [
-        (developed(generator.received(each.digest), look), target, each.iteration)
+        (develop(generator.received(each.digest), look), target, each.iteration)
         for target, label in enumerate(plan.labels)
         for each in evolved.dataset[label]
     ]
@@ -107,16 +107,16 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     given = options(__doc__, seeds=10).parse_args(arguments)
-    written(
+    measure_and_write(
         given,
         "evolution",
-        lambda known: _missing(known, given.seeds),
-        measured,
+        lambda known: _list_missing(known, given.seeds),
+        measure,
         lambda rows: page(rows, given.out, given.seeds),
     )
 
 
-def _missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:
+def _list_missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:
     known = {(row["world"], row["seed"], row["schedule"]) for row in rows}
     rest = tuple(name for name in SCHEDULES if name not in EQUAL)
     yield from (

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rows import Row, accuracy, summary, table
-from benchmarks.selectors.standing import YARDSTICKS, standing
+from benchmarks.selectors.standing import YARDSTICKS, standing_rows
 from benchmarks.split import SETS
 
 WORLDS = (
@@ -50,13 +50,13 @@ def page(rows: Sequence[Row], results: Path, seeds: int) -> str:
     """
     found: dict[str, dict[str, list[Row]]] = {}
     for world in WORLDS:
-        others = standing(results, world, ("dp-means", *YARDSTICKS), seeds)
+        others = standing_rows(results, world, ("dp-means", *YARDSTICKS), seeds)
         groups = defaultdict(list, {DEFAULT: others.pop("dp-means")})
         for row in rows:
             if row["world"] == world:
                 groups[row["schedule"]].append(row)
         found[world] = groups | {YARDSTICKS[method]: each for method, each in others.items()}
-    return "\n".join([HEADER, _paired(found), *(_section(world, found[world]) for world in WORLDS)])
+    return "\n".join([HEADER, _pair(found), *(_section(world, found[world]) for world in WORLDS)])
 
 
 def _section(world: str, groups: dict[str, list[Row]]) -> str:
@@ -66,7 +66,7 @@ def _section(world: str, groups: dict[str, list[Row]]) -> str:
     return f"## {SETS[world].title}\n\n{table(heads, lines)}"
 
 
-def _paired(found: dict[str, dict[str, list[Row]]]) -> str:
+def _pair(found: dict[str, dict[str, list[Row]]]) -> str:
     """Differences within a set and a seed, over all; one round costs what ``select 5`` costs, three ``select 7``."""
     lines = []
     for first, second in PAIRS:

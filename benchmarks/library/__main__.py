@@ -19,43 +19,43 @@ from pathlib import Path
 import torch
 
 from benchmarks.judges import CNN
-from benchmarks.library.cases import BY_NAME, CASES, Wanted, by_pixels, wanted
-from benchmarks.library.folder import gathered
+from benchmarks.library.cases import BY_NAME, CASES, Wanted, by_pixels, list_trials
+from benchmarks.library.folder import gather
 from benchmarks.library.judges import heads
 from benchmarks.library.page import page
-from benchmarks.library.trial import from_scratch, library, measured
+from benchmarks.library.trial import from_scratch, library, measure
 from benchmarks.private_sets import DATA
-from benchmarks.rows import Row, resumed
+from benchmarks.rows import Row, resume
 
 KINDS = [each.kind for each in CASES]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is missing, and write."""
-    given = _given(arguments)
+    given = _parse(arguments)
     torch.set_num_threads(1)
     given.work.mkdir(parents=True, exist_ok=True)
-    model = library(gathered(Path(os.environ[DATA]), given.work), given.work / "cache")
+    model = library(gather(Path(os.environ[DATA]), given.work), given.work / "cache")
     out = given.out / "library.json"
 
     def one(asked: Wanted) -> Row:
         seed, case, contender = asked
-        return measured(case, contender, seed, model, given.work)
+        return measure(case, contender, seed, model, given.work)
 
     def one_from_scratch(asked: Wanted) -> Row:
         seed, case, contender = asked
         return from_scratch(case, contender, seed, model)
 
     try:
-        resumed(out, _missing(wanted(given.seeds), given, pixels=False), one)
-        rows = resumed(out, _missing(by_pixels(given.pixel_seeds), given, pixels=True), one_from_scratch)
+        resume(out, _list_missing(list_trials(given.seeds), given, pixels=False), one)
+        rows = resume(out, _list_missing(by_pixels(given.pixel_seeds), given, pixels=True), one_from_scratch)
     finally:
         for head in heads(given.work).values():
             head.keep()
     (given.out / "library.md").write_text(page(rows))
 
 
-def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -70,7 +70,7 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _missing(
+def _list_missing(
     trials: Iterable[Wanted], given: argparse.Namespace, pixels: bool
 ) -> Callable[[Sequence[Row]], Iterable[Wanted]]:
     """Those of some trials that are asked for and not in the rows yet; the CNN's verdicts are rows of their own."""

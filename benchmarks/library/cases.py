@@ -135,7 +135,7 @@ PIXELS = (SHOTS_THEMSELVES, T2I, DEFAULT, "pe")
 Wanted = tuple[int, Case, Contender]
 
 
-def wanted(seeds: int) -> Iterator[Wanted]:
+def list_trials(seeds: int) -> Iterator[Wanted]:
     """All trials, a seed after the other, so that a run that is cut off has them for every set."""
     for seed in range(seeds):
         for case in CASES:
@@ -146,4 +146,4 @@ def wanted(seeds: int) -> Iterator[Wanted]:
 
 def by_pixels(seeds: int) -> Iterator[Wanted]:
     """Those that the network from scratch judges."""
-    return (each for each in wanted(seeds) if each[2].name in PIXELS)
+    return (each for each in list_trials(seeds) if each[2].name in PIXELS)

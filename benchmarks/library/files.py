@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.library.scale import asked
+from benchmarks.library.scale import ask_server
 
 SIDE, CELLS = 64, 8
 IN_FOLDER = 200
@@ -29,7 +29,7 @@ IN_FOLDER = 200
 
 def main() -> None:
     """Write the files, start a server twice, and tell."""
-    given = _given()
+    given = _parse()
     library, cache = given.work / "library", given.work / "index"
     for number in range(0, given.images, IN_FOLDER):
         _write(library / f"part {number // 10_000:03d}" / f"label{number // IN_FOLDER:05d}", number)
@@ -40,14 +40,14 @@ def main() -> None:
         f"library:{library}",
     ]
     command += ["--library-cache", str(cache), "--threads", str(given.threads)]
-    found = {"images": given.images, "threads": given.threads, "indexing": asked(command)}
-    found["again"] = asked(command)
+    found = {"images": given.images, "threads": given.threads, "indexing": ask_server(command)}
+    found["again"] = ask_server(command)
     found["index_mib"] = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) / 2**20
     given.out.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
 
 
-def _given() -> argparse.Namespace:
+def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

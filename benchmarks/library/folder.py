@@ -15,14 +15,14 @@ WITHHELD = ("household waste", "sa")
 """Domains that the library does not hold at all."""
 
 
-def served(path: str) -> bool:
+def is_served(path: str) -> bool:
     """True if a file of the collection is in the library, by its path ``domain/label/number.jpg``."""
     domain = path.split("/", 1)[0]
     private = domain in RESERVED and int(Path(path).stem) % RESERVED_EVERY == 0
     return domain not in WITHHELD and not private
 
 
-def gathered(data: Path, work: Path) -> Path:
+def gather(data: Path, work: Path) -> Path:
     """Copy the library's images, their table and their sources into a folder, once.
 
     Args:
@@ -35,7 +35,7 @@ def gathered(data: Path, work: Path) -> Path:
     partial = work / f"{NAME}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     with (source / "manifest.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if served(row["file"])]
+        rows = [row for row in csv.DictReader(file) if is_served(row["file"])]
     for row in rows:
         (partial / row["file"]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / row["file"], partial / row["file"])

@@ -50,7 +50,7 @@ PAIRS = (("as-is, 4 N", DEFAULT), (SELECT_7, "as-is, 4 N"), *ROUNDS)
 def page(rows: Sequence[Row]) -> str:
     """All tables."""
     header = HEADER.format(pixels=PIXELS if any(_accuracies(rows, CNN)) else "")
-    parts = [header, *(_of_set(case, rows) for case in CASES), _pairs(rows), _tuned(rows)]
+    parts = [header, *(_of_set(case, rows) for case in CASES), _pairs(rows), _write_tuned(rows)]
     return "\n".join(part for part in parts if part)
 
 
@@ -105,7 +105,7 @@ def _summary(shares: Iterable[float]) -> str:
 def _pairs(rows: Sequence[Row]) -> str:
     """Return what appearance, more images and rounds add, within a set and a seed."""
     lines = [
-        [f"{first} − {second}", *(cell for cell in _paired(rows, first, second, CASES))]
+        [f"{first} − {second}", *(cell for cell in _pair(rows, first, second, CASES))]
         for first, second in PAIRS
     ]
     lines = [line for line in lines if line[-1]]
@@ -116,7 +116,7 @@ def _pairs(rows: Sequence[Row]) -> str:
     return f"## In pairs\n\n{about}\n\n{_table(heads, lines)}"
 
 
-def _tuned(rows: Sequence[Row]) -> str:
+def _write_tuned(rows: Sequence[Row]) -> str:
     """Other schedules of three rounds, on sets that may be tuned on."""
     tuned = [each.name for each in CONTENDERS if each.tuning and _of(rows, each.name)]
     cases = (
@@ -126,12 +126,12 @@ def _tuned(rows: Sequence[Row]) -> str:
     )
     if not cases:
         return ""
-    lines = [[f"{name[0].upper()}{name[1:]}", *_paired(rows, name, THREE_ROUNDS, cases)] for name in tuned]
+    lines = [[f"{name[0].upper()}{name[1:]}", *_pair(rows, name, THREE_ROUNDS, cases)] for name in tuned]
     heads = ["less the schedule above, points", *(case.about.title for case in cases), "all"]
     return f"## Other schedules of three rounds\n\n{table(heads, lines)}"
 
 
-def _paired(rows: Sequence[Row], first: str, second: str, cases: Sequence[Case]) -> Iterator[str]:
+def _pair(rows: Sequence[Row], first: str, second: str, cases: Sequence[Case]) -> Iterator[str]:
     """The difference in each set, and in all of them."""
     found = [_differences(rows, first, second, case) for case in cases]
     for values in (*found, [each for of_set in found for each in of_set]):

@@ -38,7 +38,7 @@ from pcevolve_server.library.collection import Collection
 from pcevolve_server.library.embedding import Appearance, Neighbours
 from pcevolve_server.library.folder import ImageFile, Listing
 from pcevolve_server.library.shards import DIGEST_BYTES, Facts, FactStore, pieces
-from pcevolve_server.library.words import WordIndex, drawn
+from pcevolve_server.library.words import WordIndex, draw
 from pcevolve_server.settings import ModelSettings, Settings
 from pcevolve_shared import images, wire
 
@@ -61,23 +61,23 @@ def main() -> None:
         serve(options.folder, options.images, options.port)
         return
     if options.folder:
-        print(json.dumps(measured(options.folder, options.images)))
+        print(json.dumps(measure(options.folder, options.images)))
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        written = timed(lambda: write(folder, options.images))[1]
+        written = time_call(lambda: write(folder, options.images))[1]
         size = sum(path.stat().st_size for path in index(folder).iterdir())
         figures = {"images": options.images, "write_seconds": written, "disk_mib": size / 2**20}
         command = [sys.executable, "-m", "benchmarks.library.scale", "--images", str(options.images)]
         command += ["--out", "x", "--folder", name]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         figures |= json.loads(done.stdout)
-        figures["serving"] = asked(command)
+        figures["serving"] = ask_server(command)
     options.out.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
     print(json.dumps(figures, indent=1))
 
 
-def timed(work: Callable[[], T]) -> tuple[T, float]:
+def time_call(work: Callable[[], T]) -> tuple[T, float]:
     """Return what a call returns, and its seconds."""
     started = time.perf_counter()
     result = work()
@@ -123,7 +123,7 @@ def write(folder: Path, count: int) -> None:
         shelf(folder).keep(piece, Facts(np.full((len(piece), 2), 128, np.int32), digests, codes))
 
 
-def _loaded(folder: Path, listing: list[ImageFile]) -> Iterator[Facts]:
+def _load(folder: Path, listing: list[ImageFile]) -> Iterator[Facts]:
     """The facts of every piece that was kept."""
     for piece in pieces(listing):
         facts = shelf(folder).load(piece)
@@ -131,27 +131,27 @@ def _loaded(folder: Path, listing: list[ImageFile]) -> Iterator[Facts]:
         yield facts
 
 
-def measured(folder: Path, count: int) -> dict[str, object]:
+def measure(folder: Path, count: int) -> dict[str, object]:
     """Load as a server does, and answer."""
     faiss.omp_set_num_threads(1)
     listing = files(count)
-    facts, load = timed(lambda: Facts.joined(list(_loaded(folder, listing))))
-    index, build = timed(lambda: Neighbours(facts.codes))
+    facts, load = time_call(lambda: Facts.joined(list(_load(folder, listing))))
+    index, build = time_call(lambda: Neighbours(facts.codes))
     texts = (frozenset({"part", str(n // 10_000), "label", f"label{n % WORDS}"}) for n in range(count))
-    words, indexed = timed(lambda: WordIndex(texts))
-    weights, weighed = timed(lambda: words.weights("part 7 with label123"))
+    words, indexed = time_call(lambda: WordIndex(texts))
+    weights, weighed = time_call(lambda: words.weights("part 7 with label123"))
     among = weights > 0
     answers = {}
     for name, chosen in (("all", None), (f"the prompt's {among.sum()}", among)):
         for ranks in (1, 100, 10_000, 100_000):
-            seconds = timed(partial(index.nearest, facts.codes[5], ranks, chosen))[1]
+            seconds = time_call(partial(index.nearest, facts.codes[5], ranks, chosen))[1]
             answers[f"{name}, {ranks} ranks"] = round(1000 * seconds, 1)
     return {
         "load_seconds": load,
         "index_seconds": build,
         "words_seconds": indexed,
         "prompt_ms": 1000 * weighed,
-        "draw_ms": 1000 * timed(lambda: drawn(weights, 1))[1],
+        "draw_ms": 1000 * time_call(lambda: draw(weights, 1))[1],
         "nearest_ms": answers,
         "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "threads": 1,
@@ -170,19 +170,19 @@ def serve(folder: Path, count: int, port: int) -> None:
         server.run(Settings(model=settings(folder), port=port), thread.opening(partial(models.Shelf, [load])))
 
 
-def asked(command: list[str]) -> dict[str, object]:
+def ask_server(command: list[str]) -> dict[str, object]:
     """Start a server, ask it for images, and tell its seconds and its peak memory."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen([*command, "--port", str(port)], stderr=subprocess.DEVNULL)
     try:
-        ready = timed(partial(_until_ready, port))[1]
+        ready = time_call(partial(_until_ready, port))[1]
         prompts = [f"a part {n} image with label{n * 31}" for n in range(PROMPTS)]
-        created = [timed(partial(_post, port, wire.TEXT_TO_IMAGE, each, n=IMAGES))[1] for each in prompts]
+        created = [time_call(partial(_post, port, wire.TEXT_TO_IMAGE, each, n=IMAGES))[1] for each in prompts]
         image = images.to_base64(images.encode(Image.new("RGB", (128, 128), (90, 120, 150))))
         varied = [
-            timed(partial(_post, port, wire.IMAGE_TO_IMAGE, each, n=IMAGES, image=image, strength=0.6))[1]
+            time_call(partial(_post, port, wire.IMAGE_TO_IMAGE, each, n=IMAGES, image=image, strength=0.6))[1]
             for each in prompts
         ]
         peak = next(

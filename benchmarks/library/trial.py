@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.judges import CNN, judged
+from benchmarks.judges import CNN, judge
 from benchmarks.library.cases import CLASSES_SAY_NOTHING, SHOTS, TESTED, Case, Contender
 from benchmarks.library.judges import heads, pixels, voter
-from benchmarks.private_sets import drawn
+from benchmarks.private_sets import draw
 from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
-from benchmarks.selectors.trial import Watch, planned, ran
+from benchmarks.selectors.trial import Watch, make_plan, ran
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.modality.images.appearance import appearance_in, develop
 from pcevolve.modality.images.files import pixel_digest
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Images
@@ -39,10 +39,10 @@ _ENCODED: dict[str, bytes] = {}
 class FromLibrary(LocalGenerator):
     """The library's answers, each compressed once."""
 
-    def _encoded(self, image: Image.Image) -> bytes:
+    def _encode(self, image: Image.Image) -> bytes:
         digest = pixel_digest(image).hex()
         if digest not in _ENCODED:
-            _ENCODED[digest] = super()._encoded(image)
+            _ENCODED[digest] = super()._encode(image)
         return _ENCODED[digest]
 
 
@@ -55,21 +55,21 @@ def library(folder: Path, cache_folder: Path) -> LibraryGenerator:
     return generator
 
 
-def measured(case: Case, contender: Contender, seed: int, model: LibraryGenerator, work: Path) -> Row:
+def measure(case: Case, contender: Contender, seed: int, model: LibraryGenerator, work: Path) -> Row:
     """Accuracies of linear heads that did not vote; of the release alone that of the voter, which is named so."""
     trial = contender.trial(case, seed)
-    private, held_out = drawn(case.world, trial.shots, seed)[0], tested(case, seed)
+    private, held_out = draw(case.world, trial.shots, seed)[0], tested(case, seed)
     about: Row = {"world": case.world, "seed": seed, "contender": contender.name}
     if contender.method == NEAREST_MEAN:
         eyes = voter(trial.encoder)
         said = nearest_mean(trial, private, eyes, eyes.embed(held_out.items), SeededNoise(seed))
         accuracy = float((said == held_out.targets).mean())
         return {**about, "verdicts": [_verdict(trial.encoder, True, accuracy)]}
-    pictures, targets, told = made(case, contender, seed, model)
+    pictures, targets, told = make(case, contender, seed, model)
     verdicts = []
     for name, look in heads(work).items():
         real, ours = look(held_out.items), look(pictures)
-        accuracy = judged(name, ours, np.array(targets), real, held_out.targets, seed)
+        accuracy = judge(name, ours, np.array(targets), real, held_out.targets, seed)
         verdicts.append(_verdict(name, False, accuracy))
     return {**about, **told, "verdicts": verdicts}
 
@@ -78,9 +78,9 @@ def from_scratch(case: Case, contender: Contender, seed: int, model: LibraryGene
     """Accuracy of the network that is trained on pixels alone, on the same training set."""
     trial = contender.trial(case, seed)
     held_out = tested(case, seed)
-    pictures, targets, told = made(case, contender, seed, model)
+    pictures, targets, told = make(case, contender, seed, model)
     look = pixels(trial.encoder)
-    accuracy = judged(CNN, look(pictures), np.array(targets), look(held_out.items), held_out.targets, seed)
+    accuracy = judge(CNN, look(pictures), np.array(targets), look(held_out.items), held_out.targets, seed)
     about = {"world": case.world, "seed": seed, "contender": contender.name}
     return {**about, **told, "verdicts": [_verdict(CNN, False, accuracy)]}
 
@@ -88,7 +88,7 @@ def from_scratch(case: Case, contender: Contender, seed: int, model: LibraryGene
 @cache
 def tested(case: Case, seed: int) -> PrivateDataset:
     """Real images that no contender saw."""
-    held_out = drawn(case.world, SHOTS, seed)[1]
+    held_out = draw(case.world, SHOTS, seed)[1]
     return held_out.subset(np.random.default_rng([seed, TESTED]).permutation(len(held_out))[:TESTED])
 
 
@@ -96,19 +96,19 @@ def _verdict(judge: str, voted: bool, accuracy: float) -> Row:
     return {"judge": judge, "voted": voted, "accuracy": round(accuracy, 4)}
 
 
-def made(case: Case, contender: Contender, seed: int, model: LibraryGenerator) -> Made:
+def make(case: Case, contender: Contender, seed: int, model: LibraryGenerator) -> Made:
     """The training set of a contender."""
     trial = contender.trial(case, seed)
-    private = _named(drawn(case.world, trial.shots, seed)[0])
+    private = _rename(draw(case.world, trial.shots, seed)[0])
     if contender.method == "shots":
         return list(private.items), list(private.targets), {}
     if contender.method == RANDOM_PHASE:
         painted, targets = random_phase(trial, private, SeededNoise(seed))
         return list(painted), targets, {}
-    return _evolved(case, contender, trial, private, model)
+    return _evolve(case, contender, trial, private, model)
 
 
-def _named(private: PrivateDataset) -> PrivateDataset:
+def _rename(private: PrivateDataset) -> PrivateDataset:
     """The same images under names of classes that say nothing."""
     numbers = range(1, len(private.labels) + 1)
     return dataclasses.replace(
@@ -116,7 +116,7 @@ def _named(private: PrivateDataset) -> PrivateDataset:
     )
 
 
-def _evolved(
+def _evolve(
     case: Case, contender: Contender, trial: Trial, private: PrivateDataset, model: LibraryGenerator
 ) -> Made:
     """A whole run of a client, without HTTP."""
@@ -126,7 +126,7 @@ def _evolved(
     trial = dataclasses.replace(
         trial, **{key: changes.pop(key) for key in ("iterations", "initial", "appearance") if key in changes}
     )
-    plan, method = planned(trial, private.labels, Images(width=size.width, height=size.height))
+    plan, method = make_plan(trial, private.labels, Images(width=size.width, height=size.height))
     plan = plan.model_validate({**plan.model_dump(), **changes})
     generator, watch = FromLibrary(plan, model, shared=None), Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch, voter(trial.encoder))
@@ -135,7 +135,7 @@ def _evolved(
     for target, label in enumerate(private.labels):
         for each in evolved.dataset[label]:
             digests.add(generator.received(each.digest))
-            pictures.append(developed(generator.received(each.digest), look))
+            pictures.append(develop(generator.received(each.digest), look))
             targets.append(target)
     told = {
         "bought": watch.images // len(private.labels),

@@ -71,10 +71,10 @@ def main() -> None:
     facts: dict[str, Any] = json.loads(path.read_text()) if path.exists() else fresh
     started = time.monotonic()
     if given.timing:
-        facts["timing"] = [each.as_dict() for each in _timed(given.timing)]
+        facts["timing"] = [each.as_dict() for each in _time(given.timing)]
     else:
         found = [each.as_dict() for each in _results(given)]
-        facts |= {"runs": given.runs, "results": joined(facts["results"], found)}
+        facts |= {"runs": given.runs, "results": join(facts["results"], found)}
         facts["seconds"] = round(time.monotonic() - started)
     path.write_text(json.dumps(facts, indent=1) + "\n")
     names = {each.name for each in fields(Result)}
@@ -83,7 +83,7 @@ def main() -> None:
     (given.out / "membership.md").write_text(page)
 
 
-def joined(known: list[dict[str, Any]], fresh: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def join(known: list[dict[str, Any]], fresh: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fresh rows in the place of all that is known of their methods, in the order of ``METHODS``."""
     measured = {row["method"] for row in fresh}
     kept = [row for row in known if row["method"] not in measured]
@@ -115,27 +115,27 @@ def _results(given: argparse.Namespace) -> Iterator[Result]:
                     setting.parts.selector is None and client is not CLIENTS[0]
                 ):
                     continue
-                result = _attacked(setting, client, given.runs, bet, off)
+                result = _attack(setting, client, given.runs, bet, off)
                 print(_row(result), file=sys.stderr, flush=True)
                 yield result
 
 
-def _attacked(setting: Setting, client: Client, runs: int, bet: Bet, off: Bet) -> Result:
+def _attack(setting: Setting, client: Client, runs: int, bet: Bet, off: Bet) -> Result:
     many = max(int(client.share * runs), 1)
     off_if_noisy = off if client.share == 1 else None
     return attacked(setting, many, bet, off_if_noisy, client.noise_of, client.name)
 
 
-def _timed(judged: int) -> Iterator[Verdict]:
+def _time(judged: int) -> Iterator[Verdict]:
     """Both pairs, without rounds and with one, against the client as it is and without its defence."""
     for pair in (IMAGE_SIZE, PATIENT_SIZE):
         for rounds in (0, 1):
-            yield _told(timed(pair, Timed(rounds, TICK), max(judged // 3, 4), judged))
+            yield _report(timed(pair, Timed(rounds, TICK), max(judged // 3, 4), judged))
             with undefended():
-                yield _told(timed(pair, Timed(rounds, 0), max(judged // 3, 4), judged, "no defence"))
+                yield _report(timed(pair, Timed(rounds, 0), max(judged // 3, 4), judged, "no defence"))
 
 
-def _told(verdict: Verdict) -> Verdict:
+def _report(verdict: Verdict) -> Verdict:
     print(_timing_row(verdict.as_dict()), file=sys.stderr, flush=True)
     return verdict
 

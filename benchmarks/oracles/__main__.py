@@ -29,8 +29,8 @@ from benchmarks.oracles.cases import CASES, PARTS, PICKED, Subject, figures
 from benchmarks.oracles.stops import CLOSE, HALF, Stop
 from benchmarks.release.budget import interval
 from benchmarks.release.data import PER_CLASS, RealSet, development_sets, embedders, weights
-from benchmarks.release.seen import CANDIDATES, Draw, arguments, seen_by_all
-from benchmarks.rows import Row, appended, table
+from benchmarks.release.seen import CANDIDATES, Draw, arguments, embed_by_all
+from benchmarks.rows import Row, resume_in_steps, table
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON, by_role
 
 SEEDS = 10
@@ -52,14 +52,14 @@ def main() -> None:
         for case in CASES
         if (case.source == "phases") == painted
     }
-    write(given.out, appended(given.cache / f"oracles-{weights()}.jsonl", steps))
+    write(given.out, resume_in_steps(given.cache / f"oracles-{weights()}.jsonl", steps))
 
 
 def _subjects(
     name: str, real: RealSet, looks: Mapping[str, Look], given: argparse.Namespace
 ) -> list[Subject]:
     """One set, drawn by each seed."""
-    seen = seen_by_all(real, given.cache, looks)
+    seen = embed_by_all(real, given.cache, looks)
     judges = {judge: looks[judge] for judge in ONNX}
     return [Subject(name, real, seen, Draw.of(seen.targets, seed), judges) for seed in range(given.seeds)]
 
@@ -99,7 +99,7 @@ def _page(rows: Sequence[Row], found: Sequence[Row]) -> str:
     # Written about the whole benchmark: of a part of it, its figures are others.
     whole = names == list(by_role()) and len(seeds) == SEEDS
     says = [SAYS] if whole else []
-    parts = [HEADER.format(seeds=len(seeds)), *says, _told(stops), _stops(stops)]
+    parts = [HEADER.format(seeds=len(seeds)), *says, _count_stops(stops), _stops(stops)]
     for role in (LOOKED_AT_ONCE, TUNED_ON):
         of_role = [name for name in names if SETS[name].role == role]
         if of_role:
@@ -107,7 +107,7 @@ def _page(rows: Sequence[Row], found: Sequence[Row]) -> str:
     return "\n".join(parts)
 
 
-def _told(stops: dict[str, Stop]) -> str:
+def _count_stops(stops: dict[str, Stop]) -> str:
     """How often each part is what stops a set, by role."""
     lines = []
     for role in (LOOKED_AT_ONCE, TUNED_ON):

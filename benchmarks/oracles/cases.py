@@ -12,12 +12,12 @@ from PIL import Image
 from benchmarks.judges import Look
 from benchmarks.release.budget import CENTRE_FIRST, SHOTS
 from benchmarks.release.data import RealSet
-from benchmarks.release.seen import VOTER, Draw, Seen, brought, head_accuracy, repeated
+from benchmarks.release.seen import VOTER, Draw, Seen, head_accuracy, load_frame, repeat_classes
 from benchmarks.rows import Row
 from benchmarks.selectors.design import RANDOM_PHASE, Trial
 from benchmarks.selectors.yardsticks import random_phase
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.frame import Frame, projected
+from pcevolve.geometry.frame import Frame, project
 from pcevolve.modality.images.files import pixel_digest
 from pcevolve.privacy import Event, Events
 from pcevolve.private.dataset import PrivateDataset
@@ -83,23 +83,23 @@ def _verdicts(case: Case, subject: Subject) -> Iterator[Row]:
         return
     seen, test = subject.seen, subject.draw.test
     for judge in subject.judges:
-        made, labels = _made(case, subject, judge)
+        made, labels = _make(case, subject, judge)
         found = head_accuracy(made, labels, seen.real[judge][test], seen.targets[test])
         yield {"judge": judge, "voted": False, "accuracy": round(found, 4)}
 
 
-def _made(case: Case, subject: Subject, judge: str) -> tuple[np.ndarray, np.ndarray]:
+def _make(case: Case, subject: Subject, judge: str) -> tuple[np.ndarray, np.ndarray]:
     """A training set as the judge sees it, and its labels."""
     seen, draw = subject.seen, subject.draw
     if case.source == "shots":
         return seen.real[judge][draw.shots], seen.targets[draw.shots]
     if case.source == "phases":
-        return _painted(subject, judge)
-    chosen = _chosen(case, subject, judge)
-    return np.concatenate(chosen), repeated(chosen)
+        return _paint(subject, judge)
+    chosen = _choose(case, subject, judge)
+    return np.concatenate(chosen), repeat_classes(chosen)
 
 
-def _chosen(case: Case, subject: Subject, judge: str) -> list[np.ndarray]:
+def _choose(case: Case, subject: Subject, judge: str) -> list[np.ndarray]:
     """Of each class, embeddings of the candidates that were taken."""
     drawn = subject.seen.drawn[judge]
     if case.source == "t2i":
@@ -109,7 +109,7 @@ def _chosen(case: Case, subject: Subject, judge: str) -> list[np.ndarray]:
         return [random.permutation(pool)[:PICKED] for pool in drawn]
     voter = next(name for name in subject.judges if name != judge) if "voter" in case.parts else VOTER
     scene = _scene(subject, voter, "generator" in case.parts, "frame" in case.parts)
-    picked = Means().pick(_measured(case, subject, voter, scene), scene)
+    picked = Means().pick(_measure(case, subject, voter, scene), scene)
     real = subject.seen.real[judge][subject.draw.unlabelled]
     pools = [real] * len(picked) if "generator" in case.parts else drawn
     return [pool[rows] for pool, rows in zip(pools, picked, strict=True)]
@@ -123,11 +123,11 @@ def _scene(subject: Subject, voter: str, real_candidates: bool, real_frame: bool
     names = subject.real.labels
     pools = [unlabelled] * len(names) if real_candidates else seen.drawn[voter]
     frame = Frame.of(unlabelled) if real_frame else None
-    known = None if real_frame else brought(voter)
+    known = None if real_frame else load_frame(voter)
     return Scene(names, tuple(pools), PICKED, SHOTS, 1, 0, draw.seed, "replace-one", 0.0, frame, known)
 
 
-def _measured(case: Case, subject: Subject, voter: str, scene: Scene) -> Measurement:
+def _measure(case: Case, subject: Subject, voter: str, scene: Scene) -> Measurement:
     shots, targets = subject.draw.shots, subject.seen.targets
     private = PrivateEmbeddings(subject.seen.real[voter][shots], targets[shots], np.arange(len(shots)))
     events = NOISELESS if "noise" in case.parts else CENTRE_FIRST
@@ -137,14 +137,14 @@ def _measured(case: Case, subject: Subject, voter: str, scene: Scene) -> Measure
 def _without_images(case: Case, subject: Subject) -> float:
     """Accuracy of the nearest mean of the release that a selection as it is follows."""
     scene = _scene(subject, VOTER, real_candidates=False, real_frame=False)
-    measured = _measured(case, subject, VOTER, scene)
+    measured = _measure(case, subject, VOTER, scene)
     test = subject.draw.test
-    points = projected(subject.seen.real[VOTER][test], measured["centre"], measured["axes"])
+    points = project(subject.seen.real[VOTER][test], measured["centre"], measured["axes"])
     nearest = np.square(points[:, None] - means_of(measured)[None]).sum(axis=2).argmin(axis=1)
     return round(float((nearest == subject.seen.targets[test]).mean()), 4)
 
 
-def _painted(subject: Subject, judge: str) -> tuple[np.ndarray, np.ndarray]:
+def _paint(subject: Subject, judge: str) -> tuple[np.ndarray, np.ndarray]:
     """Images of random phases under the shots' released spectra."""
     images, labels = _phases(subject)
     return np.asarray(subject.judges[judge](images), np.float64), np.array(labels)

@@ -22,12 +22,12 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from benchmarks.judges import Verdict, judged, judges
+from benchmarks.judges import Verdict, judge, judges
 from benchmarks.peers.contenders import CONTENDERS, ENCODER, Contender, Setting, run
-from benchmarks.peers.page import written
-from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, said, shown
-from benchmarks.private_sets import drawn
-from benchmarks.rows import Row, resumed
+from benchmarks.peers.page import render
+from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, said, training_set
+from benchmarks.private_sets import draw
+from benchmarks.rows import Row, resume
 from pcevolve.evaluation.closeness import closeness
 from pcevolve.session.first.local_server import local_server
 
@@ -43,7 +43,7 @@ FID_EYE = "mobilenet"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is missing, and write."""
-    given = _given(arguments)
+    given = _parse(arguments)
     everybody = (*CONTENDERS, *YARDSTICKS)
     wanted = [(s, each, seed) for seed in range(given.seeds) for s in SETTINGS for each in everybody]
     with local_server(given.work / "server.log") as url:
@@ -57,14 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             about = {"setting": setting.name, "contender": contender.name, "seed": seed}
             if isinstance(contender, Yardstick):
                 return {**about, **_beside(setting, contender, seed)}
-            return {**about, **_measured(setting, contender, seed, url, given.checkout)}
+            return {**about, **_measure(setting, contender, seed, url, given.checkout)}
 
         _until_ready(url)
-        rows = resumed(given.out / "peers.json", missing, measured)
-    (given.out / "peers.md").write_text(written(rows, FID_EYE, ENCODER))
+        rows = resume(given.out / "peers.json", missing, measured)
+    (given.out / "peers.md").write_text(render(rows, FID_EYE, ENCODER))
 
 
-def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -101,31 +101,31 @@ def _until_ready(url: str) -> None:
         time.sleep(0.2)
 
 
-def _measured(setting: Setting, contender: Contender, seed: int, url: str, checkout: Path | None) -> Row:
+def _measure(setting: Setting, contender: Contender, seed: int, url: str, checkout: Path | None) -> Row:
     """One run of one of them, and what the judges say of it."""
     with tempfile.TemporaryDirectory() as folder:
         release, took = run(contender, setting, seed, url, Path(folder), checkout and checkout.resolve())
-        labels = drawn(setting.world, setting.shots, seed)[1].labels
+        labels = draw(setting.world, setting.shots, seed)[1].labels
         images, targets = _pictures(release, labels)
-    return {**asdict(took), **_judged(setting, seed, images, targets)}
+    return {**asdict(took), **_judge(setting, seed, images, targets)}
 
 
 def _beside(setting: Setting, yardstick: Yardstick, seed: int) -> Row:
     """Judge a yardstick; for one without images the voter itself speaks."""
     if yardstick.paints:
-        return {"images": 0, **_judged(setting, seed, *shown(yardstick, setting, seed))}
+        return {"images": 0, **_judge(setting, seed, *training_set(yardstick, setting, seed))}
     verdict = Verdict(ENCODER, voted=True, accuracy=round(said(yardstick, setting, seed), 4))
     return {"images": 0, "verdicts": [asdict(verdict)]}
 
 
-def _judged(setting: Setting, seed: int, images: list[Image.Image], targets: np.ndarray) -> Row:
+def _judge(setting: Setting, seed: int, images: list[Image.Image], targets: np.ndarray) -> Row:
     """Return each judge's accuracy, and the Fréchet distance to held-out images."""
-    _, held_out = drawn(setting.world, setting.shots, seed)
+    _, held_out = draw(setting.world, setting.shots, seed)
     verdicts: list[Row] = []
     found: Row = {"verdicts": verdicts}
     for name, look in judges(ENCODER).items():
         made, real = look(images), look(held_out.items)
-        share = round(judged(name, made, targets, real, held_out.targets, seed), 4)
+        share = round(judge(name, made, targets, real, held_out.targets, seed), 4)
         verdicts.append(asdict(Verdict(name, name == ENCODER, share)))
         if name == FID_EYE:
             near = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))

@@ -13,7 +13,7 @@ from typing import Any
 
 from PIL import Image
 
-from benchmarks.private_sets import drawn
+from benchmarks.private_sets import draw
 from benchmarks.server.served import GUIDANCE, STEPS
 from benchmarks.split import SETS
 from pcevolve.public.fields import TEMPLATE
@@ -92,9 +92,9 @@ class Took:
     images: int
 
 
-def written(setting: Setting, seed: int, folder: Path) -> tuple[str, ...]:
+def write_shots(setting: Setting, seed: int, folder: Path) -> tuple[str, ...]:
     """Write the private shots as a folder of class folders; their labels."""
-    shots, _ = drawn(setting.world, setting.shots, seed)
+    shots, _ = draw(setting.world, setting.shots, seed)
     for item, target in zip(shots.items, shots.targets, strict=True):
         place = folder / shots.labels[target]
         place.mkdir(parents=True, exist_ok=True)
@@ -108,11 +108,11 @@ def run(
 ) -> tuple[Path, Took]:
     """Run one to its end; its class folders of images, and what it took."""
     private = folder / "private"
-    labels = written(setting, seed, private)
+    labels = write_shots(setting, seed, private)
     if contender.options is None:
-        return _published(setting, seed, url, folder, checkout, labels)
+        return _run_published(setting, seed, url, folder, checkout, labels)
     options = (*contender.options, *_shared(setting, seed, url, private))
-    seconds = _carried_out([str(OURS), "run", *options, "--out", str(folder / "run")], folder)
+    seconds = _run([str(OURS), "run", *options, "--out", str(folder / "run")], folder)
     record = RunReader.strict(folder / "run")
     images = sum(call.count for call in record.require_plan().calls.values())
     requests = Counts.of(record.traffic.attempts).attempts
@@ -136,7 +136,7 @@ def _shared(setting: Setting, seed: int, url: str, private: Path) -> tuple[str, 
     return tuple(each for name, value in given.items() for each in (f"--{name}", str(value)))
 
 
-def _published(
+def _run_published(
     setting: Setting, seed: int, url: str, folder: Path, checkout: Path | None, labels: Sequence[str]
 ) -> tuple[Path, Took]:
     job = {
@@ -159,12 +159,12 @@ def _published(
     }
     file = folder / "job.json"
     file.write_text(json.dumps(job))
-    seconds = _carried_out([sys.executable, "-m", "benchmarks.peers.published", str(file)], folder)
+    seconds = _run([sys.executable, "-m", "benchmarks.peers.published", str(file)], folder)
     said = json.loads((folder / "made" / "took.json").read_text())
     return folder / "made", Took(seconds, said["requests"], said["images"])
 
 
-def _carried_out(command: Sequence[str], folder: Path) -> float:
+def _run(command: Sequence[str], folder: Path) -> float:
     """Seconds of a process.
 
     Raises:

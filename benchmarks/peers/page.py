@@ -49,7 +49,7 @@ embedding class are what the package asks its users to write (`benchmarks/peers/
 """
 
 
-def written(rows: Sequence[Row], eye: str, voter: str) -> str:
+def render(rows: Sequence[Row], eye: str, voter: str) -> str:
     """The page."""
     settings = dict.fromkeys(row["setting"] for row in rows)
     return HEADER + "".join(_part(name, rows, eye, voter) for name in settings) + FOOTER

@@ -47,9 +47,9 @@ class Server:
         """New images of a class, uint8 ``(side, side, 3)`` each."""
         sizes = [min(MOST_PER_REQUEST, count - start) for start in range(0, count, MOST_PER_REQUEST)]
         asked = [{"prompt": self._prompts[label], "n": size, "seed": self._next(size)} for size in sizes]
-        return self._made(wire.TEXT_TO_IMAGE, asked)
+        return self._make(wire.TEXT_TO_IMAGE, asked)
 
-    def varied(self, images: Iterable[np.ndarray], labels: Iterable[int], iteration: int) -> list[np.ndarray]:
+    def vary(self, images: Iterable[np.ndarray], labels: Iterable[int], iteration: int) -> list[np.ndarray]:
         """One variation of each image."""
         strength = self._strengths[iteration]
         asked = [
@@ -61,13 +61,13 @@ class Server:
             }
             for image, label in zip(images, labels, strict=True)
         ]
-        return self._made(wire.IMAGE_TO_IMAGE, asked)
+        return self._make(wire.IMAGE_TO_IMAGE, asked)
 
     def _next(self, count: int) -> int:
         self._seed += count
         return self._seed - count
 
-    def _made(self, path: str, asked: list[dict[str, Any]]) -> list[np.ndarray]:
+    def _make(self, path: str, asked: list[dict[str, Any]]) -> list[np.ndarray]:
         made = [
             each for several in self._pool.map(lambda body: self._post(path, body), asked) for each in several
         ]
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> None:
     started = time.monotonic()
     np.random.seed(job["seed"])
     server = Server(job)
-    images, targets, sigma = _evolved(job, server)
+    images, targets, sigma = _evolve(job, server)
     for place, (image, target) in enumerate(zip(images, targets, strict=True)):
         folder = Path(job["out"], job["labels"][target])
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> None:
     Path(job["out"], "took.json").write_text(json.dumps({**took, "sigma": sigma}))
 
 
-def _evolved(job: dict[str, Any], server: Server) -> tuple[list[np.ndarray], list[int], float]:
+def _evolve(job: dict[str, Any], server: Server) -> tuple[list[np.ndarray], list[int], float]:
     """Images, classes and noise multiplier of a run of the package."""
     from pe.dp import Gaussian
     from pe.histogram import NearestNeighbors
@@ -116,7 +116,7 @@ def _evolved(job: dict[str, Any], server: Server) -> tuple[list[np.ndarray], lis
     from pe.runner import PE
 
     seen = load_encoder(job["encoder"]).embed
-    api, embedding, private = _plugged(job, server, seen)
+    api, embedding, private = _plug_in(job, server, seen)
     mechanism = Gaussian()
     runner = PE(
         priv_data=private,
@@ -138,7 +138,7 @@ def _evolved(job: dict[str, Any], server: Server) -> tuple[list[np.ndarray], lis
     return images, targets, float(mechanism._noise_multiplier)
 
 
-def _plugged(job: dict[str, Any], server: Server, seen: Look) -> tuple[Theirs, Theirs, Theirs]:
+def _plug_in(job: dict[str, Any], server: Server, seen: Look) -> tuple[Theirs, Theirs, Theirs]:
     """API, embedding and private data in the package's own types, which are there only now."""
     import pandas as pd
     from pe.api import API
@@ -154,7 +154,7 @@ def _plugged(job: dict[str, Any], server: Server, seen: Look) -> tuple[Theirs, T
         def variation_api(self, syn_data: Theirs) -> Theirs:
             frame = syn_data.data_frame
             targets = [int(each) for each in frame["PE.LABEL_ID"]]
-            made = server.varied(frame["PE.IMAGE"], targets, int(syn_data.metadata.iteration))
+            made = server.vary(frame["PE.IMAGE"], targets, int(syn_data.metadata.iteration))
             return Data(pd.DataFrame({"PE.IMAGE": made, "PE.LABEL_ID": targets}), syn_data.metadata)
 
     class Ours(Embedding):  # type: ignore[misc]

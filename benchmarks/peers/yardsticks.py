@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.peers.contenders import DELTA, ENCODER, Setting
-from benchmarks.private_sets import drawn
+from benchmarks.private_sets import draw
 from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from pcevolve.dp.mechanisms import SeededNoise
@@ -45,9 +45,9 @@ YARDSTICKS = (
 )
 
 
-def shown(yardstick: Yardstick, setting: Setting, seed: int) -> tuple[list[Image.Image], np.ndarray]:
+def training_set(yardstick: Yardstick, setting: Setting, seed: int) -> tuple[list[Image.Image], np.ndarray]:
     """Images to train on, and the class of each."""
-    private, _ = drawn(setting.world, setting.shots, seed)
+    private, _ = draw(setting.world, setting.shots, seed)
     if yardstick.method == SHOTS:
         return [each for each in private.items if isinstance(each, Image.Image)], np.asarray(private.targets)
     images, targets = random_phase(_trial(yardstick, setting, seed), private, SeededNoise(seed))
@@ -56,7 +56,7 @@ def shown(yardstick: Yardstick, setting: Setting, seed: int) -> tuple[list[Image
 
 def said(yardstick: Yardstick, setting: Setting, seed: int) -> float:
     """Accuracy of the released means on held-out images, by the encoder that they are of."""
-    private, held_out = drawn(setting.world, setting.shots, seed)
+    private, held_out = draw(setting.world, setting.shots, seed)
     encoder = load_encoder(ENCODER)
     trial = _trial(yardstick, setting, seed)
     found = nearest_mean(trial, private, encoder, encoder.embed(held_out.items), SeededNoise(seed))

@@ -30,7 +30,7 @@ from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedde
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.geometry.frame import Frame, projected
+from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means, means_of
@@ -78,11 +78,11 @@ class Draw:
     def nearest(self, pools: list[np.ndarray], frame: Framing, events: Events) -> float:
         """Accuracy of the nearest released mean."""
         found = self.measured(self.scene(pools, frame), events)
-        points = projected(self.embeddings[self.rest], found["centre"], found["axes"])
+        points = project(self.embeddings[self.rest], found["centre"], found["axes"])
         gaps = np.square(points[:, None] - means_of(found)[None]).sum(axis=2)
         return float((gaps.argmin(axis=1) == self.targets[self.rest]).mean())
 
-    def selected(self, frame: Framing, events: Events, judges: dict[str, np.ndarray]) -> dict[str, float]:
+    def select(self, frame: Framing, events: Events, judges: dict[str, np.ndarray]) -> dict[str, float]:
         """Purity of what is selected from half of the other images, unlabelled, and judges' accuracy on the rest."""
         half = len(self.rest) // 2
         candidates, test = self.rest[:half], self.rest[half:]
@@ -126,7 +126,7 @@ def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str,
         ("centre first, candidates", None, CENTRE_FIRST),
         ("centre first, joined", brought, CENTRE_FIRST),
     ):
-        chosen = [each.selected(kind, events, judges) for each in draws]
+        chosen = [each.select(kind, events, judges) for each in draws]
         for name in chosen[0]:
             rows[f"selected {title}: {name}"] = [each[name] for each in chosen]
     return {name: interval(values) for name, values in rows.items()}

@@ -60,7 +60,7 @@ def real_set(name: str, most: int | None = None) -> RealSet:
 
 def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     """Draw by the bundled model for each class's prompt: ``count`` images per class."""
-    from benchmarks.selectors.local import loaded, recommended
+    from benchmarks.selectors.local import loaded, recommend
     from pcevolve_server.work import Recipe, Task
 
     made = []
@@ -70,7 +70,7 @@ def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
         path = cache / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
             model = loaded("bundled")
-            advice = recommended(model)
+            advice = recommend(model)
             asked = Recipe(SIDE, SIDE, advice.steps, advice.guidance, strength=None)
             tasks = [Task(asked, prompt, "", seed, None) for seed in range(count)]
             pictures = [model.create(tasks[first : first + 8]) for first in range(0, count, 8)]

@@ -49,7 +49,7 @@ class Draw:
         return cls(shots, rest[:half], rest[half:], seed)
 
 
-def seen_by_all(real: RealSet, cache: Path, looks: Mapping[str, Look]) -> Seen:
+def embed_by_all(real: RealSet, cache: Path, looks: Mapping[str, Look]) -> Seen:
     """Embed a set and the candidates that the bundled generator draws for it, by voter and judges."""
     drawn = drawn_candidates(real, CANDIDATES, cache)
     return Seen(
@@ -60,12 +60,12 @@ def seen_by_all(real: RealSet, cache: Path, looks: Mapping[str, Look]) -> Seen:
 
 
 @cache
-def brought(voter: str) -> PublicFrame | None:
+def load_frame(voter: str) -> PublicFrame | None:
     """Return the bundled voter's frame of public images; others have none."""
     return load_encoder("bundled").frame if voter == VOTER else None
 
 
-def repeated(pools: Sequence[np.ndarray]) -> np.ndarray:
+def repeat_classes(pools: Sequence[np.ndarray]) -> np.ndarray:
     """The class of each row of several pools, int64 ``(rows,)``."""
     return np.repeat(np.arange(len(pools)), [len(each) for each in pools])
 

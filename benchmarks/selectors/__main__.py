@@ -31,14 +31,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, then write the tables."""
-    given = _given(arguments)
+    given = _parse(arguments)
     from benchmarks.selectors.grid import trials
     from benchmarks.selectors.tables import strangers, write
 
     todo = trials(given.grid, given.seeds)
-    done = {**_published(given.out / "selectors.json"), **_known(given.trials)}
+    done = {**_read_published(given.out / "selectors.json"), **_read_known(given.trials)}
     known = list(done)
-    wanted = _wanted(given.only, {trial.method for trial in todo})
+    wanted = _select(given.only, {trial.method for trial in todo})
     missing = [trial for trial in todo if trial.key not in done and trial.method in wanted]
     console = Console(stderr=True)
     console.print(f"{len(todo)} trials, {len(missing)} to run, {given.processes} processes")
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         done[result["key"]] = result
         left = (time.monotonic() - STARTED) / number * (len(missing) - number)
         console.print(
-            f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {told(result)}"
+            f"{number}/{len(missing)} about {left / 60:.0f} min left: {result['key']} {spell_accuracies(result)}"
         )
     shown = dict.fromkeys([*(trial.key for trial in todo), *known])
     results = [done[key] for key in shown if key in done]
@@ -59,7 +59,7 @@ NEIGHBOURS = 5
 """Trials that one process takes at once: those of one draw share pictures, and two at a time would make them twice."""
 
 
-def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -82,7 +82,7 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _wanted(only: str | None, methods: set[str]) -> set[str]:
+def _select(only: str | None, methods: set[str]) -> set[str]:
     wanted = {*only.split(",")} if only else methods
     if unknown := wanted - methods:
         names = [", ".join(sorted(each)) for each in (unknown, methods)]
@@ -100,20 +100,20 @@ def _heads(asked: str | None, known: Sequence[str]) -> Sequence[str]:
     return heads
 
 
-def told(result: dict) -> str:
+def spell_accuracies(result: dict) -> str:
     """Accuracies of all judges, short; the voter's in brackets."""
     shown = (f"{each['judge']} {each['accuracy']:.3f}" for each in result["verdicts"] if not each["voted"])
     voted = (f"({each['judge']} {each['accuracy']:.3f})" for each in result["verdicts"] if each["voted"])
     return " ".join((*shown, *voted))
 
 
-def _known(path: Path) -> dict[str, dict]:
+def _read_known(path: Path) -> dict[str, dict]:
     if not path.exists():
         return {}
     return _of_these_models(json.loads(line) for line in path.read_text().splitlines())
 
 
-def _published(path: Path) -> dict[str, dict]:
+def _read_published(path: Path) -> dict[str, dict]:
     """Results that an earlier run wrote down for everybody."""
     return _of_these_models(json.loads(path.read_text())) if path.exists() else {}
 

@@ -44,7 +44,7 @@ def loaded(name: str | Path) -> DiffusionGenerator:
     return generator
 
 
-def recommended(generator: DiffusionGenerator) -> Recommended:
+def recommend(generator: DiffusionGenerator) -> Recommended:
     """Steps and guidance that a model is best asked with: benchmarks ask as a run does that names none."""
     advice = generator.info.recommended
     assert advice is not None
@@ -76,7 +76,7 @@ class LocalGenerator:
             parent = None if source is None else source.candidate
             if parent is not None and self.plan.keeps_prompts:
                 call = replace(call, wording=self.wordings.get(parent.id))
-            yield self._named(call, None if self.plan.varies_prompts else parent)
+            yield self._name(call, None if self.plan.varies_prompts else parent)
 
     def received(self, digest: str) -> bytes:
         """A picture; here candidates' ids stand for their digests."""
@@ -84,7 +84,7 @@ class LocalGenerator:
             self._make()
         return self.made[digest]
 
-    def _named(self, call: Call, parent: Candidate | None) -> tuple[Candidate, ...]:
+    def _name(self, call: Call, parent: Candidate | None) -> tuple[Candidate, ...]:
         source = None if parent is None else parent.id
         for index in range(call.count):
             if call.wording is not None:
@@ -108,11 +108,11 @@ class LocalGenerator:
                     later.append(each)
             self._waiting = later
             for strength, members in groups.items():
-                missing = [member for member in members if not self._found(strength, *member)]
+                missing = [member for member in members if not self._find(strength, *member)]
                 for start in range(0, len(missing), BATCH):
                     self._batch(strength, missing[start : start + BATCH])
 
-    def _found(self, strength: float | None, name: str, prompt: str, seed: int, source: str | None) -> bool:
+    def _find(self, strength: float | None, name: str, prompt: str, seed: int, source: str | None) -> bool:
         """Take what another run has made already."""
         known = self._shared(strength, prompt, seed, source)
         if known is None or not known.exists():
@@ -129,7 +129,7 @@ class LocalGenerator:
         pictures = self.model.create(tasks) if strength is None else self.model.vary(tasks)
         for (name, prompt, seed, source), picture in zip(members, pictures, strict=True):
             assert picture.image is not None
-            self.made[name] = self._encoded(picture.image)
+            self.made[name] = self._encode(picture.image)
             if place := self._shared(strength, prompt, seed, source):
                 _write(place, self.made[name])
 
@@ -142,7 +142,7 @@ class LocalGenerator:
             text += f"/{strength}/{hashlib.sha256(self.made[source]).hexdigest()}"
         return self.shared / hashlib.sha256(text.encode()).hexdigest()
 
-    def _encoded(self, image: Image.Image) -> bytes:
+    def _encode(self, image: Image.Image) -> bytes:
         return images.encode(image)
 
     def _image(self, source: str | None) -> Image.Image | None:

@@ -31,7 +31,7 @@ STRENGTH = 0.8
 """Share of the generator's noise levels that are run through: the published PE schedules begin about there."""
 
 
-def noised(private: PrivateDataset, budget: Budget, noise: Noise) -> list[Image.Image]:
+def add_noise(private: PrivateDataset, budget: Budget, noise: Noise) -> list[Image.Image]:
     """Each private image once, with noise that protects it.
 
     Pixels lie between 0 and 1, so an image that is replaced by another moves by at most the square root of their
@@ -52,7 +52,7 @@ def varied_noised(
     trial: Trial, private: PrivateDataset, model: DiffusionGenerator, advice: Recommended, noise: Noise
 ) -> tuple[list[Image.Image | None], list[int]]:
     """The images of all classes, and the class of each: as many variations of each noised image as are needed."""
-    released = noised(private, Budget(Fraction(trial.epsilon), trial.delta), noise)
+    released = add_noise(private, Budget(Fraction(trial.epsilon), trial.delta), noise)
     recipe = Recipe(SIDE, SIDE, advice.steps, advice.guidance, strength=STRENGTH)
     tasks, targets = [], []
     for target, label in enumerate(private.labels):

@@ -67,7 +67,7 @@ def write(out: Path, results: Results, heads: Sequence[str] = ()) -> None:
     out.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in results)
     (out / "selectors.json").write_text(f"[\n{lines}\n]\n")
-    results = _settled(results)
+    results = _complete(results)
     heads = [*heads] or strangers(results)
     parts = [HEADER, f"\n## In short\n\n{OVERVIEW}\n{_overview(results, heads)}"]
     for world in BY_WEIGHT:
@@ -128,7 +128,7 @@ SEEDS = 10
 """What is measured with fewer stays in the JSON file, once something has as many."""
 
 
-def _settled(results: Results) -> Results:
+def _complete(results: Results) -> Results:
     """Those of trials that have all their seeds; all of them where none has."""
     seeds = Counter(_of_all_seeds(each) for each in results)
     return [each for each in results if seeds[_of_all_seeds(each)] >= min(SEEDS, max(seeds.values()))]
@@ -169,7 +169,9 @@ def _overview(results: Results, heads: Sequence[str]) -> str:
     lines = ["| set | seeds | " + " | ".join(IN_SHORT.values()) + " |", "|---|---|" + "---|" * len(IN_SHORT)]
     for world in BY_WEIGHT:
         rows = [each for each in results if each["world"] == world and _headline(each)]
-        found = {name: [_unvoted(each, heads) for each in rows if _name(each) == name] for name in IN_SHORT}
+        found = {
+            name: [_mean_accuracy(each, heads) for each in rows if _name(each) == name] for name in IN_SHORT
+        }
         if any(found.values()):
             seeds = min(len(each) for each in found.values() if each)
             cells = " | ".join(_summary(values, True) for values in found.values())
@@ -177,7 +179,7 @@ def _overview(results: Results, heads: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _unvoted(result: dict, heads: Sequence[str]) -> float | None:
+def _mean_accuracy(result: dict, heads: Sequence[str]) -> float | None:
     """Mean over the judges that are shown; of what is no images, by the voter, who classifies with it."""
     if all(each["voted"] for each in result["verdicts"]):
         return float(np.mean([each["accuracy"] for each in result["verdicts"]]))
@@ -270,7 +272,7 @@ def _panel(panel: Axes, results: Results, judge: str, axis: str, values: Sequenc
         _curve(panel, by_shots, YARDSTICKS["shots"][0], "black")
     chosen = [each for each in results if _swept(each) and _headline(each)]
     for method, (label, style, colour) in YARDSTICKS.items():
-        found = _known(chosen, method, VOTER if method == NEAREST_MEAN else judge)
+        found = _accuracies(chosen, method, VOTER if method == NEAREST_MEAN else judge)
         if found and (method, axis) != ("shots", "shots"):
             panel.axhline(100 * float(np.mean(found)), linestyle=style, color=colour, label=label)
     panel.set_xscale("log")
@@ -284,7 +286,7 @@ def _by_value(
     results: Results, method: str, judge: str, axis: str, values: Sequence
 ) -> dict[float, list[float]]:
     """A method's accuracies at each value of one axis where it has any."""
-    found = (_known(there, method, judge) for there in _along(results, axis, values))
+    found = (_accuracies(there, method, judge) for there in _along(results, axis, values))
     return {float(value): each for value, each in zip(values, found, strict=True) if each}
 
 
@@ -299,6 +301,6 @@ def _curve(panel: Axes, found: dict[float, list[float]], label: str, colour: str
     panel.errorbar(list(found), means, errors, marker="o", capsize=2, label=label, color=colour)
 
 
-def _known(results: Results, method: str, judge: str) -> list[float]:
+def _accuracies(results: Results, method: str, judge: str) -> list[float]:
     found = (accuracy(each, judge) for each in results if each["method"] == method)
     return [each for each in found if each is not None]

@@ -13,10 +13,10 @@ import numpy as np
 from PIL import Image
 from scipy.spatial.distance import cdist, pdist
 
-from benchmarks.judges import Verdict, judged, judges
-from benchmarks.private_sets import drawn
+from benchmarks.judges import Verdict, judge, judges
+from benchmarks.private_sets import draw
 from benchmarks.selectors.design import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
-from benchmarks.selectors.local import LocalGenerator, loaded, recommended
+from benchmarks.selectors.local import LocalGenerator, loaded, recommend
 from benchmarks.selectors.noised import varied_noised
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from benchmarks.split import SETS
@@ -26,7 +26,7 @@ from pcevolve.encoders import Encoder, frame_digest, load_encoder
 from pcevolve.evaluation.closeness import fidelity
 from pcevolve.evolution import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
-from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.modality.images.appearance import appearance_in, develop
 from pcevolve.modality.images.decoding import picture
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
@@ -101,7 +101,7 @@ def encoder(name: str) -> Encoder:
 
 def held_out_records(world: str, shots: int, seed: int) -> PrivateDataset:
     """Held-out real data."""
-    return drawn(world, shots, seed)[1]
+    return draw(world, shots, seed)[1]
 
 
 @cache
@@ -116,7 +116,7 @@ NO_CALLS: dict[str, object] = {"images": 0, "iterations": 0}
 def measure(trial: Trial, shared: Path) -> dict[str, object]:
     """Run a trial; ``shared`` is a folder of text-to-image pictures that other trials may have made."""
     started = time.monotonic()
-    private, _ = drawn(trial.world, trial.shots, trial.seed)
+    private, _ = draw(trial.world, trial.shots, trial.seed)
     if trial.method == NEAREST_MEAN:
         return {**dataclasses.asdict(trial), **_without_images(trial, private), **NO_CALLS}
     extra: dict[str, object] = NO_CALLS
@@ -128,10 +128,10 @@ def measure(trial: Trial, shared: Path) -> dict[str, object]:
         pictures = list(painted)
     elif trial.method == NOISED:
         noise = SeededNoise(trial.seed)
-        pictures, targets = varied_noised(trial, private, model(), recommended(model()), noise)
+        pictures, targets = varied_noised(trial, private, model(), recommend(model()), noise)
         extra = {"images": len(targets), "iterations": 1}
     else:
-        pictures, targets, extra = _evolved(trial, private, shared)
+        pictures, targets, extra = _evolve(trial, private, shared)
     found = scores(trial, pictures, np.array(targets, dtype=np.int64))
     return {**dataclasses.asdict(trial), **found, **extra, "seconds": round(time.monotonic() - started, 1)}
 
@@ -145,7 +145,7 @@ def _without_images(trial: Trial, private: PrivateDataset) -> dict[str, object]:
     return {"verdicts": [dataclasses.asdict(Verdict(trial.encoder, voted=True, accuracy=accuracy))]}
 
 
-def _evolved(
+def _evolve(
     trial: Trial, private: PrivateDataset, shared: Path
 ) -> tuple[list[Image.Image | None], list[int], dict[str, object]]:
     lent = trial.appearance == "matched" and not selectors.METHODS[trial.method].delta
@@ -156,7 +156,7 @@ def _evolved(
     pictures, targets = [], []
     for target, label in enumerate(private.labels):
         for each in evolved.dataset[label]:
-            pictures.append(developed(generator.received(each.digest), look))
+            pictures.append(develop(generator.received(each.digest), look))
             targets.append(target)
     best = _best_tenth_mass(trial, evolved, generator)
     return pictures, targets, {**made, "best_tenth": best}
@@ -170,7 +170,7 @@ def lender(trial: Trial) -> Trial:
 def _run(
     trial: Trial, private: PrivateDataset, shared: Path
 ) -> tuple[Evolved, LocalGenerator, dict[str, object]]:
-    plan, method = planned(trial, private.labels)
+    plan, method = make_plan(trial, private.labels)
     generator, watch = LocalGenerator(plan, model(), shared), Watch()
     noise: Noise = SeededNoise(trial.seed) if trial.noise else NoNoise(trial.seed)
     evolved = ran(plan, method, private, generator, noise, watch)
@@ -218,7 +218,7 @@ def ran(
     return evolved
 
 
-def planned(
+def make_plan(
     trial: Trial, labels: tuple[str, ...], modality: Images | None = None, domain: str | None = None
 ) -> tuple[PublicPlan, Method]:
     """The plan of a trial, and its method.
@@ -258,7 +258,7 @@ def planned(
         pool=method.pool,
         keep=method.keep,
         appearance=look,
-        modality=modality or asked(),
+        modality=modality or model_options(),
         shots=trial.shots,
         epsilon=str(budget.epsilon),
         delta=trial.delta if method.delta else 0.0,
@@ -270,9 +270,9 @@ def planned(
     return plan, method
 
 
-def asked() -> Images:
+def model_options() -> Images:
     """How the bundled model is asked."""
-    advice = recommended(model())
+    advice = recommend(model())
     return Images(guidance=advice.guidance, steps=advice.steps, width=SIDE, height=SIDE)
 
 
@@ -305,7 +305,7 @@ def scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray
     verdicts = []
     for name, made in seen.items():
         real = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, name)
-        accuracy = judged(name, made, targets, real, held_out.targets, trial.seed)
+        accuracy = judge(name, made, targets, real, held_out.targets, trial.seed)
         verdicts.append(dataclasses.asdict(Verdict(name, name == trial.encoder, accuracy)))
     real = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
     made = seen[trial.encoder]

@@ -23,7 +23,7 @@ from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.encoders import Encoder
-from pcevolve.geometry.frame import projected
+from pcevolve.geometry.frame import project
 from pcevolve.privacy import Budget, Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.selectors import PrivateEmbeddings, Scene
@@ -81,7 +81,7 @@ def spectra(pictures: Sequence[Image.Image]) -> np.ndarray:
     return np.array(found)
 
 
-def painted(released: np.ndarray, count: int, seed: Sequence[int]) -> list[Image.Image]:
+def paint(released: np.ndarray, count: int, seed: Sequence[int]) -> list[Image.Image]:
     """Grey images of random phases under one class's released numbers."""
     random = np.random.default_rng(seed)
     amplitude = np.exp(np.append(released[:RINGS], released[RINGS - 1]) / 2)[_rings()]
@@ -110,7 +110,7 @@ def random_phase(trial: Trial, private: PrivateDataset, noise: Noise) -> tuple[l
     sigma = multiplier * RADIUS * bounded_sum_sensitivity("replace-one")
     means = CENTRE + noise.gaussian("spectra", clipped_sums(private), sigma) / trial.shots
     classes = range(len(private.labels))
-    made = [painted(means[target], trial.candidates, (trial.seed, target)) for target in classes]
+    made = [paint(means[target], trial.candidates, (trial.seed, target)) for target in classes]
     return [image for of_class in made for image in of_class], list(np.repeat(classes, trial.candidates))
 
 
@@ -127,6 +127,6 @@ def nearest_mean(
     known = PrivateEmbeddings(encoder.embed(private.items), private.targets, np.arange(len(private.targets)))
     events = with_centre(((Event("gaussian", str(multiplier)),),))[0]
     measured = Means().measure(known, scene, events, noise)
-    points = projected(held_out, measured["centre"], measured["axes"])
+    points = project(held_out, measured["centre"], measured["axes"])
     gaps = np.square(points[:, None] - means_of(measured)[None]).sum(axis=2)
     return np.asarray(gaps.argmin(axis=1))

@@ -30,10 +30,10 @@ from benchmarks.server.rounds import Journal, code, machine
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
-    given = _given(arguments)
+    given = _parse(arguments)
     extent = TINY if given.tiny else SHORT if given.short else FULL
     journal = Journal(given.rounds, machine(), code())
-    found = journal.completed(extent, given.turns)
+    found = journal.complete(extent, given.turns)
     table = rows(found)
     result = {"machine": machine(), "turns": given.turns, "rows": table, **headline(table)}
     if given.out:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(json.dumps(headline(table)))
 
 
-def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -46,7 +46,7 @@ def write(folder: Path, result: Mapping[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "server.json").write_text(json.dumps(result, indent=1) + "\n")
     table = ["| " + " | ".join(COLUMNS.values()) + " |", "|---" * len(COLUMNS) + "|"]
-    table += ["| " + " | ".join(_shown(row[name]) for name in COLUMNS) + " |" for row in result["rows"]]
+    table += ["| " + " | ".join(_spell(row[name]) for name in COLUMNS) + " |" for row in result["rows"]]
     header = HEADER.format(machine=result["machine"], turns=_turns(result["turns"]))
     (folder / "server.md").write_text("\n".join([header, *findings(result), *table]) + "\n")
 
@@ -59,11 +59,12 @@ def findings(result: Mapping[str, Any]) -> list[str]:
         names = (DEFAULT, COMPILED, TWO_PROCESSES)
         if all((verb, name, CLIENTS) in rows for name in names):
             default, compiled, several = (rows[verb, name, CLIENTS] for name in names)
-            lines += [f"**{task}.** {_met(default)} {_others(compiled, several)} {_bound(default)}", ""]
+            said = _spell_ratio(default), _others(compiled, several), _describe_pipeline(default)
+            lines += [f"**{task}.** {' '.join(said)}", ""]
     return lines
 
 
-def _met(row: Mapping[str, Any]) -> str:
+def _spell_ratio(row: Mapping[str, Any]) -> str:
     best, same = row["ratio_to_raw_pipeline"], row["ratio_to_raw_pipeline_at_same_batch"]
     return (
         f"{CLIENTS} clients of the default server get {row['images_per_second']:.1f} images a second out of one thread:"
@@ -83,7 +84,7 @@ def _others(compiled: Mapping[str, Any], several: Mapping[str, Any]) -> str:
     )
 
 
-def _bound(row: Mapping[str, Any]) -> str:
+def _describe_pipeline(row: Mapping[str, Any]) -> str:
     """Say in words what the pipeline's own figures are at batches of 16."""
     run, image = fixed_part(row["raw"])
     best = row["best_batch"]
@@ -98,7 +99,7 @@ def _turns(count: int) -> str:
     return "one turn" if count == 1 else f"{count} turns"
 
 
-def _shown(value: float | str) -> str:
+def _spell(value: float | str) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.0f}" if value >= 100 else f"{value:.2f}"

@@ -28,7 +28,7 @@ def model() -> DiffusionGenerator:
     return found
 
 
-def taken(verb: str, batch: int, threads: int = 1) -> float:
+def measure(verb: str, batch: int, threads: int = 1) -> float:
     """Seconds of the processor per image in batches of one size."""
     model()  # loading chooses threads, too
     torch.set_num_threads(threads)

@@ -46,14 +46,14 @@ class Journal:
     machine: str
     code: str
 
-    def completed(self, extent: Extent, turns: int) -> list[Round]:
+    def complete(self, extent: Extent, turns: int) -> list[Round]:
         """Return all rounds, having measured and kept those that are missing."""
-        found = {(each.turn, each.server): each for each in self._kept(extent)}
+        found = {(each.turn, each.server): each for each in self._read(extent)}
         wanted = [(turn, server) for turn in range(1, turns + 1) for server in extent.servers]
         for place, (turn, server) in enumerate(wanted, start=1):
             if (turn, server) not in found:
                 print(f"{place} of {len(wanted)}: {server}, turn {turn} of {turns}", file=sys.stderr)
-                found[turn, server] = measured(turn, server, extent)
+                found[turn, server] = measure(turn, server, extent)
                 self._keep(found[turn, server], extent)
         return [found[each] for each in wanted]
 
@@ -66,7 +66,7 @@ class Journal:
         else:
             self.path.unlink(missing_ok=True)
 
-    def _kept(self, extent: Extent) -> list[Round]:
+    def _read(self, extent: Extent) -> list[Round]:
         state = self._state(extent)
         return [_read(line) for line in self._lines() if state.items() <= line.items()]
 
@@ -96,21 +96,22 @@ def _read(line: dict[str, object]) -> Round:
     )
 
 
-def measured(turn: int, server: str, extent: Extent) -> Round:
+def measure(turn: int, server: str, extent: Extent) -> Round:
     """The pipeline, then the server, with as many threads."""
-    from benchmarks.server.raw import taken
+    from benchmarks.server.raw import measure
 
     threads, options = SERVERS[server]
-    raw = {verb: {batch: taken(verb, batch, threads) for batch in extent.batches} for verb in VERBS}
+    raw = {verb: {batch: measure(verb, batch, threads) for batch in extent.batches} for verb in VERBS}
     with serving(options) as running:
         cells = {verb: _loads(running, verb, extent) for verb in VERBS}
     return Round(turn, server, raw, cells)
 
 
 def _loads(running: Server, verb: str, extent: Extent) -> dict[int, dict[str, float]]:
-    running.loaded(verb, 2, 2)  # the first runs choose kernels
+    running.put_under_load(verb, 2, 2)  # the first runs choose kernels
     return {
-        clients: asdict(running.loaded(verb, clients, images)) for clients, images in extent.clients.items()
+        clients: asdict(running.put_under_load(verb, clients, images))
+        for clients, images in extent.clients.items()
     }
 
 

@@ -57,10 +57,10 @@ class Server:
     url: str
     process: psutil.Process
 
-    def loaded(self, verb: str, clients: int, images: int) -> Cell:
+    def put_under_load(self, verb: str, clients: int, images: int) -> Cell:
         """Let ``clients`` ask one after the other until ``images`` were made."""
         before, started = self._processor(), time.perf_counter()
-        waits = sorted(asyncio.run(self._asked(verb, clients, images)))
+        waits = sorted(asyncio.run(self._ask(verb, clients, images)))
         wall, processor = time.perf_counter() - started, self._processor() - before
         mib = self.mib()
         p99 = waits[min(len(waits) - 1, int(0.99 * len(waits)))]
@@ -77,7 +77,7 @@ class Server:
     def _processes(self) -> list[psutil.Process]:
         return [self.process, *self.process.children(recursive=True)]
 
-    async def _asked(self, verb: str, clients: int, images: int) -> list[float]:
+    async def _ask(self, verb: str, clients: int, images: int) -> list[float]:
         left, waits = iter(range(images)), []
         limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
         async with httpx.AsyncClient(base_url=self.url, timeout=600, limits=limits) as client:
@@ -85,7 +85,7 @@ class Server:
             async def ask() -> None:
                 for seed in left:
                     started = time.perf_counter()
-                    answer = await client.post(VERBS[verb], json=asked(verb, seed))
+                    answer = await client.post(VERBS[verb], json=request_body(verb, seed))
                     answer.raise_for_status()
                     waits.append(time.perf_counter() - started)
 
@@ -93,7 +93,7 @@ class Server:
         return waits
 
 
-def asked(verb: str, seed: int) -> dict[str, object]:
+def request_body(verb: str, seed: int) -> dict[str, object]:
     """The body of a request for one image."""
     body: dict[str, object] = {
         "model": "bundled",

@@ -91,7 +91,7 @@ async def traffic(server: Server, seconds: float) -> Tally:
     return tally
 
 
-async def ending(server: Server) -> Counter[str]:
+async def end_under_load(server: Server) -> Counter[str]:
     """SIGTERM while requests wait: whether each gets its images or is told."""
     async with httpx.AsyncClient(base_url=server.url, timeout=120) as client:
         site = Site(server.url, client)
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     random.seed(given.seed)
     with _keys() as keys, serving((*OPTIONS, "--api-key-file", keys)) as server:
         tally = asyncio.run(traffic(server, 60 * given.minutes))
-        last = asyncio.run(ending(server))
+        last = asyncio.run(end_under_load(server))
         code = server.process.wait(60)
     found = result(tally, last, code, 60 * given.minutes)
     if given.out:

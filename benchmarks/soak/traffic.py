@@ -72,18 +72,20 @@ def _image() -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def _asked(**changes: object) -> dict[str, object]:
+def _request_body(**changes: object) -> dict[str, object]:
     return {"prompt": _prompt(), "steps": 4, "guidance": 1.0, "seed": random.randrange(2**32)} | changes
 
 
 async def creation(site: Site) -> int:
     """A few images by prompt."""
-    return await site.post(wire.TEXT_TO_IMAGE, _asked(n=random.choice((1, 1, 1, 4, 16))), KEY)
+    return await site.post(wire.TEXT_TO_IMAGE, _request_body(n=random.choice((1, 1, 1, 4, 16))), KEY)
 
 
 async def variation(site: Site) -> int:
     """Variations of an image."""
-    return await site.post(wire.IMAGE_TO_IMAGE, _asked(image=_image(), strength=random.random(), n=2), KEY)
+    return await site.post(
+        wire.IMAGE_TO_IMAGE, _request_body(image=_image(), strength=random.random(), n=2), KEY
+    )
 
 
 async def openai(site: Site) -> int:
@@ -91,7 +93,7 @@ async def openai(site: Site) -> int:
     return await site.post(wire.OPENAI_GENERATIONS, {"prompt": _prompt(), "n": 2, "size": "auto"}, KEY)
 
 
-async def listing(site: Site) -> int:
+async def list_models(site: Site) -> int:
     """Ask what models there are, and how the server is doing."""
     for path in (wire.MODELS, wire.METRICS, wire.READY):
         answer = await site.client.get(path, headers={"Authorization": f"Bearer {KEY}"})
@@ -100,7 +102,7 @@ async def listing(site: Site) -> int:
 
 async def burst(site: Site) -> int:
     """More than the queue takes."""
-    asked = [site.post(wire.TEXT_TO_IMAGE, _asked(n=_MANY, steps=20)) for _ in range(8)]
+    asked = [site.post(wire.TEXT_TO_IMAGE, _request_body(n=_MANY, steps=20)) for _ in range(8)]
     return max(await asyncio.gather(*asked))
 
 
@@ -116,7 +118,7 @@ async def impossible(site: Site) -> int:
     """Requests that no model can answer."""
     wrong = {"width": 9, "steps": 0, "n": 10**6, "model": "x" * 300, "scheduler": "none", "seed": -1}
     name, value = random.choice(list(wrong.items()))
-    return await site.post(wire.TEXT_TO_IMAGE, _asked(**{name: value}))
+    return await site.post(wire.TEXT_TO_IMAGE, _request_body(**{name: value}))
 
 
 async def broken_image(site: Site) -> int:
@@ -124,15 +126,15 @@ async def broken_image(site: Site) -> int:
     text = random.choice(
         (_image()[:60], "AAAA", "not base64!", base64.b64encode(b"\x89PNG\r\n\x1a\n" * 9).decode())
     )
-    return await site.post(wire.IMAGE_TO_IMAGE, _asked(image=text))
+    return await site.post(wire.IMAGE_TO_IMAGE, _request_body(image=text))
 
 
 async def stranger(site: Site) -> int:
     """Without the key."""
-    return await site.post(wire.TEXT_TO_IMAGE, _asked(), key="guess")
+    return await site.post(wire.TEXT_TO_IMAGE, _request_body(), key="guess")
 
 
-async def lost(site: Site) -> int:
+async def ask_nowhere(site: Site) -> int:
     """Routes and methods that are not there."""
     path = wire.TEXT_TO_IMAGE + random.choice(("", "/no"))
     headers = {"Authorization": f"Bearer {KEY_OF_BREAKERS}"}
@@ -145,7 +147,7 @@ async def giant(site: Site) -> int:
     return await site.raw(_head(limits.MAX_REQUEST_BYTES + 1) + b"x" * 1000)
 
 
-async def truncated(site: Site) -> int:
+async def hang_up(site: Site) -> int:
     """A hang-up in the middle of a body."""
     return await site.raw(_head(10_000) + b'{"prompt": "', read=False)
 
@@ -158,7 +160,7 @@ async def dawdler(site: Site) -> int:
 async def impatient(site: Site) -> int:
     """A hang-up while the images are made."""
     try:
-        return await site.post(wire.TEXT_TO_IMAGE, _asked(n=_MANY, steps=40), timeout=0.2)
+        return await site.post(wire.TEXT_TO_IMAGE, _request_body(n=_MANY, steps=40), timeout=0.2)
     except httpx.TimeoutException:
         return CLOSED
 
@@ -174,7 +176,7 @@ def _head(length: int) -> bytes:
     ).encode()
 
 
-VALID: tuple[Caller, ...] = (creation, variation, openai, listing)
+VALID: tuple[Caller, ...] = (creation, variation, openai, list_models)
 HOSTILE: tuple[Caller, ...] = (
-    burst, nonsense, impossible, broken_image, stranger, lost, giant, truncated, dawdler, impatient,
+    burst, nonsense, impossible, broken_image, stranger, ask_nowhere, giant, hang_up, dawdler, impatient,
 )  # fmt: skip

@@ -41,9 +41,9 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     parts: dict[str, Callable[[Path], Any]] = {
-        "schedulers": lambda folder: schedules.measured(folder, given.images),
-        "guidance": lambda folder: guidance.measured(folder, given.each, given.reader_steps),
-        "tiles": lambda _: tiles.measured(given.public),
+        "schedulers": lambda folder: schedules.measure(folder, given.images),
+        "guidance": lambda folder: guidance.measure(folder, given.each, given.reader_steps),
+        "tiles": lambda _: tiles.measure(given.public),
     }
     result = page.read(given.out)
     with teacher() as folder:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from benchmarks.solvers.teacher import drawn, loaded
+from benchmarks.solvers.teacher import draw, loaded
 from pcevolve_server.settings import Precision
 from pcevolve_server.work import Recipe
 
@@ -20,7 +20,7 @@ INTERVALS: Final = ((0.0, 1.0), (0.4, 1.0), (0.0, 0.8))
 RECIPE: Final = Recipe(64, 64, 10, 5.0)
 
 
-def measured(folder: Path, each: int, reader_steps: int) -> dict[str, Any]:
+def measure(folder: Path, each: int, reader_steps: int) -> dict[str, Any]:
     """For each interval: processor seconds for an image, and the share of glyph prompts that the reader reads so.
 
     Args:
@@ -35,7 +35,7 @@ def measured(folder: Path, each: int, reader_steps: int) -> dict[str, Any]:
     rows = []
     for interval in INTERVALS:
         model = loaded(folder, Precision.AUTO, interval)
-        images, seconds = drawn(model, RECIPE, prompts, seed=0)
+        images, seconds = draw(model, RECIPE, prompts, seed=0)
         share = float((_read(reader, images) == wanted).mean())
         half = 1.96 * math.sqrt(share * (1 - share) / len(wanted))
         rows.append(

@@ -70,7 +70,7 @@ def _interval(row: dict[str, Any]) -> tuple[str, ...]:
     return f"{row['low']:g} and {row['high']:g}", f"{row['seconds']:.3f}", followed
 
 
-def _tiled(row: dict[str, Any]) -> tuple[str, ...]:
+def _tile_cells(row: dict[str, Any]) -> tuple[str, ...]:
     return "yes" if row["tiles"] else "no", f"{row['mib']:.0f}", f"{row['seconds']:.1f}", f"{row['psnr']:.1f}"
 
 
@@ -81,6 +81,6 @@ SECTIONS: dict[str, Section] = {
         _scheduler,
     ),
     "guidance": (GUIDANCE, ("guided between", "s an image", "followed"), _interval),
-    "tiles": (TILES, ("tiles", "MiB", "s", "dB"), _tiled),
+    "tiles": (TILES, ("tiles", "MiB", "s", "dB"), _tile_cells),
 }
 """By part: what is told before its table, the table's heads, and how a row is shown."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.solvers.teacher import drawn, loaded
+from benchmarks.solvers.teacher import draw, loaded
 from pcevolve_server.settings import Precision
 from pcevolve_server.work import Recipe
 
@@ -39,7 +39,7 @@ PROMPTS: Final = (
 )
 
 
-def measured(folder: Path, count: int) -> dict[str, Any]:
+def measure(folder: Path, count: int) -> dict[str, Any]:
     """For each way: time, its ratio to 50 steps of DDIM, and the distance in levels of 255, root mean square.
 
     Args:
@@ -50,7 +50,7 @@ def measured(folder: Path, count: int) -> dict[str, Any]:
     prompts = [PROMPTS[place % len(PROMPTS)] for place in range(count)]
 
     def of(scheduler: str, steps: int, seed: int = 0) -> tuple[np.ndarray, float]:
-        found, seconds = drawn(model, Recipe(64, 64, steps, GUIDANCE, scheduler), prompts, seed)
+        found, seconds = draw(model, Recipe(64, 64, steps, GUIDANCE, scheduler), prompts, seed)
         return found.astype(np.int64), seconds
 
     truth, _ = of(*REFERENCE)

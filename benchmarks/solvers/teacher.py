@@ -52,7 +52,7 @@ def loaded(folder: Path, precision: Precision, interval: tuple[float, float] = (
     return load(settings)
 
 
-def drawn(model: Generator, recipe: Recipe, prompts: Sequence[str], seed: int) -> tuple[np.ndarray, float]:
+def draw(model: Generator, recipe: Recipe, prompts: Sequence[str], seed: int) -> tuple[np.ndarray, float]:
     """Images, uint8 ``(prompts, height, width, 3)``, and processor seconds for each.
 
     Args:

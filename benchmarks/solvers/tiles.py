@@ -31,7 +31,7 @@ _SD15: Final = {
 }
 
 
-def measured(public: Path) -> dict[str, Any]:
+def measure(public: Path) -> dict[str, Any]:
     """Memory and time of Stable Diffusion 1.5's decoder, and the bundled autoencoder's likeness, whole and in tiles.
 
     Args:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from benchmarks.judges import ONNX
 from benchmarks.release.data import development_sets, embedders, weights
-from benchmarks.release.seen import VOTER, arguments, seen_by_all
-from benchmarks.rows import Row, appended
+from benchmarks.release.seen import VOTER, arguments, embed_by_all
+from benchmarks.rows import Row, resume_in_steps
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON, by_role
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, verdict
 from benchmarks.usefulness.page import page
@@ -30,14 +30,14 @@ def main() -> None:
     given = arguments(__doc__, seeds=10)
     others = {name: other_domain(name) for name in given.sets}
     looks, wanted = embedders(), {*given.sets, *others.values()}
-    seen = {name: seen_by_all(real, given.cache, looks) for name, real in development_sets(wanted).items()}
+    seen = {name: embed_by_all(real, given.cache, looks) for name, real in development_sets(wanted).items()}
     study = Study(seen, tuple(ONNX), others)
     cases = itertools.product(given.sets, range(given.seeds), (VOTER, *ONNX), SOURCES)
     steps = {
         f"{name}, {voter}, {source}, seed {seed}": partial(rows, study, name, voter, source, seed)
         for name, seed, voter, source in cases
     }
-    write(given.out, appended(given.cache / f"usefulness-{weights()}.jsonl", steps))
+    write(given.out, resume_in_steps(given.cache / f"usefulness-{weights()}.jsonl", steps))
 
 
 def rows(study: Study, name: str, voter: str, source: str, seed: int) -> list[Row]:

@@ -11,11 +11,11 @@ from typing import Self
 import numpy as np
 
 from benchmarks.release.budget import SHOTS
-from benchmarks.release.seen import Draw, Seen, brought, head_accuracy, repeated
+from benchmarks.release.seen import Draw, Seen, head_accuracy, load_frame, repeat_classes
 from benchmarks.rows import Row
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.frame import Frame, projected
+from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Budget, Event, Events
 from pcevolve.public.usefulness import Assessment, Word
 from pcevolve.selectors import PrivateEmbeddings, Scene
@@ -97,7 +97,7 @@ def verdict(case: Case, study: Study) -> Verdict:
     measured = Means().measure(private, scene, events, SeededNoise(case.seed))
     picked = Means().pick(measured, scene)
     points = [
-        projected(pool[chosen], measured["centre"], measured["axes"])
+        project(pool[chosen], measured["centre"], measured["axes"])
         for pool, chosen in zip(scene.pools, picked, strict=True)
     ]
     found = Assessment(
@@ -105,7 +105,7 @@ def verdict(case: Case, study: Study) -> Verdict:
         distance=distance(measured, scene, points),
         agreement=agreement(measured, points),
     )
-    return Verdict(case, found, _closed(case, study, picked))
+    return Verdict(case, found, _share_closed(case, study, picked))
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +142,7 @@ def _scene(study: Study, name: str, voter: str, source: str, seed: int) -> Scene
 def _frame(voter: str, pools: Sequence[np.ndarray]) -> Frame:
     """That of a run with these candidates; those that all classes share count once, which changes nothing."""
     candidates = np.concatenate(list({id(pool): pool for pool in pools}.values()))
-    known = brought(voter)
+    known = load_frame(voter)
     return Frame.of(candidates) if known is None else Frame.joined(known, candidates)
 
 
@@ -152,7 +152,7 @@ def _events(epsilon: int) -> Events:
     return with_centre(((Event("gaussian", str(noise)),),))[0]
 
 
-def _closed(case: Case, study: Study, picked: Sequence[np.ndarray]) -> float:
+def _share_closed(case: Case, study: Study, picked: Sequence[np.ndarray]) -> float:
     """Mean over the judges of the share of the way from chance to the shots."""
     judges = [each for each in study.judges if each != case.voter]
     found = float(np.mean([_accuracy(case, study, picked, judge) for judge in judges]))
@@ -166,7 +166,9 @@ def _accuracy(case: Case, study: Study, picked: Sequence[np.ndarray], judge: str
     here, test = study.seen[case.set], _draw(study, case.set, case.seed).test
     pools = _pools(study, case.set, judge, case.source, case.seed)
     made = [pool[chosen] for pool, chosen in zip(pools, picked, strict=True)]
-    return head_accuracy(np.concatenate(made), repeated(made), here.real[judge][test], here.targets[test])
+    return head_accuracy(
+        np.concatenate(made), repeat_classes(made), here.real[judge][test], here.targets[test]
+    )
 
 
 @cache
@@ -195,7 +197,7 @@ def table(title: str, groups: Mapping[str, Sequence[Verdict]]) -> Iterator[str]:
         yield f"| {name} | {' | '.join(cells)} |"
 
 
-def grouped(verdicts: Sequence[Verdict], titles: Mapping[str, str]) -> Iterator[str]:
+def group(verdicts: Sequence[Verdict], titles: Mapping[str, str]) -> Iterator[str]:
     """A table of all verdicts, and one for each of some attributes of their cases."""
     yield from table("all", {"": verdicts})
     for title, key in titles.items():

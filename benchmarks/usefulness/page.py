@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.release.data import ONE_OF_EACH_KIND
 from benchmarks.rows import table
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON
-from benchmarks.usefulness.cases import WORTH, Verdict, grouped
+from benchmarks.usefulness.cases import WORTH, Verdict, group
 from pcevolve.public.usefulness import BOUNDS, Bounds
 
 PARTS = {"candidates": "source", "encoder that voted": "voter", "ε": "epsilon", "set": "set"}
@@ -27,18 +27,21 @@ def page(halves: Mapping[str, Sequence[Verdict]]) -> str:
     parts = [
         HEADER.format(count=len(every), seeds=seeds),
         table(HEADS, _rates(halves)),
-        _lacking(every),
+        _list_lacking(every),
         EXPLAINED,
         CHOSEN,
-        table(("bounds", *HEADS[2:]), _moved([each for each in every if each.case.set in ONE_OF_EACH_KIND])),
+        table(
+            ("bounds", *HEADS[2:]),
+            _move_bounds([each for each in every if each.case.set in ONE_OF_EACH_KIND]),
+        ),
     ]
     for role, half in halves.items():
         if half:
-            parts += [f"## {TITLES[role]}\n", *grouped(_titled(half), PARTS), ""]
+            parts += [f"## {TITLES[role]}\n", *group(_add_titles(half), PARTS), ""]
     return "\n".join(parts)
 
 
-def _lacking(verdicts: Sequence[Verdict]) -> str:
+def _list_lacking(verdicts: Sequence[Verdict]) -> str:
     """Which sets have fewer seeds than others, so that nobody takes a part for the whole."""
     seeds = {name: len({each.case.seed for each in verdicts if each.case.set == name}) for name in SETS}
     most = max(seeds.values())
@@ -55,7 +58,7 @@ def _rates(halves: Mapping[str, Sequence[Verdict]]) -> Iterator[list[str]]:
         yield [role, OUT_OF_THE_BOX, *alarms([each for each in own if each.case.voter == "voter"])]
 
 
-def _moved(verdicts: Sequence[Verdict]) -> Iterator[list[str]]:
+def _move_bounds(verdicts: Sequence[Verdict]) -> Iterator[list[str]]:
     """Return what each bound would do elsewhere, with the others where they are."""
     yield ["as they are", *alarms(verdicts)]
     for name, values in TRIED.items():
@@ -85,7 +88,7 @@ def _share(found: Sequence[tuple[str, bool]]) -> str:
     return f"{some} of {len(found)}: {100 * some / len(found):.0f} %{interval}"
 
 
-def _titled(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def _add_titles(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """With the titles of sets in their cases, as the page shows them."""
     return [replace(each, case=replace(each.case, set=SETS[each.case.set].title)) for each in verdicts]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.release.seen import CANDIDATES, Seen
 from benchmarks.rows import Row
-from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, grouped, rates, verdict
+from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, group, rates, verdict
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.texts import hashed_ngrams
 from pcevolve.private.bundled import load_terms
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     given = parser.parse_args()
     verdicts = {
-        how: list(_verdicts({world: _seen(kinds, how) for world, kinds in WORLDS.items()}, given.seeds, how))
+        how: list(_verdicts({world: _embed(kinds, how) for world, kinds in WORLDS.items()}, given.seeds, how))
         for how in (NAMED, UNNAMED)
     }
     write(given.out, [{"names": how, **each.row} for how, found in verdicts.items() for each in found])
@@ -64,13 +64,13 @@ def _verdicts(seen: dict[str, Seen], seeds: int, how: str) -> Sequence[Verdict]:
     return found
 
 
-def _seen(kinds: Sequence[str], how: str) -> Seen:
+def _embed(kinds: Sequence[str], how: str) -> Seen:
     """Private texts and the model's, as voter and judge see them."""
     names = kinds if how == NAMED else [f"type {chr(ord('A') + place)}" for place in range(len(kinds))]
     own, rest = load_terms(1, {kind: kind for kind in kinds}, 0)
     texts = [*own.items, *rest.items]
     labels = [each.labels[target] for each in (own, rest) for target in each.targets]
-    written = [_written(name, place) for place, name in enumerate(names)]
+    written = [_write(name, place) for place, name in enumerate(names)]
     looks = {VOTER: load_encoder(VOTER).embed, JUDGE: _bags}
     return Seen(
         {name: np.asarray(look(texts), np.float64) for name, look in looks.items()},
@@ -84,7 +84,7 @@ def _bags(texts: Sequence[str]) -> np.ndarray:
     return np.nan_to_num(hashed_ngrams(texts))
 
 
-def _written(name: str, place: int) -> list[str]:
+def _write(name: str, place: int) -> list[str]:
     """Write texts for a class's prompt by the bundled model."""
     asked = (("user", TEXT_TEMPLATE.format(domain="definition", label=name)),)
     first = 1000 * place
@@ -112,7 +112,7 @@ def _page(verdicts: Mapping[str, Sequence[Verdict]], seeds: int) -> str:
         worth=sum(worth for _, worth in found.values()),
         missed=found["not useful"][1],
     )
-    return "\n".join([HEADER.format(seeds=seeds, count=len(every)), *grouped(every, titles), told])
+    return "\n".join([HEADER.format(seeds=seeds, count=len(every)), *group(every, titles), told])
 
 
 HEADER = """# The same word about datasets of texts

@@ -35,7 +35,7 @@ from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.pixels import centre_square
 from pcevolve.geometry.frame import Frame
-from pcevolve.modality.images.decoding import framed
+from pcevolve.modality.images.decoding import set_on_black
 from pcevolve.privacy import Budget
 from pcevolve.selectors.sums import clipped
 
@@ -61,7 +61,7 @@ class RealSet:
 def real_sets(steel: Path | None, public: Path | None) -> dict[str, RealSet]:
     """The sets that may be tuned on: digits always, the others where their folder is given."""
     digits = load_digits()
-    scans = [framed(levels, 16.0) for levels in digits.images]
+    scans = [set_on_black(levels, 16.0) for levels in digits.images]
     few = np.flatnonzero(np.isin(digits.target, (3, 5, 8)))
     sets = {
         "digits 3/5/8": RealSet([scans[i] for i in few], np.searchsorted((3, 5, 8), digits.target[few])),

@@ -31,7 +31,7 @@ class Pair:
 
 def found(engine, told=None, **settings):
     tell = (told if told is not None else []).append
-    return asyncio.run(capacity.measured(engine, Settings(**settings), tell))
+    return asyncio.run(capacity.measure(engine, Settings(**settings), tell))
 
 
 def test_what_it_implies_follows_from_the_figures():

@@ -108,7 +108,7 @@ def test_a_caller_who_hangs_up_ends_the_work_and_is_counted_as_gone():
 def test_a_caller_who_reads_nothing_holds_nothing_up_and_then_gets_the_latest():
     async def work(progress):
         for step in range(10_000):
-            progress.stepped(step + 1, 10_000)
+            progress.step(step + 1, 10_000)
             await asyncio.sleep(0)
         await asyncio.sleep(0.3)
         return Answer("{}", 0)

@@ -27,10 +27,10 @@ def own(request):
 
 def levels(own, strength, steps, sigmas=None):
     """Noise levels of a run from ``strength`` on, the last of which is zero; and its times."""
-    from pcevolve_server.diffusion.schedulers import begun_at
+    from pcevolve_server.diffusion.schedulers import begin_at
 
     scheduler, mu = own
-    begun = begun_at(scheduler, round(strength * 1000))
+    begun = begin_at(scheduler, round(strength * 1000))
     begun.set_timesteps(steps, sigmas=sigmas, mu=mu)
     return begun.sigmas, begun.timesteps
 

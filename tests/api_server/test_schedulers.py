@@ -60,7 +60,7 @@ def test_a_request_as_getimg_takes_it_may_name_any_of_its_schedulers(generator, 
 @pytest.mark.parametrize("own", [OWN, COSINE], indirect=True)
 @pytest.mark.parametrize(("kept", "steps"), [(620, 7), (20, 1), (999, 50)])
 def test_the_first_timestep_is_the_last_that_is_kept(schedulers, name, own, kept, steps):
-    begun = schedulers.begun_at(schedulers.scheduler_named(name, own), kept)
+    begun = schedulers.begin_at(schedulers.scheduler_named(name, own), kept)
     begun.set_timesteps(steps)
     # Karras spacing finds its timesteps back from noise levels, and rounds down.
     assert kept - 1 - float(begun.timesteps[0]) in ([0, 1] if name == "dpmpp_2m_karras" else [0])
@@ -71,7 +71,7 @@ def test_the_first_timestep_is_the_last_that_is_kept(schedulers, name, own, kept
 @pytest.mark.parametrize("own", [OWN, COSINE], indirect=True)
 def test_every_kept_timestep_means_the_same_noise_as_before(schedulers, name, own):
     full = schedulers.scheduler_named(name, own)
-    begun = schedulers.begun_at(full, 600)
+    begun = schedulers.begin_at(full, 600)
     assert torch.allclose(begun.alphas_cumprod, full.alphas_cumprod[:600], rtol=1e-5, atol=1e-7)
 
 

@@ -117,7 +117,7 @@ def test_strength_runs_from_the_image_itself_to_a_creation(loaded, kind):
 
 
 def test_a_prompt_names_a_class_by_whole_words_and_the_longest_name(loaded):
-    named = loaded[DIT]._named
+    named = loaded[DIT]._find_class
     assert named("a photo of a Goldfish!", 0) == 1
     assert named("A TINCA TINCA in a pond", 0) == 0
     assert named("carassius auratus, a fish", 0) == 1

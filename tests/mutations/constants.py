@@ -101,7 +101,7 @@ CONSTANTS = (
     Row("selectors.joint", "BLOCK", "images of a tuple", REVIEWED),
     Row("selectors.means", "REPULSION", "order of candidates", REVIEWED),
     Row("selectors.means", "BEST_SHARE", "candidates that are spread over", REVIEWED),
-    Row("geometry.nearest", "ROUNDOFF", "whether a nearest neighbour is proved", REVIEWED, TOLERANCE),
+    Row("geometry.distances", "ROUNDOFF", "whether a nearest neighbour is proved", REVIEWED, TOLERANCE),
     Row("public.settings", "TAU", "PCEvolve's calibrator", REVIEWED),
     Row("selectors.rounds", "APPEARANCE_SHARE", "budget of a look", REVIEWED),
     Row("selectors.rounds", "CENTRE_SHARE", "budget of a centre", REVIEWED),
@@ -114,7 +114,7 @@ CONSTANTS = (
     Row("auditing.comparing", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
     Row("auditing.exports", "FOOTER", "how much of a file's end is believed", REVIEWED),
     Row("selectors.usefulness", "ROOM", "bits that rounding forgives", REVIEWED),
-    Row("transcript.format", "MOST_OPENING_BYTES", "how much is read before a record is refused", REVIEWED),
+    Row("transcript.layout", "MOST_OPENING_BYTES", "how much is read before a record is refused", REVIEWED),
     Row("public.fields", "MOST_EXTENSIONS", "how often a run is extended", REVIEWED),
     # verdicts and warnings
     Row("dp_audit.claim", "FEWEST_RUNS", "runs that an empirical audit needs", REVIEWED),

@@ -12,7 +12,7 @@ from PIL import Image
 
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images, wire
-from pcevolve_shared.blanks import BLANK, asked
+from pcevolve_shared.blanks import BLANK, parse_question
 
 SIZE = 16
 WORDS = ("bird", "fever", "river", "lung", "bread", "violin", "a", "the", "of", "small", "pain", "boat")
@@ -67,7 +67,7 @@ class FakeProvider:
 def text(seed: int, question: str = "") -> str:
     """A few words that depend on the seed; of a question about a text with blanks, that text without them."""
     words = np.random.default_rng(seed).choice(WORDS, 6)
-    found = asked(question)
+    found = parse_question(question)
     if found is None:
         return " ".join(words)
     return " ".join(

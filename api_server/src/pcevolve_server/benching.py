@@ -120,11 +120,11 @@ def run(settings: Settings, as_json: bool, compare: bool = False) -> None:
         SettingsError: The model makes no images, or there is nothing to compare.
     """
     found: Compared | capacity.Capacity
-    found = asyncio.run(_compared(settings)) if compare else asyncio.run(_measured(settings))
+    found = asyncio.run(_compare(settings)) if compare else asyncio.run(_measure(settings))
     typer.echo(json.dumps(found.as_json()) if as_json else found.as_text())
 
 
-async def _compared(settings: Settings) -> Compared:
+async def _compare(settings: Settings) -> Compared:
     """Measure all ways: a failure of the simplest is one of all; another way may fail alone, for want of memory."""
     simplest, *others = ways(settings)
     if not models.on_processor(settings.model):
@@ -142,17 +142,17 @@ async def _compared(settings: Settings) -> Compared:
 
 
 async def _way_measured(way: Way) -> capacity.Capacity:
-    return await _measured(way.settings, f"{way.flags}: ", ends=True)
+    return await _measure(way.settings, f"{way.flags}: ", ends=True)
 
 
-async def _measured(settings: Settings, prefix: str = "", ends: bool = False) -> capacity.Capacity:
+async def _measure(settings: Settings, prefix: str = "", ends: bool = False) -> capacity.Capacity:
     def tell(what: str) -> None:
         _tell(prefix + what)
 
     tell("loading the model ...")
     engine = await choice.opening(settings, lambda: False)()
     try:
-        return await capacity.measured(engine, settings, tell, ends)
+        return await capacity.measure(engine, settings, tell, ends)
     finally:
         await engine.close()
         if sys.stderr.isatty():

@@ -105,7 +105,7 @@ class Capacity:
         ])  # fmt: skip
 
 
-async def measured(engine: Engine, settings: Settings, tell: Progress, ends: bool = False) -> Capacity:
+async def measure(engine: Engine, settings: Settings, tell: Progress, ends: bool = False) -> Capacity:
     """Time runs of one image, of two, of four and so on, on all replicas at once.
 
     Args:

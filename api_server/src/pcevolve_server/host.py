@@ -76,12 +76,12 @@ class Host:
             raise NotFoundError(f"no model of this server has {pipeline}", code="model_not_found")
         if name is None:
             return fit[0]
-        found = self._named(name)
+        found = self._find(name)
         if found not in fit:
             raise InvalidRequestError(f"model: {found.id} has {', '.join(found.pipelines)}, not {pipeline}")
         return found
 
-    def _named(self, name: str) -> ModelInfo:
+    def _find(self, name: str) -> ModelInfo:
         infos = self.infos
         by_id = [each for each in infos if each.id == name]
         found = by_id or [each for each in infos if each.name == name]

@@ -106,7 +106,7 @@ class _Writer(logging.NullHandler):
         return True
 
 
-def _written(waiting: queue.Queue[logging.LogRecord]) -> None:
+def _flush(waiting: queue.Queue[logging.LogRecord]) -> None:
     """Wait a little for what is still to be written."""
     deadline = time.monotonic() + _LAST_SECONDS
     while waiting.unfinished_tasks and time.monotonic() < deadline:
@@ -119,7 +119,7 @@ def configure(level: str) -> None:
     writer.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
     waiting: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
     QueueListener(waiting, writer).start()
-    atexit.register(_written, waiting)
+    atexit.register(_flush, waiting)
     logging.basicConfig(level=level.upper(), handlers=[_Handed(waiting)], force=True)
     logging.captureWarnings(True)
     # Every request is logged once, by the middleware, without its query string.

@@ -166,7 +166,7 @@ class Shelf:
 
     def run(self, works: Sequence[Work], unwanted: Unwanted = wanted) -> list[Made]:
         """Run a batch on its model, which is loaded first if it was dropped."""
-        return perform(self._named(works[0].recipe.model), works, unwanted)
+        return perform(self._find(works[0].recipe.model), works, unwanted)
 
     def _first(self, load: Callable[[], Model]) -> Offer:
         model = load()
@@ -185,7 +185,7 @@ class Shelf:
         info = model.info if costs == 1 else model.info.model_copy(update={"lone_costs": costs})
         return Offer(info, model.companions, model.padded)
 
-    def _named(self, name: str) -> Model:
+    def _find(self, name: str) -> Model:
         name = name or self.offers[0].info.id
         if name not in self._held:
             self._drop_for(self._bytes[name])

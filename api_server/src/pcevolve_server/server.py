@@ -103,7 +103,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.keys)})
     process.server.run(sockets=[listener])
     if process.failure is not None:
-        raise _explained(process.failure)
+        raise _explain(process.failure)
 
 
 def _say_ready(listener: socket.socket, infos: Sequence[ModelInfo]) -> None:
@@ -125,7 +125,7 @@ def _bind(host: str, port: int) -> socket.socket:
         raise BindError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
 
-def _explained(failure: BaseException) -> ServerError:
+def _explain(failure: BaseException) -> ServerError:
     if isinstance(failure, ServerError):
         return failure
     return ModelLoadError(f"the model failed to load: {type(failure).__name__}: {failure}")

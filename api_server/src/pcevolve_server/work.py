@@ -52,7 +52,7 @@ class Task:
     seed: int
     image: Image.Image | None = field(default=None, repr=False)
 
-    def retried(self, attempt: int) -> Task:
+    def retry(self, attempt: int) -> Task:
         """Return the same task under the seed of its ``attempt``-th retry, a function of both alone."""
         digest = hashlib.sha256(f"retry:{self.seed}:{attempt}".encode()).digest()
         return replace(self, seed=int.from_bytes(digest[:4], "big"))

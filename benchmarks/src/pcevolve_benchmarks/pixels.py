@@ -40,6 +40,6 @@ def with_saturation(image: Image.Image, factor: float) -> Image.Image:
     return ImageEnhance.Color(image).enhance(factor)
 
 
-def painted(image: Image.Image) -> Image.Image:
+def paint(image: Image.Image) -> Image.Image:
     """A grey picture in colours: orange where it is light, blue where it is dark."""
     return ImageOps.colorize(image.convert("L"), (40, 60, 160), (230, 120, 60))

@@ -8,7 +8,7 @@ from typing import Any
 from pcevolve.errors import ModelError
 
 
-def pretrained(who: str, source: str, hub_id: str, option: str, network: str, *others: str) -> list[Any]:
+def load_pretrained(who: str, source: str, hub_id: str, option: str, network: str, *others: str) -> list[Any]:
     """Load a network, and what goes with it.
 
     Args:

@@ -59,7 +59,7 @@ class ClassUsability:
         """True if there is something to choose."""
         return self.usable >= self.needed and self.different >= min(self.needed, MOST_COMPARED)
 
-    def described(self, kind: Kind) -> str:
+    def describe(self, kind: Kind) -> str:
         """Say how many candidates of how many can be used, and why others cannot."""
         reasons = [f"{count} are {fault}" for fault, count in self.faults.items()]
         if self.unchanged:
@@ -124,7 +124,7 @@ class Usability:
         if not lacking or (is_dataset and len(lacking) < len(found)):
             return ""
         told = "; ".join(
-            f"{each.described(kind)}, {each.needed} different ones are needed" for each in lacking[:_NAMED]
+            f"{each.describe(kind)}, {each.needed} different ones are needed" for each in lacking[:_NAMED]
         )
         more = f"; and of {len(lacking) - _NAMED} more classes" if len(lacking) > _NAMED else ""
         return f"the API sent too little that can be used and differs: {told}{more}"
@@ -134,7 +134,7 @@ class Usability:
         kind = self.plan.modality.kind
         for each in self.of(pool):
             if each.faults or each.unchanged or not each.enough:
-                yield each.described(kind) + ("; what cannot be used is left out" if each.faults else "")
+                yield each.describe(kind) + ("; what cannot be used is left out" if each.faults else "")
             for size, count in each.sizes.items():
                 asked = self.plan.modality.asked_size
                 yield f"of class {each.label!r} {count} of {each.sent} images are {size}, and {asked} was asked for"
@@ -167,13 +167,13 @@ class Usability:
 
     def _look(self, candidate: Candidate, pool: Pool) -> tuple[CandidateCheck, CandidateCheck | None]:
         """A candidate and what it varies, if anything; with lookahead its first usable variation, and itself."""
-        own, source = self._checked(candidate.digest), pool.sources.get(candidate.id)
-        views = [self._checked(each.digest) for each in pool.views.get(candidate.id, ())]
+        own, source = self._check(candidate.digest), pool.sources.get(candidate.id)
+        views = [self._check(each.digest) for each in pool.views.get(candidate.id, ())]
         if own.fault or not views:
-            return own, None if source is None else self._checked(source)
+            return own, None if source is None else self._check(source)
         return next((each for each in views if not each.fault), views[0]), own
 
-    def _checked(self, digest: str) -> CandidateCheck:
+    def _check(self, digest: str) -> CandidateCheck:
         if digest not in self._checks:
             self._checks[digest] = medium(self.plan.modality.kind).check(self.received(digest))
         return self._checks[digest]

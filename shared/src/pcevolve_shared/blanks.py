@@ -17,7 +17,7 @@ def question(prompt: str, blanked: str) -> str:
     return f"{prompt}\n\n{INSTRUCTION}\n{blanked}"
 
 
-def asked(message: str) -> tuple[str, str] | None:
+def parse_question(message: str) -> tuple[str, str] | None:
     """The prompt and the text with blanks of a ``question``; None for any other message."""
     prompt, found, blanked = message.partition(f"\n\n{INSTRUCTION}\n")
     return (prompt, blanked) if found else None

@@ -10,7 +10,7 @@ from PIL import Image
 
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.library import clip
-from pcevolve_server.library.words import coded
+from pcevolve_server.library.words import quantize
 from pcevolve_server.settings import ModelSettings
 from support.collections import COLOURS, pixels
 from support.tiny_clip import tiny_clip
@@ -31,7 +31,7 @@ def test_images_and_texts_are_embedded_as_open_clip_does(weights):
         seen = network.eval().encode_image(prepare(image)[None], normalize=True)[0].numpy()
         tokens = open_clip.get_tokenizer(f"local-dir:{weights}")(["a red tile"])
         read = network.encode_text(tokens, normalize=True)[0].numpy()
-    assert np.array_equal(model.embed(image), coded(seen))
+    assert np.array_equal(model.embed(image), quantize(seen))
     assert np.allclose(model.read("a red tile"), read, atol=1e-6)
     assert model.size == 24
 

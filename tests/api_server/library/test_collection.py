@@ -7,7 +7,7 @@ from PIL import Image
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.collection import Stopped, collected
 from pcevolve_server.library.embedding import Appearance, Neighbours
-from pcevolve_server.library.folder import ImageFile, listing
+from pcevolve_server.library.folder import ImageFile, list_images
 from pcevolve_server.library.shards import Facts, FactStore, pieces
 from support.collections import library, pixels
 
@@ -38,7 +38,7 @@ def collect(tmp_path):
     def collect(root, stopping=lambda: False):
         embedder = Counting()
         shelf = FactStore(tmp_path / "shelf", embedder.name, embedder.size)
-        return collected(listing(root), embedder, shelf, 2, stopping), embedder.seen
+        return collected(list_images(root), embedder, shelf, 2, stopping), embedder.seen
 
     return collect
 
@@ -76,7 +76,7 @@ def test_an_image_is_embedded_once_and_again_when_it_changes(tmp_path, collect):
     changed, seen = collect(root)
     assert seen > 0
     assert [*changed.facts.codes[12]] != [*first.facts.codes[12]]
-    assert len(list((tmp_path / "shelf").glob("*.piece"))) == len(list(pieces(listing(root).images)))
+    assert len(list((tmp_path / "shelf").glob("*.piece"))) == len(list(pieces(list_images(root).images)))
 
 
 def test_what_is_no_image_is_skipped_counted_and_named(tmp_path, collect, caplog):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pcevolve_server.library.words import Likeness, WordIndex, coded
+from pcevolve_server.library.words import Likeness, WordIndex, quantize
 
 CELLS = WordIndex([*[frozenset({"blood", "smear"})] * 6, *[frozenset({"chest", "ray"})] * 6])
 EAST, NORTH = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
@@ -12,8 +12,8 @@ EAST, NORTH = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
 @pytest.fixture
 def likeness():
     """The second image of each kind is what every text is about."""
-    codes = np.stack([coded(EAST + 0.2 * place % 3 * NORTH) for place in range(12)])
-    codes[[1, 7]] = coded(NORTH)
+    codes = np.stack([quantize(EAST + 0.2 * place % 3 * NORTH) for place in range(12)])
+    codes[[1, 7]] = quantize(NORTH)
     return Likeness(CELLS, codes, lambda text: NORTH)
 
 

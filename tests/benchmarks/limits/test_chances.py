@@ -30,14 +30,14 @@ def test_draws_by_gumbel_noise_have_the_enumerated_frequency():
 
 def test_no_utility_in_its_range_does_better_than_the_ideal_one():
     random = np.random.default_rng(2)
-    others = [chances.drawn(random.random(100), 0.25)[:10].sum() for _ in range(1000)]
-    assert max(others) < chances.drawn(IDEAL, 0.25)[:10].sum()
+    others = [chances.draw_probabilities(random.random(100), 0.25)[:10].sum() for _ in range(1000)]
+    assert max(others) < chances.draw_probabilities(IDEAL, 0.25)[:10].sum()
 
 
 def test_the_means_of_two_runs_differ_by_no_more_than_their_draws_do():
     """The total variation distance of all draws, by enumeration of two draws of three candidates."""
     pools = np.array([[1.0, 0.3, 0.0]])
-    once = chances.drawn(pools[0], 4.0 / 2)
+    once = chances.draw_probabilities(pools[0], 4.0 / 2)
     joint = np.outer(once, once)
     variation = np.abs(joint - 1 / 9).sum() / 2
     bound = chances.most_difference(pools, replace(PAPER, iterations=1), 4.0)
@@ -75,7 +75,7 @@ def test_our_probabilities_are_the_official_code_s():
     random = np.random.default_rng(6)
     for classes in (2, 3, 5):
         distances = random.gamma(9.0, size=(100, classes))
-        ours = chances.drawn(calibrated(distances, 0, 10.0), 0.25)
+        ours = chances.draw_probabilities(calibrated(distances, 0, 10.0), 0.25)
         assert ours == pytest.approx(official(distances, 0, 0.25), abs=1e-12)
 
 

@@ -7,7 +7,7 @@ import pytest
 from pcevolve.dp.secrecy import most_success, secret_budget
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.secrecy import Secrecy
-from pcevolve_benchmarks.texts.attack import PRIOR, attacked
+from pcevolve_benchmarks.texts.attack import PRIOR, attack
 from support.runs import small_plan
 
 RELEASES = 3_000
@@ -22,7 +22,7 @@ def plan(bound: float = 1e-3, **changes: object) -> PublicPlan:
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("bound", [2e-4, 1e-3, 5e-3])
 def test_the_attack_is_as_good_as_is_allowed_and_no_better(relation: str, bound: float):
-    found = attacked(plan(bound, relation=relation), RELEASES)
+    found = attack(plan(bound, relation=relation), RELEASES)
     assert found.bound == pytest.approx(most_success(secret_budget(1e-4, bound), PRIOR))
     assert found.low <= found.bound <= found.high
     assert not found.refutes
@@ -30,9 +30,9 @@ def test_the_attack_is_as_good_as_is_allowed_and_no_better(relation: str, bound:
 
 @pytest.mark.statistical
 def test_noise_that_is_30_percent_too_small_is_found_out():
-    assert attacked(plan(5e-3), RELEASES, weaker=0.7).refutes
+    assert attack(plan(5e-3), RELEASES, weaker=0.7).refutes
 
 
 def test_where_nothing_is_promised_of_secrets_there_is_nothing_to_attack():
-    assert attacked(small_plan(method="pe", delta=1e-5), 1) is None
-    assert attacked(plan(noise="INSECURE-seeded"), 1) is None
+    assert attack(small_plan(method="pe", delta=1e-5), 1) is None
+    assert attack(plan(noise="INSECURE-seeded"), 1) is None

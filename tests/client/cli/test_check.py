@@ -17,7 +17,7 @@ from PIL import Image
 from pcevolve.cli.main import main
 from pcevolve.errors import DataError
 from pcevolve.private import inspection
-from pcevolve.private.listing import listed
+from pcevolve.private.listing import list_folder
 from pcevolve.session.first.pricing import outlook
 
 
@@ -229,8 +229,8 @@ def test_a_run_reads_folders_of_patients_with_their_map_and_refuses_them_without
     names = numbered(*(f"{label}/p{patient}" for label in "ab" for patient in range(3)), images=2)
     root = tree(tmp_path / "d", *names)
     with pytest.raises(DataError, match="the class folders hold folders, such as a/p0"):
-        listed(root, None)
-    assert listed(root, None, nested=True).names == tuple(sorted(names))
+        list_folder(root, None)
+    assert list_folder(root, None, nested=True).names == tuple(sorted(names))
 
 
 def test_a_subsample_of_more_than_there_are_is_a_fault_with_the_largest_that_goes(check, folder):

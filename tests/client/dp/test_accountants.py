@@ -22,7 +22,7 @@ from pcevolve.dp.accountants import (
     Accountant,
     above,
     epsilon,
-    merged,
+    merge,
     pure_epsilon,
     within,
 )
@@ -271,7 +271,7 @@ def test_an_impossible_delta_is_refused(accountant: Accountant, delta):
 
 
 @unhurried
-@given(histories.filter(merged))
+@given(histories.filter(merge))
 def test_without_delta_only_pure_composition_says_anything(history):
     pure = pure_epsilon(history)
     assert epsilon(history, 0.0) == (math.inf if pure is None else above(pure))

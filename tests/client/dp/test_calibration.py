@@ -16,7 +16,7 @@ from pcevolve.dp.accountants import within
 from pcevolve.dp.calibration import (
     classical_deviation,
     largest_bounded_range,
-    raised,
+    round_up,
     smallest_noise_multiplier,
 )
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity, histogram_sensitivity
@@ -52,7 +52,7 @@ def test_gaussian_noise_without_delta_is_refused(calibrate):
 
 @given(st.floats(1e-6, 1e6))
 def test_a_raised_multiplier_is_not_below_what_it_stands_for(value):
-    assert value <= raised(value) <= value * (1 + 1e-8)
+    assert value <= round_up(value) <= value * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

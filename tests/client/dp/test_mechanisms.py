@@ -18,7 +18,7 @@ from pcevolve.dp.mechanisms import (
     Noise,
     SecureNoise,
     SeededNoise,
-    clamped,
+    clamp,
     exponential_measurement,
     gaussian_measurement,
     noise_scale,
@@ -157,7 +157,7 @@ def test_a_draw_needs_a_vector_with_an_entry(noise: Noise, scores: FloatArray):
 
 @given(hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(allow_nan=True, allow_infinity=True)))
 def test_any_scores_are_forced_into_the_interval_and_can_then_be_drawn_from(scores):
-    bounded = clamped(scores, -1.0, 2.0)
+    bounded = clamp(scores, -1.0, 2.0)
     assert np.all((bounded >= -1) & (bounded <= 2))
     assert np.all(bounded[np.isnan(scores)] == -1)
     inside = (scores >= -1) & (scores <= 2)

@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
-from pcevolve.encoders.choice import hub_folder, resolved
+from pcevolve.encoders.choice import hub_folder, resolve
 from pcevolve.errors import UsageError
 from pcevolve.session.preflight import checked, resumed
 
@@ -39,7 +39,7 @@ def fetch_clip(cache: Path) -> None:
 
 
 def test_auto_is_the_bundled_encoder_where_nothing_was_fetched_and_says_how_to_get_another(cache):
-    name, why = resolved("auto")
+    name, why = resolve("auto")
     assert name == "bundled"
     assert "none of clip and resnet18 was fetched" in why
     assert "pcevolve fetch-encoder" in why
@@ -47,9 +47,9 @@ def test_auto_is_the_bundled_encoder_where_nothing_was_fetched_and_says_how_to_g
 
 def test_auto_is_a_published_encoder_where_one_was_fetched_and_clip_before_resnet18(cache):
     fetch_resnet18(cache)
-    assert resolved("auto") == ("resnet18", "its published weights were fetched to this machine")
+    assert resolve("auto") == ("resnet18", "its published weights were fetched to this machine")
     fetch_clip(cache)
-    assert resolved("auto")[0] == "clip"
+    assert resolve("auto")[0] == "clip"
 
 
 @pytest.mark.models
@@ -84,7 +84,7 @@ def test_weights_are_looked_for_where_torch_keeps_what_it_downloads(monkeypatch,
 @pytest.mark.parametrize("name", ["bundled", "inception", "clip:RN50:openai"])
 def test_an_encoder_that_was_named_is_taken_without_a_reason_whatever_was_fetched(cache, name):
     fetch_resnet18(cache)
-    assert resolved(name) == (name, "")
+    assert resolve(name) == (name, "")
 
 
 def test_weights_without_the_name_of_their_encoder_are_refused_before_anything_is_read():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pcevolve.encoders import WORDS, load_encoder, named_weights, shipped_digest
-from pcevolve.encoders.choice import AUTO, resolved
+from pcevolve.encoders.choice import AUTO, resolve
 from pcevolve.errors import UsageError
 
 ENCODER = load_encoder(WORDS)
@@ -39,7 +39,7 @@ def test_plans_name_its_vectors():
 
 
 def test_auto_takes_it_for_texts_and_nothing_else_takes_another_kind():
-    assert resolved(AUTO, "text")[0] == WORDS
+    assert resolve(AUTO, "text")[0] == WORDS
     for name, kind in ((WORDS, "image"), ("bundled", "text")):
         with pytest.raises(UsageError, match=f"does not embed {kind}s"):
-            resolved(name, kind)
+            resolve(name, kind)

@@ -24,9 +24,9 @@ from pcevolve.modality.images.appearance import Appearance
 from pcevolve.private import no_progress
 from pcevolve.private.cluster import RayEngine, connection
 from pcevolve.private.cluster import engine as parts
-from pcevolve.private.dataset import loaded
+from pcevolve.private.dataset import load
 from pcevolve.private.engine import LocalEngine
-from pcevolve.private.listing import listed_classes
+from pcevolve.private.listing import list_classes
 from support.folders import class_folders
 from support.processes import free_port
 from support.served import wait_until
@@ -63,7 +63,7 @@ def ours() -> set[int]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return loaded(listed_classes(class_folders(tmp_path_factory.mktemp("data"), 5, shots=30)), keep=0)
+    return load(list_classes(class_folders(tmp_path_factory.mktemp("data"), 5, shots=30)), keep=0)
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,7 @@ def test_killing_workers_that_count_votes_changes_none(cluster, monkeypatch):
 
 
 def test_a_file_that_changed_is_refused_by_name(cluster, encoder, tmp_path):
-    data = loaded(listed_classes(class_folders(tmp_path / "data", 6)), keep=0)
+    data = load(list_classes(class_folders(tmp_path / "data", 6)), keep=0)
     data.items.files[2].unlink()
     with pytest.raises(DataError, match=r"type A/secret-6-2\.png changed or went away"):
         cluster[0].embedded(data.items, encoder, None, no_progress)

@@ -13,10 +13,10 @@ from pcevolve.geometry import distances
 from pcevolve.geometry.distances import nearest_candidates, nearest_of_some
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.private import engine as engines
-from pcevolve.private.dataset import loaded
+from pcevolve.private.dataset import load
 from pcevolve.private.engine import LocalEngine, Shown
 from pcevolve.private.judge import PrivateViews
-from pcevolve.private.listing import listed_classes
+from pcevolve.private.listing import list_classes
 from support.folders import class_folders
 
 LOOK = Appearance(0.2, 0.7, 0.5, 0.4, 0.5, 0.5)
@@ -24,7 +24,7 @@ LOOK = Appearance(0.2, 0.7, 0.5, 0.4, 0.5, 0.5)
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return loaded(listed_classes(class_folders(tmp_path_factory.mktemp("data"), 5, shots=5)), keep=0)
+    return load(list_classes(class_folders(tmp_path_factory.mktemp("data"), 5, shots=5)), keep=0)
 
 
 @pytest.mark.models
@@ -36,7 +36,7 @@ def test_batches_of_stored_images_are_embedded_as_all_at_once_in_memory_and_prog
     encoder, said = load_encoder("bundled"), []
     views = PrivateViews(data, encoder)
     found = views.embeddings(rendition, lambda done, total: said.append((done, total))).embeddings
-    shown = [image if rendition is None else rendition.given_to(image) for image in data.items]
+    shown = [image if rendition is None else rendition.apply_to(image) for image in data.items]
     assert np.array_equal(found, encoder.embed(shown))
     assert said == [(3, 10), (6, 10), (9, 10), (10, 10)]
 

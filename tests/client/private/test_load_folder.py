@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from pcevolve.errors import DataError
-from pcevolve.private.dataset import load_folder, loaded
-from pcevolve.private.listing import listed_classes
+from pcevolve.private.dataset import load, load_folder
+from pcevolve.private.listing import list_classes
 from pcevolve.private.stored import StoredImages
 
 
@@ -114,9 +114,9 @@ def test_single_class_is_refused(tmp_path):
 def test_notes_beside_the_images_of_a_class_are_passed_over_and_named(folder):
     for name in ("good/notes.txt", "bad/README"):
         (folder / name).write_text("seen on Monday")
-    listing = listed_classes(folder)
+    listing = list_classes(folder)
     assert [each.name for each in listing.skipped] == ["README", "notes.txt"]
-    assert loaded(listing).names == ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
+    assert load(listing).names == ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
 
 
 def test_multi_page_tiff_is_refused_and_a_single_page_is_not(folder):
@@ -147,7 +147,7 @@ def test_same_pixels_twice_are_refused_even_in_another_format_or_class(folder):
 
 
 def test_images_that_do_not_fit_in_memory_are_read_again_and_are_the_same(folder):
-    kept, stored = loaded(listed_classes(folder)), loaded(listed_classes(folder), keep=3 * 12 * 10)
+    kept, stored = load(list_classes(folder)), load(list_classes(folder), keep=3 * 12 * 10)
     assert isinstance(kept.items, tuple)
     assert isinstance(stored.items, StoredImages)
     assert stored.digests == kept.digests
@@ -160,7 +160,7 @@ def test_images_that_do_not_fit_in_memory_are_read_again_and_are_the_same(folder
 
 @pytest.mark.parametrize("change", [lambda file: file.unlink(), lambda file: save(file, 99)])
 def test_a_file_that_changes_under_a_run_is_refused_by_name(folder, change):
-    stored = loaded(listed_classes(folder), keep=0)
+    stored = load(list_classes(folder), keep=0)
     change(folder / "good" / "a.png")
     with pytest.raises(DataError, match=r"good/a\.png changed or went away while they were read: run again"):
         list(stored.items)
@@ -176,12 +176,12 @@ def in_units(folder: Path, low: int, high: int) -> Path:
 
 
 def test_a_window_shows_all_files_alike_and_whenever_they_are_read(tmp_path):
-    listing = listed_classes(in_units(tmp_path / "data", 31768, 32828))
+    listing = list_classes(in_units(tmp_path / "data", 31768, 32828))
     with pytest.raises(
         DataError, match=r"bad/a\.png has next to no contrast .* with --set data.window=LOW,HIGH; bad/b\.png"
     ):
-        loaded(listing)
-    kept, stored = (loaded(listing, keep=keep, window=(31768.0, 32828.0)) for keep in (10**9, 0))
+        load(listing)
+    kept, stored = (load(listing, keep=keep, window=(31768.0, 32828.0)) for keep in (10**9, 0))
     assert [each.tobytes() for each in stored.items] == [each.tobytes() for each in kept.items]
     assert [each.tobytes() for each in stored.subset([2]).items] == [kept.items[2].tobytes()]
     assert min(each.getextrema()[0][1] - each.getextrema()[0][0] for each in stored.items) > 200

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pcevolve.dp.secrecy import secret_budget
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.secrets import Secret, Sources, capped, found_in, holders, read_secrets
+from pcevolve.private.secrets import Secret, Sources, cap_weights, find_in, holders, read_secrets
 
 ETA = secret_budget(1e-4, 1e-3)
 TEXTS = ("Jane Doe has a fever", "jane doe again", "nobody", "M\u00fcller came")
@@ -39,7 +39,7 @@ def test_secrets_are_found_whatever_the_case(tmp_path):
     path.write_text("JANE  Doe\n\nMu\u0308ller\nJane Doe\n", "utf-8")
     secrets = read_secrets(path, ETA)
     assert [each.letters for each in secrets] == ["jane doe", "m\u00fcller"]
-    found = capped(Sources(secrets, (), False, ETA), dataset(*TEXTS), 2, lambda _: 0.25)
+    found = cap_weights(Sources(secrets, (), False, ETA), dataset(*TEXTS), 2, lambda _: 0.25)
     assert found.tolist() == [0.25, 0.25, 1.0, 0.25]
 
 
@@ -51,7 +51,7 @@ def test_a_secret_may_have_a_prior_and_a_bound_of_its_own_and_a_text_counts_what
     secrets = read_secrets(path, ETA)
     fever, jane = secret_budget(1e-4, 2e-4), secret_budget(1e-3, 2e-3)
     assert {each.letters: each.budget for each in secrets} == {"jane doe": jane, "fever": fever}
-    found = capped(Sources(secrets, (), False, ETA), dataset(*TEXTS), 2, by_budget)
+    found = cap_weights(Sources(secrets, (), False, ETA), dataset(*TEXTS), 2, by_budget)
     assert found.tolist() == [fever / 2, jane / 2, 1.0, 1.0]
 
 
@@ -68,19 +68,19 @@ def test_a_bound_above_the_one_that_is_promised_of_all_is_refused(tmp_path):
 def test_every_value_of_a_column_is_a_secret_of_the_texts_that_have_it():
     marks = (("jane doe", "berlin"), ("jane doe", ""), ("", ""), ("john", ""))
     sources = Sources((), ("patient", "town"), False, ETA)
-    found = capped(sources, dataset(*TEXTS, marks=marks), 2, by_budget)
+    found = cap_weights(sources, dataset(*TEXTS, marks=marks), 2, by_budget)
     assert found.tolist() == [ETA / 2, ETA / 2, 1.0, ETA / 2]
     with pytest.raises(DataError, match="the value of column 'patient' in row 1 stands in 2 texts") as error:
-        capped(sources, dataset(*TEXTS, marks=marks), 1, by_budget)
+        cap_weights(sources, dataset(*TEXTS, marks=marks), 1, by_budget)
     assert "jane" not in str(error.value)
 
 
 def test_what_is_detected_is_a_secret_of_all_texts_that_have_it():
     texts = ("call +49 30 1234567", "again: +49 30 1234567.", "call me", "born 1.2.1970")
     sources = Sources((), (), True, ETA)
-    assert capped(sources, dataset(*texts), 2, by_budget).tolist() == [ETA / 2, ETA / 2, 1.0, ETA / 2]
+    assert cap_weights(sources, dataset(*texts), 2, by_budget).tolist() == [ETA / 2, ETA / 2, 1.0, ETA / 2]
     with pytest.raises(DataError, match="something detected in row 1 stands in 2 texts") as error:
-        capped(sources, dataset(*texts), 1, by_budget)
+        cap_weights(sources, dataset(*texts), 1, by_budget)
     assert "1234567" not in str(error.value)
 
 
@@ -103,7 +103,7 @@ def test_what_is_detected_is_a_secret_of_all_texts_that_have_it():
     ],
 )
 def test_forms_that_are_detected(text, found):
-    assert found_in(text) == found
+    assert find_in(text) == found
 
 
 @given(
@@ -119,7 +119,7 @@ def test_a_secret_in_more_texts_than_was_said_is_refused_by_its_place():
     with pytest.raises(
         DataError, match=r"secret 2 of method.secrets stands in 2 texts, and method.secret_size says 1"
     ) as error:
-        capped(listed("nobody", "jane"), dataset(*TEXTS), 1, by_budget)
+        cap_weights(listed("nobody", "jane"), dataset(*TEXTS), 1, by_budget)
     assert "jane" not in str(error.value)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pcevolve.errors import DataError
 from pcevolve.private.listing import Listing
-from pcevolve.private.subsample import drawable, drawn_places, subsampled
+from pcevolve.private.subsample import drawable, drawn_places, subsample
 
 PAIRS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), min_size=1, max_size=60)
 """The unit of each image, and its class."""
@@ -42,7 +42,7 @@ def test_each_class_gets_exactly_so_many_units_nobody_twice_and_who_is_used_is_n
 ):
     whole, units = listing(pairs)
     assume(min(drawable(units, whole.targets).values()) >= count)
-    used, rest = subsampled(whole, units, count, seed)
+    used, rest = subsample(whole, units, count, seed)
     drawn = units_of(used, whole, units)
     there = {target for _, target in pairs}
     assert [sum(each == target for _, each in drawn) for target in there] == [count] * len(there)
@@ -57,7 +57,7 @@ def test_a_draw_that_would_not_be_exact_is_refused_without_a_number(pairs, count
     whole, units = listing(pairs)
     assume(min(drawable(units, whole.targets).values()) < count)
     with pytest.raises(DataError, match="a class has fewer units to draw from") as refusal:
-        subsampled(whole, units, count, seed)
+        subsample(whole, units, count, seed)
     assert not any(character.isdigit() for character in str(refusal.value))
 
 
@@ -67,9 +67,9 @@ def test_whether_a_draw_is_possible_hangs_on_no_seed(pairs, seed):
     most = min(drawable(units, whole.targets).values())
     assert sum(drawable(units, whole.targets).values()) == len(set(units))
     if most:
-        subsampled(whole, units, most, seed)
+        subsample(whole, units, most, seed)
     with pytest.raises(DataError):
-        subsampled(whole, units, most + 1, seed)
+        subsample(whole, units, most + 1, seed)
 
 
 def test_units_of_several_classes_count_for_each_of_them_equally_often():
@@ -133,25 +133,25 @@ def test_one_unit_of_the_folder_changes_two_units_of_the_draw_at_most_and_some_d
 def test_who_is_not_drawn_has_no_part_in_it(pairs, count, seed):
     whole, units = listing(pairs)
     assume(min(drawable(units, whole.targets).values()) >= count)
-    used, _ = subsampled(whole, units, count, seed)
+    used, _ = subsample(whole, units, count, seed)
     drawn = {unit for unit, _ in units_of(used, whole, units)}
     for absent in set(units) - drawn:
         kept = [place for place, unit in enumerate(units) if unit != absent]
-        fewer, _ = subsampled(whole.subset(kept), [units[place] for place in kept], count, seed)
+        fewer, _ = subsample(whole.subset(kept), [units[place] for place in kept], count, seed)
         assert fewer.files == used.files
 
 
 def test_the_draw_follows_from_the_seed():
     whole, units = listing([(unit, 0) for unit in range(40)])
-    draws = {subsampled(whole, units, 5, seed)[0].files for seed in range(20)}
+    draws = {subsample(whole, units, 5, seed)[0].files for seed in range(20)}
     assert len(draws) == 20
-    assert subsampled(whole, units, 5, 3)[0].files in draws
+    assert subsample(whole, units, 5, 3)[0].files in draws
 
 
 def test_every_unit_is_drawn_equally_often():
     whole, units = listing([(unit, 0) for unit in range(10)])
     often = dict.fromkeys(whole.files, 0)
     for seed in range(2000):
-        for file in subsampled(whole, units, 3, seed)[0].files:
+        for file in subsample(whole, units, 3, seed)[0].files:
             often[file] += 1
     assert all(abs(count - 600) < 5 * (2000 * 0.3 * 0.7) ** 0.5 for count in often.values())

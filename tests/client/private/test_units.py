@@ -9,8 +9,8 @@ from PIL import Image
 
 from pcevolve.errors import DataError
 from pcevolve.ledger.units import PrivateUnit
-from pcevolve.private.dataset import PrivateDataset, load_folder, loaded
-from pcevolve.private.listing import listed_unlabelled
+from pcevolve.private.dataset import PrivateDataset, load, load_folder
+from pcevolve.private.listing import list_unlabelled
 from pcevolve.private.units import MAX_BYTES, read_units, require_unit_size, with_units
 
 NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
@@ -146,4 +146,4 @@ def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
 def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, path, label, fault):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=fault):
-        loaded(listed_unlabelled(tmp_path / path, label))
+        load(list_unlabelled(tmp_path / path, label))

@@ -13,7 +13,7 @@ from pcevolve.auditing import audit
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import DIALECTS, dialect
 from pcevolve.public.calls import Call
-from pcevolve_shared.blanks import asked
+from pcevolve_shared.blanks import parse_question
 from support.online import Reply, b64, said
 
 EVOLVING = sorted(
@@ -122,7 +122,7 @@ def test_a_text_goes_back_in_a_question_with_blanks_and_nothing_else_does(world,
     varied = [fields["messages"] for slot, fields in sent if not slot.startswith("i000/")]
     assert varied
     for (message,) in varied:
-        prompt, blanked = asked(message["content"])
+        prompt, blanked = parse_question(message["content"])
         assert prompt in {run.plan.prompt(label) for label in run.plan.labels}
         words = blanked.split(" ")
         assert words.count("_") in (round(0.8 * len(words)), round(0.78 * len(words)))

@@ -92,6 +92,6 @@ def test_where_private_images_were_measured_in_a_released_look_images_are_given_
     assert arrays["appearance"].tolist() == list(LOOK)
     path = tmp_path / "image.png"
     picture(3).save(path)
-    shown = Appearance.released(LOOK).given_to(picture(3))
+    shown = Appearance.released(LOOK).apply_to(picture(3))
     expected = loaded(root).nearest(encoder().embed([shown]))
     assert loaded(root).label(path) == loaded(root).labels[int(expected[0])]

@@ -159,7 +159,7 @@ class Adapter:
         return positive[:, None], negative[:, None]
 
 
-def loaded(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
+def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
     """Load the IP-Adapter that ``settings`` name into a pipeline; None if they name none.
 
     Raises:

@@ -62,7 +62,7 @@ def _vectors(file: Path) -> dict[str, Any]:
     Raises:
         ValueError: It is none of the known kinds.
     """
-    read: dict[str, Any] = load_file(file) if file.suffix == ".safetensors" else _unpickled(file)
+    read: dict[str, Any] = load_file(file) if file.suffix == ".safetensors" else _unpickle(file)
     if _ENCODERS.keys() >= read.keys():
         return {_ENCODERS[key]: vectors for key, vectors in read.items()}
     if "string_to_param" in read:
@@ -73,7 +73,7 @@ def _vectors(file: Path) -> dict[str, Any]:
     return {"": vectors} | ({} if key in _NAMELESS else {"word": key})
 
 
-def _unpickled(file: Path) -> dict[str, Any]:
+def _unpickle(file: Path) -> dict[str, Any]:
     found: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
     return found
 

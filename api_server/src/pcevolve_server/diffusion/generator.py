@@ -141,7 +141,7 @@ class DiffusionGenerator:
             return self.create(tasks, unwanted)
         steps = schedulers.run_steps(kept / levels, recipe.steps)
         arguments = {"strength": 1.0, "num_inference_steps": steps}
-        begun = schedulers.begun_at(scheduler, kept)
+        begun = schedulers.begin_at(scheduler, kept)
         return self._pictures(tasks, self._run(self.image_to_image, begun, tasks, arguments, unwanted))
 
     def _scheduler(self, recipe: Recipe) -> SchedulerMixin:
@@ -206,7 +206,7 @@ class DiffusionGenerator:
             if unwanted(step + 1, getattr(pipeline, "num_timesteps", 0)):
                 raise AbandonedError("nobody waits for these images any more")
             if switch is not None:
-                tensors |= switch.turned(pipeline, step)
+                tensors |= switch.turn(pipeline, step)
                 self._expect(pipeline, pipeline.guidance_scale)
             return tensors
 

@@ -50,7 +50,7 @@ class Switch:
         """The guidance of a step that begins at a level; at 1 there is none."""
         return self.guidance if self.interval.has(level) else 1.0
 
-    def turned(self, pipeline: DiffusionPipeline, step: int) -> dict[str, Tensor]:
+    def turn(self, pipeline: DiffusionPipeline, step: int) -> dict[str, Tensor]:
         """Set the guidance of the step after ``step``, and return the embeddings that it reads."""
         timesteps = pipeline.scheduler.timesteps
         if step + 1 >= len(timesteps):
@@ -62,7 +62,7 @@ class Switch:
         return {"prompt_embeds": torch.cat([self.negative_prompt_embeds, self.prompt_embeds])}
 
 
-def chosen(settings: ModelSettings, pipeline: DiffusionPipeline) -> Interval | None:
+def choose_interval(settings: ModelSettings, pipeline: DiffusionPipeline) -> Interval | None:
     """The interval that ``settings`` name; None for all noise levels.
 
     Args:

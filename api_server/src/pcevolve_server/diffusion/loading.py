@@ -12,11 +12,11 @@ from PIL import Image
 
 from pcevolve_server import networks, sources
 from pcevolve_server.diffusion import additions, embeddings, numerics, pipelines, schedulers, textless, traits
-from pcevolve_server.diffusion.additions import Adapter, loaded
+from pcevolve_server.diffusion.additions import Adapter, load_adapter
 from pcevolve_server.diffusion.edits import EditGenerator
 from pcevolve_server.diffusion.encodings import prompts_of, remember_images
 from pcevolve_server.diffusion.generator import DiffusionGenerator, Stages
-from pcevolve_server.diffusion.interval import chosen
+from pcevolve_server.diffusion.interval import choose_interval
 from pcevolve_server.diffusion.numerics import is_small
 from pcevolve_server.diffusion.pipelines import Source
 from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
@@ -82,7 +82,7 @@ def load(settings: ModelSettings) -> Generator:
         additions.add(each, pipeline, settings)
     for word in settings.embeddings:
         embeddings.add(word, pipeline, settings)
-    adapter = loaded(settings, pipeline)
+    adapter = load_adapter(settings, pipeline)
     pipelines.place(pipeline, settings, device)
     computes = _lower(settings, pipeline, device)
     checker = _detach_checker(settings, pipeline)
@@ -180,7 +180,7 @@ def _generator(
         adapter,
         same,
         prompts_of(pipeline),
-        chosen(settings, pipeline),
+        choose_interval(settings, pipeline),
     )
 
 

@@ -11,14 +11,14 @@ from diffusers.models.autoencoders.vae import Decoder
 from torch import nn
 
 
-def changed(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:  # noqa: ANN401 - see above
+def convert(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:  # noqa: ANN401 - see above
     """The same with every tensor changed."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
-        return type(value)({name: changed(each, change) for name, each in value.items()})
+        return type(value)({name: convert(each, change) for name, each in value.items()})
     if isinstance(value, tuple | list):
-        return type(value)(changed(each, change) for each in value)
+        return type(value)(convert(each, change) for each in value)
     return value
 
 
@@ -35,7 +35,7 @@ def lower(network: nn.Module, dtype: torch.dtype) -> None:
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - whatever a pipeline hands to a denoiser
-    return changed(
+    return convert(
         value, lambda each: each.to(dtype) if each.is_floating_point() and _is_wide(each) else each
     )
 

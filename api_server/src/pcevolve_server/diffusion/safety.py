@@ -52,7 +52,7 @@ class SafeGenerator:
         pictures = [Picture(image=None) for _ in tasks]
         open_places = list(range(len(tasks)))
         for attempt in range(self._retries + 1):
-            tries = [tasks[place].retried(attempt) if attempt else tasks[place] for place in open_places]
+            tries = [tasks[place].retry(attempt) if attempt else tasks[place] for place in open_places]
             made = generate(self._inner, tries, unwanted)
             flags = self._checker.flagged([picture.image for picture in made if picture.image is not None])
             for place, picture, flag in zip(open_places, made, flags, strict=True):
@@ -83,9 +83,9 @@ class ModelChecker:
 
     def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
         """Return for each image whether the checker refuses it; one by one, so that companions do not matter."""
-        return [self._flagged(image) for image in images]
+        return [self._refuses(image) for image in images]
 
-    def _flagged(self, image: Image.Image) -> bool:
+    def _refuses(self, image: Image.Image) -> bool:
         weights = next(self.safety_checker.parameters())
         features = self.feature_extractor([image], return_tensors="pt").pixel_values
         with torch.inference_mode():

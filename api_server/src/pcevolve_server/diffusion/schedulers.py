@@ -49,8 +49,8 @@ class FlowFrom(FlowMatchEulerDiscreteScheduler):  # type: ignore[misc]  # the li
         """Set the noise levels of a run, ``num_inference_steps`` and a zero."""
         super().set_timesteps(num_inference_steps, device, sigmas, mu, timesteps)
         whole, shift = self.sigmas[:-1], self._shift_by(mu)
-        first = _unshifted(torch.tensor(self.begin), shift) / _unshifted(whole[0], shift)
-        found = _shifted(_unshifted(whole, shift) * first, shift)
+        first = _unshift(torch.tensor(self.begin), shift) / _unshift(whole[0], shift)
+        found = _shift(_unshift(whole, shift) * first, shift)
         found[0] = self.begin
         self.sigmas = torch.cat([found, self.sigmas[-1:]])
         self.timesteps = found * self.config.num_train_timesteps
@@ -61,11 +61,11 @@ class FlowFrom(FlowMatchEulerDiscreteScheduler):  # type: ignore[misc]  # the li
         return mu if self.config.time_shift_type == "linear" else math.exp(mu)
 
 
-def _shifted(u: Tensor, by: float) -> Tensor:
+def _shift(u: Tensor, by: float) -> Tensor:
     return by * u / (1 + (by - 1) * u)
 
 
-def _unshifted(sigma: Tensor, by: float) -> Tensor:
+def _unshift(sigma: Tensor, by: float) -> Tensor:
     return sigma / (by - (by - 1) * sigma)
 
 
@@ -127,7 +127,7 @@ def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
 
 
 def check(scheduler: SchedulerMixin) -> None:
-    """Refuse a model's scheduler that :func:`begun_at` knows nothing of, or whose noise has no seed.
+    """Refuse a model's scheduler that :func:`begin_at` knows nothing of, or whose noise has no seed.
 
     Raises:
         ModelLoadError: With its name.
@@ -167,18 +167,18 @@ def run_steps(share: float, steps: int) -> int:
     return max(1, math.ceil(round(share * steps, 6)))
 
 
-def begun_at(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
+def begin_at(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
     """Return a scheduler of the same kind that begins at the noise level ``kept`` of :func:`levels`.
 
     diffusers starts image-to-image at a whole number of *inference* steps, so that at 10 steps the
     strengths 0.60 to 0.69 are one.
     """
     if is_discrete(scheduler):
-        return _truncated(scheduler, kept)
+        return _truncate(scheduler, kept)
     return FlowFrom.of(scheduler, kept / levels(scheduler))
 
 
-def _truncated(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
+def _truncate(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
     """Return a scheduler of the same kind whose first timestep is exactly ``kept - 1``.
 
     The *training* schedule ends early: the first ``kept`` noise levels are a schedule of their own, with the same

@@ -27,7 +27,7 @@ from diffusers.models.unets.unet_2d_condition import UNet2DConditionOutput
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pcevolve_server.diffusion.numerics import changed
+from pcevolve_server.diffusion.numerics import convert
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Steady:
     def __init__(self, forward: Forward) -> None:
         self._forward = self._compiled = forward
         self._compiled_for: tuple[tuple[int, ...], bool] = (), True
-        self._pieces = Pieces(self._predicted, IMAGES)
+        self._pieces = Pieces(self._predict, IMAGES)
         self.guided = True
 
     @property
@@ -128,7 +128,7 @@ class Steady:
         predicted = self._pieces.run(sample, *positional, each=2 if self.guided else 1, **named)
         return UNet2DConditionOutput(sample=predicted) if return_dict else (predicted,)
 
-    def _predicted(self, sample: Tensor, *positional: Any, **named: Any) -> Tensor:  # noqa: ANN401
+    def _predict(self, sample: Tensor, *positional: Any, **named: Any) -> Tensor:  # noqa: ANN401
         usual = (tuple(sample.shape), self.guided) == self._compiled_for
         forward = self._compiled if usual else self._forward
         made: Tensor = forward(sample, *positional, **named, return_dict=False)[0]
@@ -179,7 +179,7 @@ class Pieces:
     def _piece(self, given: Any, rows: int, start: int, size: int) -> Tensor:  # noqa: ANN401
         """Answer for ``size`` rows from ``start``; the last one stands for those that there are not."""
         places = torch.arange(start, start + size).clamp(max=rows - 1)
-        positional, named = changed(given, _picking(places, rows))
+        positional, named = convert(given, _picker(places, rows))
         return self._forward(*positional, **named)[: min(size, rows - start)]
 
     def _agree(self, given: Any, rows: int, each: int) -> tuple[int, ...]:  # noqa: ANN401
@@ -193,7 +193,7 @@ class Pieces:
         most, least = sizes[-1], sizes[0]
         if most == least:
             return (most,)
-        drawn = changed(given, _drawing(most, rows))
+        drawn = convert(given, _random_rows(most, rows))
         full = self._piece(drawn, most, 0, most)
         tried = [(size, most - size) for size in sizes[:-1]] + [(least, 0)]
         apart = {
@@ -226,11 +226,11 @@ def _cuts(rows: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
         start += size
 
 
-def _picking(places: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
+def _picker(places: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
     return lambda each: each[places] if each.ndim and len(each) == rows else each
 
 
-def _drawing(count: int, rows: int) -> Callable[[Tensor], Tensor]:
+def _random_rows(count: int, rows: int) -> Callable[[Tensor], Tensor]:
     """Return what puts ``count`` random rows in place of a tensor's ``rows``."""
     noise = torch.Generator().manual_seed(0)
 
@@ -254,7 +254,7 @@ def _fix_kernels(network: nn.Module) -> None:
         ):
             module.forward = _Convolution(module)  # type: ignore[assignment, method-assign]
         elif type(module) is nn.Linear:
-            module.forward = types.MethodType(_multiplied, module)  # type: ignore[method-assign]
+            module.forward = types.MethodType(_multiply, module)  # type: ignore[method-assign]
 
 
 class _Convolution:
@@ -288,7 +288,7 @@ class _Convolution:
 _LEAST_ROWS: Final = 4
 
 
-def _multiplied(module: nn.Linear, given: Tensor) -> Tensor:
+def _multiply(module: nn.Linear, given: Tensor) -> Tensor:
     """As the module's ``forward``, with rows of zeros where there are too few."""
     rows = given.numel() // given.shape[-1]
     if rows >= _LEAST_ROWS:

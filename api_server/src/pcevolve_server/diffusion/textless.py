@@ -78,8 +78,8 @@ class TextlessGenerator:
         scheduler.set_timesteps(tasks[0].recipe.steps)
         generators = _generators(tasks)
         noisy = self._noise(generators) * scheduler.init_noise_sigma
-        classes = [self._named(task.prompt, task.seed) for task in tasks]
-        return self._denoised(tasks, scheduler, noisy, classes, generators, unwanted)
+        classes = [self._find_class(task.prompt, task.seed) for task in tasks]
+        return self._denoise(tasks, scheduler, noisy, classes, generators, unwanted)
 
     def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Make variations: strength 0 is the input, 1 a creation, in between exactly that share of the noise levels."""
@@ -93,22 +93,22 @@ class TextlessGenerator:
         if kept == 0:
             return [Picture(each) for each in images]
         whole = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
-        scheduler = schedulers.begun_at(whole, kept)
+        scheduler = schedulers.begin_at(whole, kept)
         scheduler.set_timesteps(schedulers.run_steps(kept / levels, recipe.steps))
         generators = _generators(tasks)
         with torch.inference_mode():
             start = self.denoiser.start(images, generators)
         first = scheduler.timesteps[:1].expand(len(tasks))
         noisy = scheduler.add_noise(start, self._noise(generators), first)
-        classes = [self._named(task.prompt) for task in tasks]
-        return self._denoised(tasks, scheduler, noisy, classes, generators, unwanted)
+        classes = [self._find_class(task.prompt) for task in tasks]
+        return self._denoise(tasks, scheduler, noisy, classes, generators, unwanted)
 
     def _require_own_size(self, tasks: Sequence[Task]) -> None:
         recipe, own = tasks[0].recipe, self.info.size
         if (recipe.width, recipe.height) != (own.width, own.height):
             raise InvalidRequestError(f"this model makes images of {own.width}x{own.height} alone")
 
-    def _named(self, prompt: str, seed: int | None = None) -> int | None:
+    def _find_class(self, prompt: str, seed: int | None = None) -> int | None:
         """The class that a prompt names, the longest name first; else one that the seed draws."""
         told = " ".join(re.findall(r"\w+", prompt.casefold()))
         known = [label for label in self.labels if f" {label} " in f" {told} "]
@@ -122,7 +122,7 @@ class TextlessGenerator:
         rows = [torch.randn(self.shape, generator=each) for each in generators]
         return torch.stack(rows).to(self.device)
 
-    def _denoised(
+    def _denoise(
         self,
         tasks: Sequence[Task],
         scheduler: SchedulerMixin,

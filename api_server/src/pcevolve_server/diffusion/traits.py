@@ -60,7 +60,7 @@ _SLOWER: Final = {
 }
 
 
-def recommended(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
+def recommend(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
     """Settings for the model called ``name``.
 
     Distilled models are known by their scheduler or, because files say nothing else, by their name; a wrong guess
@@ -100,7 +100,7 @@ def solver(name: str, pipeline: DiffusionPipeline) -> str | None:
     at pure noise; a schedule without a signal at its end has no logarithm there, by which the second order goes.
     """
     own = pipeline.scheduler
-    best = recommended(name, pipeline, own)
+    best = recommend(name, pipeline, own)
     if best is _CONSISTENCY_LORA:
         return None if type(own).__name__ in _CONSISTENT_SCHEDULERS else _CONSISTENT
     special = own.config.get("timestep_spacing") == "trailing" or own.config.get("rescale_betas_zero_snr")
@@ -234,7 +234,7 @@ def describe(
         solver: Its name; None if the model brought it along.
     """
     identity = sources.model_id(settings)
-    best = recommended(settings.model, pipeline, scheduler)
+    best = recommend(settings.model, pipeline, scheduler)
     pipelines: tuple[Pipeline, ...] = ("text-to-image", "image-to-image")
     return ModelInfo(
         id=identity,

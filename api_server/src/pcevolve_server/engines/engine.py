@@ -67,7 +67,7 @@ Opening = Callable[[], Awaitable[Engine]]
 _Result = TypeVar("_Result")
 
 
-async def finished(work: Awaitable[_Result], give_up: Callable[[], object]) -> _Result:
+async def finish(work: Awaitable[_Result], give_up: Callable[[], object]) -> _Result:
     """Return what ``work`` returns; when cancelled, ask it to give up and wait until it has."""
     running = asyncio.ensure_future(work)
     try:

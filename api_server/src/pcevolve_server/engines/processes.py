@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from pcevolve_server.engines.engine import Opening, Told, finished, untold
+from pcevolve_server.engines.engine import Opening, Told, finish, untold
 from pcevolve_server.engines.replica import DiedError, Load, Replica
 from pcevolve_server.errors import GenerationError
 from pcevolve_server.models import Offer, Traffic
@@ -56,7 +56,7 @@ class ProcessEngine:
 
     async def open(self) -> None:
         """Start all processes and wait for their models."""
-        found = await asyncio.gather(*(self._opened() for _ in range(self.replicas)))
+        found = await asyncio.gather(*(self._open() for _ in range(self.replicas)))
         for replica, offers in found:
             self.offers = offers
             self._idle.put_nowait(replica)
@@ -93,9 +93,9 @@ class ProcessEngine:
         try:
             for _ in range(_TRIES):
                 try:
-                    return await finished(self._in_thread(partial(replica.run, tasks, tell)), replica.give_up)
+                    return await finish(self._in_thread(partial(replica.run, tasks, tell)), replica.give_up)
                 except DiedError:
-                    replica = await self._replaced(replica)
+                    replica = await self._replace(replica)
             raise GenerationError("the model's process died at every try", code="replica_died")
         finally:
             self._idle.put_nowait(replica)
@@ -103,25 +103,25 @@ class ProcessEngine:
     async def close(self) -> None:
         """End all processes."""
         for replica in list(self._all):
-            self._ended(replica)
+            self._end(replica)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _opened(self) -> tuple[Replica, tuple[Offer, ...]]:
+    async def _open(self) -> tuple[Replica, tuple[Offer, ...]]:
         replica = Replica(self._load)
         self._all.add(replica)
         try:
             return replica, await self._in_thread(replica.opened)
         except BaseException:
-            self._ended(replica)
+            self._end(replica)
             raise
 
-    async def _replaced(self, dead: Replica) -> Replica:
+    async def _replace(self, dead: Replica) -> Replica:
         logger.warning("a replica died; it is replaced")
-        self._ended(dead)
-        replica, _ = await self._opened()
+        self._end(dead)
+        replica, _ = await self._open()
         return replica
 
-    def _ended(self, replica: Replica) -> None:
+    def _end(self, replica: Replica) -> None:
         if replica in self._all:
             self._all.discard(replica)
             self._past += replica.traffic

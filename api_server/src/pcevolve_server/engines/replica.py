@@ -160,7 +160,7 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as thread:
         loading = thread.submit(load)
         if (failure := loading.exception()) is not None:
-            pipe.send(_told(failure, ModelLoadError))
+            pipe.send(_portable_error(failure, ModelLoadError))
             return
         shelf, unwanted = loading.result(), _Unwanted(pipe, endings)
         with contextlib.suppress(EOFError, OSError):
@@ -170,7 +170,9 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
                 made = thread.submit(shelf.run, tasks, unwanted)
                 failure = made.exception()
                 pipe.send(
-                    (made.result(), *_state(shelf)) if failure is None else _told(failure, GenerationError)
+                    (made.result(), *_state(shelf))
+                    if failure is None
+                    else _portable_error(failure, GenerationError)
                 )
 
 
@@ -179,7 +181,9 @@ def _state(shelf: Shelf) -> tuple[Traffic, Counter[str]]:
     return shelf.traffic, models.gpu_memory()
 
 
-def _told(failure: BaseException, otherwise: type[ModelLoadError] | type[GenerationError]) -> ServerError:
+def _portable_error(
+    failure: BaseException, otherwise: type[ModelLoadError] | type[GenerationError]
+) -> ServerError:
     """One of our own errors, which can travel; of a library's the type alone, for its message may quote a prompt."""
     if isinstance(failure, ServerError):
         return failure

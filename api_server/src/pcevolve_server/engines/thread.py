@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
-from pcevolve_server.engines.engine import Opening, Told, finished, untold
+from pcevolve_server.engines.engine import Opening, Told, finish, untold
 from pcevolve_server.models import Shelf
 from pcevolve_server.work import Made, Work
 
@@ -55,7 +55,7 @@ class ThreadEngine:
             return self._shelf.run(tasks, unwanted)
 
         work = loop.run_in_executor(self._executor, run)
-        return await finished(work, given_up.set)
+        return await finish(work, given_up.set)
 
     async def close(self) -> None:
         """Let the thread go."""

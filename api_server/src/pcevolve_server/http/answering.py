@@ -31,7 +31,7 @@ Making = Callable[[Progress | None], Coroutine[Any, Any, Answer]]
 """Makes the answer, and tells whoever looks on."""
 
 
-async def answered(request: Request, work: Making, spelling: Spelling | None = None) -> Response:
+async def answer(request: Request, work: Making, spelling: Spelling | None = None) -> Response:
     """Return the answer as the caller asked for it, and give up when the caller does.
 
     Args:

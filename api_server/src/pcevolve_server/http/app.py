@@ -110,7 +110,7 @@ def _as_request_error(error: Exception) -> RequestError:
         case RequestError():
             return error
         case RequestValidationError():
-            return InvalidRequestError(_explained(error.errors()))
+            return InvalidRequestError(_explain(error.errors()))
         case HTTPException(status_code=HTTPStatus.NOT_FOUND):
             return NotFoundError("no such route; see /docs")
         case HTTPException(status_code=HTTPStatus.METHOD_NOT_ALLOWED):
@@ -120,7 +120,7 @@ def _as_request_error(error: Exception) -> RequestError:
     return GenerationError("internal error", code="internal")
 
 
-def _explained(details: Sequence[Any]) -> str:
+def _explain(details: Sequence[Any]) -> str:
     """Return which fields are wrong and how, without their values."""
     lines = []
     for detail in details[:_MAX_REPORTED_ERRORS]:

@@ -138,7 +138,7 @@ class Bounded:
             await error_response(scope["state"]["request_id"], error)(scope, receive, send)
             return
         scope["state"]["bytes_in"] = len(body)
-        await self.app(scope, _replayed(body, receive), send)
+        await self.app(scope, _replay(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive, held: _Held) -> bytes:
         if scope["path"] in _MOST_BYTES:
@@ -164,7 +164,7 @@ class Bounded:
         return held.whole()
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     """Return a channel that brings the body at once, and then what the caller does next."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

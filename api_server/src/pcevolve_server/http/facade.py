@@ -111,15 +111,15 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
 
 def answer(made: Sequence[GeneratedImage]) -> str:
     """Return the facade's JSON for images."""
-    return _created([{"b64_json": each.image} for each in made])
+    return _create([{"b64_json": each.image} for each in made])
 
 
 def answer_links(linked: Linking, made: Sequence[GeneratedImage]) -> str:
     """Return the facade's JSON with an address in place of each image."""
-    return _created([{"url": each.url} for each in linked(made)])
+    return _create([{"url": each.url} for each in linked(made)])
 
 
-def _created(data: list[dict[str, str]]) -> str:
+def _create(data: list[dict[str, str]]) -> str:
     return json.dumps({"created": int(time.time()), "data": data})
 
 

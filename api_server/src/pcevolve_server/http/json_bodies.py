@@ -95,7 +95,7 @@ def parse(body: bytes, shape: Shape = FLAT) -> Any:  # noqa: ANN401 - any JSON
     if len(fields) > limits.MAX_FIELDS_BYTES:
         raise TooLargeError(f"the body is longer than {limits.MAX_FIELDS_BYTES} bytes apart from the image")
     _check_shape(fields, shape)
-    value = _loaded(fields)
+    value = _load(fields)
     if image is not None and isinstance(value, dict) and value.get("image") == "":
         value["image"] = _text(image)
     return value
@@ -123,7 +123,7 @@ def _check_shape(fields: bytes, shape: Shape) -> None:
         raise InvalidRequestError(f"the body has more than {shape.containers} objects and arrays")
 
 
-def _loaded(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
+def _load(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
     try:
         return json.loads(fields) if fields else None
     except json.JSONDecodeError as error:

@@ -82,13 +82,13 @@ def render(
         GenerationError: An image is too large for the contract.
     """
     made = [
-        GeneratedImage(image=_encoded(picture, body), seed=seed)
+        GeneratedImage(image=_encode(picture, body), seed=seed)
         for seed, picture in zip(seeds, pictures, strict=True)
     ]
     return Answer(spelled(made), max(picture.cut_tokens for picture in pictures))
 
 
-def _encoded(picture: Picture, body: GenerationRequest) -> str:
+def _encode(picture: Picture, body: GenerationRequest) -> str:
     if picture.image is None:
         raise ContentRejectedError("the safety checker refused the image and every retry: change the prompt")
     data = images.encode(picture.image, body.output_format, _EFFORT)
@@ -138,7 +138,7 @@ class Links:
             base: Of the addresses: the server's, as the caller wrote it, with a slash at the end.
             output_format: Of the images.
         """
-        return partial(self._linked, caller, base, f"image/{output_format}")
+        return partial(self._link, caller, base, f"image/{output_format}")
 
     def find(self, name: str, caller: str) -> Kept:
         """Return the image of a name.
@@ -156,7 +156,7 @@ class Links:
             )
         return found
 
-    def _linked(
+    def _link(
         self, caller: str, base: str, media_type: str, made: Sequence[GeneratedImage]
     ) -> list[LinkedImage]:
         return [

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pcevolve_server.host import Host
 from pcevolve_server.http import facade
-from pcevolve_server.http.answering import EVENTS, Chunks, answered
+from pcevolve_server.http.answering import EVENTS, Chunks, answer
 from pcevolve_server.http.facade import EditFields, GenerationFields
 from pcevolve_server.http.json_bodies import BoundedRoute, ChatRoute
 from pcevolve_server.http.middleware import caller_of
@@ -123,21 +123,21 @@ _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data":
 async def text_to_image(request: Request, body: TextToImageRequest, service: ServiceDep) -> Response:
     """Make images from a prompt."""
     spelled = _spelling(request, body, native, native_links)
-    return await answered(request, partial(service.text_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(service.text_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
 async def image_to_image(request: Request, body: ImageToImageRequest, service: ServiceDep) -> Response:
     """Make variations of an image."""
     spelled = _spelling(request, body, native, native_links)
-    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(service.image_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.IP_ADAPTER, **_GENERATES)
 async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
     spelled = _spelling(request, body, native, native_links)
-    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(service.image_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
@@ -145,7 +145,7 @@ async def openai_generations(request: Request, body: GenerationFields, service: 
     """Make images from a prompt, asked for as OpenAI's Images API does."""
     asked = facade.text_to_image(body)
     spelled = _spelling(request, asked, facade.answer, facade.answer_links)
-    return await answered(request, partial(service.text_to_image, asked, caller_of(request), spelled))
+    return await answer(request, partial(service.text_to_image, asked, caller_of(request), spelled))
 
 
 @router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
@@ -154,7 +154,7 @@ async def openai_edits(request: Request, service: ServiceDep) -> Response:
     kind, form = request.headers.get("Content-Type", ""), await request.body()
     body = await run_in_threadpool(facade.image_to_image, kind, form)
     spelled = _spelling(request, body, facade.answer, facade.answer_links)
-    return await answered(request, partial(service.image_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(service.image_to_image, body, caller_of(request), spelled))
 
 
 @_chat.post(wire.CHAT, response_model=ChatResponse, responses=_ANSWERS)
@@ -162,7 +162,7 @@ async def chat(request: Request, body: ChatRequest, chats: ChatsDep) -> Response
     """Let a language model answer, asked as OpenAI's Chat Completions API is."""
     usage = body.stream_options is not None and bool(body.stream_options.include_usage)
     spelling = Chunks(usage) if body.stream else None
-    return await answered(request, partial(chats.complete, body, caller_of(request)), spelling)
+    return await answer(request, partial(chats.complete, body, caller_of(request)), spelling)
 
 
 @router.get(

@@ -111,7 +111,7 @@ class Service:
         adapter_scale: float | None = None,
     ) -> Recipe:
         self._check_size(body.n, model, width, height)
-        given, (steps, guidance) = body.model_fields_set, self._unasked(model)
+        given, (steps, guidance) = body.model_fields_set, self._defaults(model)
         return Recipe(
             width=width,
             height=height,
@@ -123,7 +123,7 @@ class Service:
             model=model.id,
         )
 
-    def _unasked(self, info: ModelInfo) -> tuple[int, float]:
+    def _defaults(self, info: ModelInfo) -> tuple[int, float]:
         """Steps and guidance of a request that names none: those that suit the model."""
         told, own = info.recommended, self._settings
         steps, guidance = _OF_THE_API if told is None else (told.steps, told.guidance)

@@ -89,7 +89,7 @@ class LanguageModel:
         started, recipe = time.monotonic(), tasks[0].recipe
         prompts = [self._prompt(task) for task in tasks]
         watch = Watch(unwanted, self._most(recipe))
-        written = self._continued(prompts, recipe, [task.seed for task in tasks], watch)
+        written = self._continue(prompts, recipe, [task.seed for task in tasks], watch)
         if watch.gave_up:
             raise AbandonedError("nobody waits for it any more")
         seconds = {"write_text": (time.monotonic() - started) / len(tasks)}
@@ -107,7 +107,7 @@ class LanguageModel:
         """Tokens of a text at most: half of what the model reads and writes together is the prompt's."""
         return min(recipe.tokens, self._context // 2)
 
-    def _continued(
+    def _continue(
         self, prompts: Sequence[_Prompt], recipe: TextRecipe, seeds: Sequence[int], watch: Watch
     ) -> list[list[int]]:
         """The new tokens of each row; after its end a row is padded."""

@@ -137,7 +137,7 @@ _LICENCE_NAMES: Final = ("licence", "license", "notice", "sources", "copying", "
 _LONGEST_FILE: Final = 2**20  # bytes; what is longer is no licence
 
 
-def described(root: Path, captions: Captions, images: int) -> LibraryInfo:
+def describe(root: Path, captions: Captions, images: int) -> LibraryInfo:
     """Return what the library tells its callers about itself.
 
     Args:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from pcevolve_server import networks, sources
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.embedding import Codes
-from pcevolve_server.library.words import Vector, coded
+from pcevolve_server.library.words import Vector, quantize
 from pcevolve_server.networks import LOAD_ERRORS
 from pcevolve_server.settings import ModelSettings
 
@@ -57,7 +57,7 @@ class Clip:
         """
         with torch.inference_mode():
             rows = self.network.encode_image(self.pixels(image)[None].to(self.device))  # type: ignore[operator]
-        return coded(_unit(rows))
+        return quantize(_unit(rows))
 
     def read(self, text: str) -> Vector:
         """Return a text's embedding, float32 ``(size,)`` of length 1; what is too long for the model is cut off.

@@ -129,12 +129,12 @@ def collected(
         _require_wanted(stopping)
         time.sleep(_POLL_SECONDS)
 
-    parts = _kept(listing, shelf)
+    parts = _read_kept(listing, shelf)
     if None in parts.values():
         with shelf.alone(
             wait
         ):  # replicas load at once: the first reads the images, the others take its index over
-            parts = _completed(listing, embedder, shelf, threads, stopping)
+            parts = _complete(listing, embedder, shelf, threads, stopping)
     shelf.forget_others(parts)
     return _usable(listing, [part for part in parts.values() if part is not None], embedder)
 
@@ -142,21 +142,21 @@ def collected(
 _Parts = dict[tuple[ImageFile, ...], Facts | None]
 
 
-def _kept(listing: Listing, shelf: FactStore) -> _Parts:
+def _read_kept(listing: Listing, shelf: FactStore) -> _Parts:
     """Return what an earlier start has left of each piece."""
     return {tuple(piece): shelf.load(piece) for piece in pieces(listing.images)}
 
 
-def _completed(
+def _complete(
     listing: Listing, embedder: Embedder, shelf: FactStore, threads: int, stopping: Callable[[], bool]
 ) -> _Parts:
     """The same with what was missing, which is kept, too."""
-    parts = _kept(listing, shelf)
+    parts = _read_kept(listing, shelf)
     known = sum(len(piece) for piece, facts in parts.items() if facts is not None)
     progress = Progress(len(listing.images), known)
     with ThreadPoolExecutor(threads, thread_name_prefix="library") as pool:
         for piece in [piece for piece, facts in parts.items() if facts is None]:
-            facts = parts[piece] = _measured(listing.root, piece, embedder, pool, stopping)
+            facts = parts[piece] = _measure(listing.root, piece, embedder, pool, stopping)
             shelf.keep(piece, facts)
             progress.advance(len(piece))
     progress.finish()
@@ -168,7 +168,7 @@ def _require_wanted(stopping: Callable[[], bool]) -> None:
         raise Stopped("stopped while the library was being indexed")
 
 
-def _measured(
+def _measure(
     root: Path,
     piece: Sequence[ImageFile],
     embedder: Embedder,
@@ -209,16 +209,18 @@ def _usable(listing: Listing, parts: Sequence[Facts], embedder: Embedder) -> Col
 
 def _report(listing: Listing, unreadable: Sequence[str]) -> None:
     if unreadable:
-        logger.warning("%d files were skipped: no PNG, JPEG or WebP within bounds: %s", *_told(unreadable))
+        logger.warning(
+            "%d files were skipped: no PNG, JPEG or WebP within bounds: %s", *_digest_paths(unreadable)
+        )
     if listing.links:
-        logger.warning("%d links were not followed: %s", *_told(listing.links))
+        logger.warning("%d links were not followed: %s", *_digest_paths(listing.links))
     if listing.not_read:
         logger.warning("%d images are neither PNG, JPEG nor WebP and were left out", listing.not_read)
 
 
 def _why(listing: Listing, unreadable: Sequence[str]) -> str:
     reasons = [
-        f"{len(unreadable)} files are damaged, too large or of another kind ({_told(unreadable)[1]})"
+        f"{len(unreadable)} files are damaged, too large or of another kind ({_digest_paths(unreadable)[1]})"
         if unreadable
         else "",
         f"{listing.not_read} images are neither PNG, JPEG nor WebP" if listing.not_read else "",
@@ -231,7 +233,7 @@ def _why(listing: Listing, unreadable: Sequence[str]) -> str:
     )
 
 
-def _told(paths: Sequence[str]) -> tuple[int, str]:
+def _digest_paths(paths: Sequence[str]) -> tuple[int, str]:
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     return len(paths), ", ".join(shown(path) for path in paths[:_NAMED]) + more
 

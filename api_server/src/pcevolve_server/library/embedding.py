@@ -65,7 +65,7 @@ class Appearance:
             "patterns": np.concatenate([_patterns(luma, step) for step in (1, 3)]),
             "spectrum": _spectrum(luma),
         }
-        vector = np.concatenate([_scaled(name, part.ravel()) for name, part in parts.items()])
+        vector = np.concatenate([_scale(name, part.ravel()) for name, part in parts.items()])
         codes: Codes = np.clip(np.rint(vector), 0, 255).astype(np.uint8)
         return codes
 
@@ -77,7 +77,7 @@ _LEAST: Final = {"mean": -0.8, "spectrum": -2.0}
 _STEPS: Final = 48  # levels of a byte in one spread
 
 
-def _scaled(name: str, part: Plane) -> Plane:
+def _scale(name: str, part: Plane) -> Plane:
     scaled: Plane = (part - _LEAST.get(name, 0.0)) * (_STEPS / _SPREAD[name])
     return scaled
 

@@ -85,7 +85,7 @@ class _Walk:
             yield ImageFile(path, status.st_size, status.st_mtime_ns)
 
 
-def listing(root: Path) -> Listing:
+def list_images(root: Path) -> Listing:
     """List a library's images in an order that depends on their paths alone.
 
     Hidden files and folders are left out. Links are not followed: what lies outside of the folder was not offered

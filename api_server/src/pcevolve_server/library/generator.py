@@ -11,7 +11,7 @@ from PIL import Image
 from pcevolve_server.errors import AbandonedError, GenerationError
 from pcevolve_server.library.collection import Collection
 from pcevolve_server.library.embedding import Codes, Neighbours
-from pcevolve_server.library.words import Fits, Weights, drawn
+from pcevolve_server.library.words import Fits, Weights, draw
 from pcevolve_server.work import Picture, Recipe, Task, Unwanted, wanted
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo
@@ -67,10 +67,10 @@ class LibraryGenerator:
 
     def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Draw an image for each task by how well it fits the prompt (``WordIndex.weights``)."""
-        return [self._created(task) for task in _while(tasks, unwanted)]
+        return [self._create(task) for task in _while(tasks, unwanted)]
 
-    def _created(self, task: Task) -> Picture:
-        return self._picture(drawn(self._fitting(task), task.seed), task.recipe)
+    def _create(self, task: Task) -> Picture:
+        return self._picture(draw(self._weigh(task), task.seed), task.recipe)
 
     def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
         """Draw neighbours of the tasks' images: strength 0 is the nearest, 1 a creation that ignores the image.
@@ -81,21 +81,21 @@ class LibraryGenerator:
         from any strength to the next the same factor. The posted image is not its own variation.
         """
         origins: dict[str, Origin] = {}
-        return [self._varied(task, origins) for task in _while(tasks, unwanted)]
+        return [self._vary(task, origins) for task in _while(tasks, unwanted)]
 
-    def _varied(self, task: Task, origins: dict[str, Origin]) -> Picture:
+    def _vary(self, task: Task, origins: dict[str, Origin]) -> Picture:
         strength, image = task.recipe.strength, task.image
         if strength is None or image is None:
             raise GenerationError("a variation without an image")
         if strength == 1:
-            return self._created(task)
+            return self._create(task)
         key = hashlib.sha256(repr(image.size).encode() + image.tobytes()).hexdigest()
         if key not in origins:
             origins[key] = self._origin(image, task.recipe)
         origin = origins[key]
         if strength == 0:
             return self._picture(self._nearest(origin), task.recipe)
-        weights = self._fitting(task)
+        weights = self._weigh(task)
         return self._picture(self._neighbour(origin, weights, strength, task.seed), task.recipe)
 
     def _origin(self, image: Image.Image, recipe: Recipe) -> Origin:
@@ -103,7 +103,7 @@ class LibraryGenerator:
         code = self.collection.embedder.embed(image)
         pixels = np.asarray(image)
         for place in map(int, self.neighbours.nearest(code, _LOOKED_AT)):
-            if np.array_equal(np.asarray(self._sized(place, recipe)), pixels):
+            if np.array_equal(np.asarray(self._resize(place, recipe)), pixels):
                 return Origin(self.collection.facts.codes[place], place)
         return Origin(code, None)
 
@@ -117,12 +117,12 @@ class LibraryGenerator:
             among[origin.place] = False
             weights = weights / weights[among].max()
         reach = float(weights[among].sum()) ** strength
-        ranked = self._ranked(origin.code, weights, among, reach)
+        ranked = self._rank(origin.code, weights, among, reach)
         shares = weights[ranked]
         before = np.cumsum(shares) - shares
-        return int(ranked[drawn(np.clip(reach - before, 0, shares), seed)])
+        return int(ranked[draw(np.clip(reach - before, 0, shares), seed)])
 
-    def _ranked(
+    def _rank(
         self, code: Codes, weights: Weights, among: NDArray[np.bool_], reach: float
     ) -> NDArray[np.int64]:
         """Return the nearest images, as many as together weigh ``reach`` at least, or all."""
@@ -134,7 +134,7 @@ class LibraryGenerator:
                 return ranked
             count = min(most, 4 * count)
 
-    def _fitting(self, task: Task) -> Weights:
+    def _weigh(self, task: Task) -> Weights:
         """The images' weights for a task's prompts; those of the last few prompts are remembered."""
         key = (task.prompt, task.negative_prompt, task.recipe.guidance)
         if key not in self._weights:
@@ -144,10 +144,10 @@ class LibraryGenerator:
         return self._weights[key]
 
     def _picture(self, place: int, recipe: Recipe) -> Picture:
-        return Picture(self._sized(place, recipe))
+        return Picture(self._resize(place, recipe))
 
-    def _sized(self, place: int, recipe: Recipe) -> Image.Image:
-        return covering(self.collection.read(place), recipe.width, recipe.height)
+    def _resize(self, place: int, recipe: Recipe) -> Image.Image:
+        return cover(self.collection.read(place), recipe.width, recipe.height)
 
 
 def _while(tasks: Sequence[Task], unwanted: Unwanted) -> Iterator[Task]:
@@ -158,7 +158,7 @@ def _while(tasks: Sequence[Task], unwanted: Unwanted) -> Iterator[Task]:
         yield task
 
 
-def covering(image: Image.Image, width: int, height: int) -> Image.Image:
+def cover(image: Image.Image, width: int, height: int) -> Image.Image:
     """Return the largest middle part of an image that has the asked shape, at the asked size."""
     if image.size == (width, height):
         return image

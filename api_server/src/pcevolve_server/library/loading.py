@@ -11,10 +11,10 @@ import numpy as np
 
 from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.library.captions import Captions, described
+from pcevolve_server.library.captions import Captions, describe
 from pcevolve_server.library.collection import Collection, collected
 from pcevolve_server.library.embedding import Appearance, Embedder, Neighbours
-from pcevolve_server.library.folder import Listing, listing
+from pcevolve_server.library.folder import Listing, list_images
 from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.library.shards import FactStore
 from pcevolve_server.library.words import Fits, Likeness, WordIndex
@@ -42,13 +42,13 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     root = sources.library_folder(settings.model)
     threads = settings.threads or os.cpu_count() or 1
     faiss.omp_set_num_threads(threads)
-    found = listing(root)
+    found = list_images(root)
     cache = cache_folder(settings, root)
     embedder = Appearance()
     collection = collected(found, embedder, _shelf(cache, embedder), threads, stopping)
     captions = Captions(found)
     words = WordIndex(captions.words(file.path) for file in collection.files)
-    about = described(root, captions, len(collection.files))
+    about = describe(root, captions, len(collection.files))
     info = _info(sources.model_id(settings), collection, about)
     fits, beside = _fits(settings, words, found, collection, cache, stopping)
     logger.info("library loaded", extra={"model": info.id, "images": about.images})

@@ -115,7 +115,7 @@ class FactStore:
         except OSError as error:
             raise _unwritable(self._folder, error) from error
         with file:
-            while not _locked(file):
+            while not _lock(file):
                 wait()
             yield
 
@@ -171,7 +171,7 @@ class FactStore:
         return digest.hexdigest() + _SUFFIX
 
 
-def _locked(file: BinaryIO) -> bool:
+def _lock(file: BinaryIO) -> bool:
     """Return whether nobody else has it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

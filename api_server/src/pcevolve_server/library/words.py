@@ -47,7 +47,7 @@ class WordIndex:
         Returns:
             float64 ``(images,)``; the largest is 1.
         """
-        return weighed(self.scores(prompt, negative_prompt), self.fitting(prompt), guidance)
+        return weigh(self.scores(prompt, negative_prompt), self.fitting(prompt), guidance)
 
     def scores(self, prompt: str, negative_prompt: str) -> Weights:
         """Return each image's score, float64 ``(images,)``; from 0 to 1 where there is no negative prompt."""
@@ -60,7 +60,7 @@ class WordIndex:
         asked = self._scores(prompt)
         return np.ones(self.count, np.bool_) if asked is None else asked > 0
 
-    def left_open(self, text: str) -> float:
+    def share_without_images(self, text: str) -> float:
         """Return which share of a text's words no image has, from 0 to 1; those that all images have do not count."""
         asked = [word for word in words(text) if len(self._places.get(word, ())) < self.count]
         return sum(word not in self._places for word in asked) / len(asked) if asked else 0.0
@@ -79,7 +79,7 @@ class WordIndex:
         return scores
 
 
-def weighed(scores: Weights, fitting: NDArray[np.bool_], guidance: float) -> Weights:
+def weigh(scores: Weights, fitting: NDArray[np.bool_], guidance: float) -> Weights:
     """Return ``exp(guidance * score)`` of the images that fit, over the largest; 0 of all others."""
     weights: Weights = np.exp(guidance * scores)
     weights[~fitting] = 0
@@ -87,7 +87,7 @@ def weighed(scores: Weights, fitting: NDArray[np.bool_], guidance: float) -> Wei
     return weights
 
 
-def drawn(weights: Sequence[float] | Weights, seed: int) -> int:
+def draw(weights: Sequence[float] | Weights, seed: int) -> int:
     """Draw a place in proportion to the weights.
 
     Consecutive seeds walk through the weights in steps of the golden ratio, so that the images of one request are
@@ -124,7 +124,7 @@ _DECIMALS: Final = (
 _BLOCK: Final = 2**14  # images at a time
 
 
-def coded(vector: Vector) -> Codes:
+def quantize(vector: Vector) -> Codes:
     """Return a vector's direction in bytes, uint8 of the same shape; its length is lost."""
     largest = float(np.abs(vector).max()) or 1.0
     codes: Codes = (np.rint(vector * (_STEPS / largest)) + _MIDDLE).astype(np.uint8)
@@ -151,7 +151,7 @@ class Likeness:
 
     Attributes:
         words: Of the images.
-        codes: Their embeddings by the model, uint8 ``(images, size)``; see ``coded``.
+        codes: Their embeddings by the model, uint8 ``(images, size)``; see ``quantize``.
         read: The model's embedding of a text.
     """
 
@@ -162,12 +162,12 @@ class Likeness:
     def weights(self, prompt: str, negative_prompt: str = "", guidance: float = 7.5) -> Weights:
         """Return how likely each image is to be drawn for a prompt: float64 ``(images,)``, the largest 1."""
         fitting = self.words.fitting(prompt)
-        seen = self._seen(prompt, fitting) - self._seen(negative_prompt, fitting)
-        return weighed(self.words.scores(prompt, negative_prompt) + seen, fitting, guidance)
+        seen = self._score(prompt, fitting) - self._score(negative_prompt, fitting)
+        return weigh(self.words.scores(prompt, negative_prompt) + seen, fitting, guidance)
 
-    def _seen(self, text: str, fitting: NDArray[np.bool_]) -> Weights:
+    def _score(self, text: str, fitting: NDArray[np.bool_]) -> Weights:
         """Return what the model adds to each image's score; nothing where words leave nothing open."""
-        left_open = self.words.left_open(text)
+        left_open = self.words.share_without_images(text)
         if not left_open:
             return np.zeros(self.words.count)
         similar = cosines(self.codes, self.read(text))

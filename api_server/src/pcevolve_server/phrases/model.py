@@ -16,7 +16,7 @@ from pcevolve_server.phrases.counts import END, START, WORD, Counts, Floats
 from pcevolve_server.settings import ModelSettings
 from pcevolve_server.work import Completion, TextRecipe, TextTask, Unwanted, wanted
 from pcevolve_shared import limits
-from pcevolve_shared.blanks import BLANK, asked
+from pcevolve_shared.blanks import BLANK, parse_question
 from pcevolve_shared.wire import ModelInfo
 
 _READ = 100
@@ -60,11 +60,11 @@ class Phrases:
             raise AbandonedError("nobody waits for it any more")
         started, random = time.monotonic(), np.random.default_rng(task.seed)
         said = "\n".join(words for role, words in task.messages if role != "assistant")
-        question = asked(said)
+        question = parse_question(said)
         if question is None:
-            found, whole = self._written(said, task.recipe, random)
+            found, whole = self._write(said, task.recipe, random)
         else:
-            found, whole = self._filled(*question, task.recipe, random), True
+            found, whole = self._fill(*question, task.recipe, random), True
         text = " ".join(found)
         stops = [place for stop in task.recipe.stops if (place := text.find(stop)) >= 0]
         return Completion(
@@ -75,10 +75,10 @@ class Phrases:
             seconds={"write_text": time.monotonic() - started},
         )
 
-    def _written(self, said: str, recipe: TextRecipe, random: np.random.Generator) -> tuple[list[str], bool]:
+    def _write(self, said: str, recipe: TextRecipe, random: np.random.Generator) -> tuple[list[str], bool]:
         """The words of a new text, and whether it ended by itself."""
         topics = self._counts.topics_in(said) or range(len(self._counts.lean))
-        lean = self._leaning(int(random.choice(list(topics))))
+        lean = self._lean(int(random.choice(list(topics))))
         written = [START, START]
         for length in count():
             if length == recipe.tokens:
@@ -86,18 +86,16 @@ class Phrases:
             likely = self._counts.after(written) * lean
             likely[START] = 0.0
             likely[END] *= length > 1  # a text has words
-            written.append(_drawn(likely, recipe, random))
+            written.append(_draw(likely, recipe, random))
             if written[-1] == END:
                 return [self._counts.words[word] for word in written[2:-1]], True
         return [self._counts.words[word] for word in written[2:]], False
 
-    def _filled(
-        self, prompt: str, blanked: str, recipe: TextRecipe, random: np.random.Generator
-    ) -> list[str]:
+    def _fill(self, prompt: str, blanked: str, recipe: TextRecipe, random: np.random.Generator) -> list[str]:
         """The words of a text, with new ones in place of the blanks."""
         found = blanked.split()[: recipe.tokens]
         spots = [None if word == BLANK else self._place(word) for word in found]
-        lean = self._leaning(self._guessed(prompt, [spot for spot in spots if spot is not None], random))
+        lean = self._lean(self._guess_topic(prompt, [spot for spot in spots if spot is not None], random))
         read = [START, START]
         for place, spot in enumerate(spots):
             if spot is None:
@@ -106,12 +104,12 @@ class Phrases:
                 likely[[START, END]] = 0.0
                 if following is not None:
                     likely *= self._counts.ahead_of(following)
-                spot = _drawn(likely, recipe, random)
+                spot = _draw(likely, recipe, random)
                 found[place] = self._counts.words[spot]
             read.append(spot)
         return found
 
-    def _guessed(self, prompt: str, spots: Sequence[int], random: np.random.Generator) -> int:
+    def _guess_topic(self, prompt: str, spots: Sequence[int], random: np.random.Generator) -> int:
         """A topic drawn by what is left of a text, among those that the prompt names if it names any."""
         topics = self._counts.topics_in(prompt) or list(range(len(self._counts.lean)))
         seen = [spot for spot in spots[:_READ] if spot > START]
@@ -119,7 +117,7 @@ class Phrases:
         shares = np.exp(hints - hints.max())
         return int(topics[int(random.choice(len(topics), p=shares / shares.sum()))])
 
-    def _leaning(self, topic: int) -> Floats:
+    def _lean(self, topic: int) -> Floats:
         leaning: Floats = np.exp(self._counts.lean[topic].astype(np.float64))
         return leaning
 
@@ -129,7 +127,7 @@ class Phrases:
         return -1 if found is None else self._counts.places.get(found[0], -1)
 
 
-def _drawn(likely: Floats, recipe: TextRecipe, random: np.random.Generator) -> int:
+def _draw(likely: Floats, recipe: TextRecipe, random: np.random.Generator) -> int:
     """A word, drawn as a recipe says."""
     if recipe.temperature == 0:
         return int(likely.argmax())

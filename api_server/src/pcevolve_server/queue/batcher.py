@@ -154,12 +154,12 @@ class Batcher:
             if batch:
                 run = asyncio.create_task(self._run(batch))
                 self._running[run] = batch
-                run.add_done_callback(self._done)
+                run.add_done_callback(self._finish)
             else:
                 self._free.release()
                 self._arrived.clear()
 
-    def _done(self, run: asyncio.Task[None]) -> None:
+    def _finish(self, run: asyncio.Task[None]) -> None:
         del self._running[run]
         self._free.release()
 

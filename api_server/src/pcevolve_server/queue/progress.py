@@ -40,7 +40,7 @@ class Progress:
         self._batches += 1
         self._tell("running")
 
-    def stepped(self, step: int, steps: int) -> None:
+    def step(self, step: int, steps: int) -> None:
         """A batch with images of the request has done a step."""
         self._tell("step", step=step, steps=steps)
 
@@ -77,7 +77,7 @@ def shown(parts: Iterable[tuple[Progress | None, int]]) -> Iterator[Told]:
 
     def told(step: int, steps: int) -> None:
         for progress in images:
-            progress.stepped(step, steps)
+            progress.step(step, steps)
 
     yield told
     for progress, count in images.items():

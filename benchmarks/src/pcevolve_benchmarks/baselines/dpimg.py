@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.dp.mechanisms import clamped
+from pcevolve.dp.mechanisms import clamp
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.evolution import Population
@@ -45,10 +45,10 @@ def _once(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
     return ((Access("gaussian", str(smallest_noise_multiplier(budget, 1))),),)
 
 
-def _carried_out(session: Session) -> Made:
+def _carry_out(session: Session) -> Made:
     """Noise the images, and have each varied."""
     plan = session.plan
-    files = [png(pixels) for pixels in _noised(session)]
+    files = [png(pixels) for pixels in _add_noise(session)]
     chosen = [
         Chosen(place_id(place // plan.prototypes, place % plan.prototypes), hashlib.sha256(file).hexdigest())
         for place, file in enumerate(files)
@@ -63,7 +63,7 @@ def _carried_out(session: Session) -> Made:
     return Made(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
 
 
-def _noised(session: Session) -> Iterator[NDArray[np.uint8]]:
+def _add_noise(session: Session) -> Iterator[NDArray[np.uint8]]:
     """Noised images of all classes, uint8 ``(height, width, 3)``, class after class."""
     plan, data, noise = session.plan, session.components.data, session.components.noise
     width, height = plan.images.width, plan.images.height
@@ -75,7 +75,7 @@ def _noised(session: Session) -> Iterator[NDArray[np.uint8]]:
         values = (
             np.full((height, width, 3), BLANK)
             if image < 0
-            else clamped(values_of(data.items[image], width, height))
+            else clamp(values_of(data.items[image], width, height))
         )
         yield levels(noise.gaussian(f"{ROUND}/{number}", values, sigma))
 
@@ -88,7 +88,7 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     )  # each begins with the number of its filter: none
     rows[:, 1:] = pixels.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    data = _stored(rows.tobytes())
+    data = _store(rows.tobytes())
     return _SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
 
 
@@ -96,7 +96,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def _stored(data: bytes) -> bytes:
+def _store(data: bytes) -> bytes:
     """A zlib stream of blocks that are not compressed."""
     return b"\x78\x01" + b"".join(_blocks(data)) + struct.pack(">I", zlib.adler32(data))
 
@@ -118,7 +118,7 @@ BASELINE = Baseline(
     ),
     base="random",
     accesses=_once,
-    carry_out=_carried_out,
+    carry_out=_carry_out,
     compares=False,
     delta=1e-5,
     usual=one_round,

@@ -13,7 +13,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.public.wordings import in_one_line
 from pcevolve_benchmarks.baselines.places import drawn_places, one_round, place_id
-from pcevolve_benchmarks.baselines.session import Access, Baseline, Made, Round, Session, replanned
+from pcevolve_benchmarks.baselines.session import Access, Baseline, Made, Round, Session, replan
 from pcevolve_benchmarks.captioners import captioner
 
 LONGEST: Final = 400
@@ -32,7 +32,7 @@ def one_caption(said: str) -> str:
     return words or NOTHING_SAID
 
 
-def _carried_out(session: Session) -> Made:
+def _carry_out(session: Session) -> Made:
     """Caption the images, and ask for new ones by each caption."""
     plan = session.plan
     captions = _captions(session)
@@ -46,7 +46,7 @@ def _carried_out(session: Session) -> Made:
         )
         for target, label in enumerate(plan.labels)
     )
-    sender = session.sender.with_plan(prompted(plan, captions))
+    sender = session.sender.with_plan(add_captions(plan, captions))
     dataset: Population = dict.fromkeys(plan.labels, ())
     for call in plan.round(1):
         parent = choices[plan.labels.index(call.label)].chosen[call.parent or 0].id
@@ -55,13 +55,13 @@ def _carried_out(session: Session) -> Made:
     return Made(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
 
 
-def prompted(plan: PublicPlan, captions: Captions) -> PublicPlan:
+def add_captions(plan: PublicPlan, captions: Captions) -> PublicPlan:
     """A plan whose prompts are the classes' own, each with a caption behind it."""
     prompts = tuple(
         tuple(f"{plan.prompt(label)}, {caption}" for caption in of_class)
         for label, of_class in zip(plan.labels, captions, strict=True)
     )
-    return replanned(plan, prompts=prompts)
+    return replan(plan, prompts=prompts)
 
 
 def _captions(session: Session) -> Captions:
@@ -88,7 +88,7 @@ BASELINE = Baseline(
     protects="nothing: captions of private images leave as prompts, without any noise",
     base="random",
     accesses=lambda budget, scope: ((Access("unprotected"),),),
-    carry_out=_carried_out,
+    carry_out=_carry_out,
     paid=False,
     compares=False,
     usual=one_round,

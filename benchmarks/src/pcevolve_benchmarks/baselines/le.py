@@ -5,14 +5,14 @@ from __future__ import annotations
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import MOST
 from pcevolve.session.planning import prompts_for
-from pcevolve_benchmarks.baselines.session import Baseline, replanned
+from pcevolve_benchmarks.baselines.session import Baseline, replan
 
 
-def _planned(plan: PublicPlan) -> PublicPlan:
+def _plan(plan: PublicPlan) -> PublicPlan:
     """A prompt of the grammar for each image, where nobody gives any."""
     if plan.prompts:
         return plan
-    return replanned(plan, prompts=prompts_for(None, min(plan.initial, MOST), plan.domain, plan.labels))
+    return replan(plan, prompts=prompts_for(None, min(plan.initial, MOST), plan.domain, plan.labels))
 
 
 BASELINE = Baseline(
@@ -25,5 +25,5 @@ BASELINE = Baseline(
     looks=False,
     paid=False,
     compares=False,
-    planned=_planned,
+    planned=_plan,
 )

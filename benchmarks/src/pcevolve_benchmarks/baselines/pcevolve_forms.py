@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
+from pcevolve.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.errors import DataError, UsageError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event
@@ -30,7 +30,7 @@ Utility = Callable[[FloatArray, int, float], FloatArray]
 ``(candidates,)`` in [0, 1]."""
 
 
-def passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
+def passes(distance: FloatArray, own: int) -> NDArray[np.bool_]:
     """Contrastive filter: whether the own centre is strictly the nearest, bool ``(candidates,)`` (equation 1)."""
     others = np.delete(distance, own, axis=1).min(axis=1, initial=np.inf)
     return np.asarray(np.isfinite(distance).all(axis=1) & (distance[:, own] < others))
@@ -42,24 +42,24 @@ def similarity(near: FloatArray, tau: float) -> FloatArray:
     return np.exp(-tau * (near - near.min()) / spread) if spread > 0 else np.ones(len(near))
 
 
-def calibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
+def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """``u = h∘g``, as published."""
-    return _where(passing(distance, own), distance[:, own], lambda near: similarity(near, tau))
+    return _where(passes(distance, own), distance[:, own], lambda near: similarity(near, tau))
 
 
-def filtered(distance: FloatArray, own: int, tau: float) -> FloatArray:
+def filter_only(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """Ablation ``u = g``: 1 for candidates that pass, 0 for the others."""
-    return passing(distance, own).astype(np.float64)
+    return passes(distance, own).astype(np.float64)
 
 
-def unfiltered(distance: FloatArray, own: int, tau: float) -> FloatArray:
+def calibrate_all(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """Ablation ``u = h``: calibrated over all candidates."""
     return _where(np.isfinite(distance[:, own]), distance[:, own], lambda near: similarity(near, tau))
 
 
-def uncalibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
+def decay_only(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """Ablation ``u = h'∘g`` with ``h' = exp(-d)``, equation 2: 0 for candidates that do not pass."""
-    return _where(passing(distance, own), distance[:, own], lambda near: np.exp(-near))
+    return _where(passes(distance, own), distance[:, own], lambda near: np.exp(-near))
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Form(Drawn):
         utility: Scores the candidates.
     """
 
-    utility: Utility = calibrated
+    utility: Utility = calibrate
 
     def measure(
         self, private: PrivateEmbeddings, scene: Scene, events: Accesses, noise: Noise
@@ -85,12 +85,12 @@ class Form(Drawn):
         """
         (access,) = events
         drawn = [
-            entrants[self._drawn(access, f"{scene.key}/{label}", scores, noise)]
+            entrants[self._draw(access, f"{scene.key}/{label}", scores, noise)]
             for label, (entrants, scores) in zip(scene.labels, self._scores(private, scene), strict=True)
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
-    def _drawn(self, access: Access, key: str, scores: FloatArray, noise: Noise) -> int:
+    def _draw(self, access: Access, key: str, scores: FloatArray, noise: Noise) -> int:
         if access.mechanism == "gaussian":
             event = Event("gaussian", access.parameter)
             return int(np.argmax(noise.gaussian(key, scores, deviation(event, math.sqrt(len(scores))))))
@@ -104,7 +104,7 @@ class Form(Drawn):
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
             utility = self.utility(distances(pool[entrants], centres), target, scene.tau)
-            scored.append((entrants, clamped(utility)))
+            scored.append((entrants, clamp(utility)))
         return scored
 
 
@@ -165,7 +165,7 @@ def _form(name: str, summary: str, utility: Utility) -> Baseline:
         PURE,
         "pcevolve",
         _exponential,
-        lambda session: session.chosen_by(Form(utility)),
+        lambda session: session.evolve_by(Form(utility)),
         evolves=True,
     )
 
@@ -177,17 +177,21 @@ BASELINES = (
         PURE,
         "pcevolve",
         _permute_and_flip,
-        lambda session: session.chosen_by(Form()),
+        lambda session: session.evolve_by(Form()),
         evolves=True,
     ),
-    _form("pcevolve-g", "PCEvolve without the similarity calibrator: utility g, the filter alone", filtered),
     _form(
-        "pcevolve-h", "PCEvolve without the contrastive filter: utility h, the calibrator alone", unfiltered
+        "pcevolve-g", "PCEvolve without the similarity calibrator: utility g, the filter alone", filter_only
+    ),
+    _form(
+        "pcevolve-h",
+        "PCEvolve without the contrastive filter: utility h, the calibrator alone",
+        calibrate_all,
     ),
     _form(
         "pcevolve-exp",
         "PCEvolve with the plain similarity exp(-d) of its equation 2 in place of the calibrator",
-        uncalibrated,
+        decay_only,
     ),
     Baseline(
         "pcevolve-gm",
@@ -196,7 +200,7 @@ BASELINES = (
         "most the square root of N, and all iterations x classes draws compose",
         "pcevolve",
         _gaussian,
-        lambda session: session.chosen_by(Form()),
+        lambda session: session.evolve_by(Form()),
         evolves=True,
         delta=1e-5,
     ),

@@ -45,7 +45,7 @@ class FarFromOthers:
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """The candidates that are left, in the order of the pool; the same again where there are too few images."""
         ends = pairwise(accumulate((len(pool) for pool in scene.pools), initial=0))
-        return tuple(_left(measured["distances"][start:stop], scene.wanted) for start, stop in ends)
+        return tuple(_rest(measured["distances"][start:stop], scene.wanted) for start, stop in ends)
 
 
 def _to_others(pool: FloatArray, private: PrivateEmbeddings, target: int) -> FloatArray:
@@ -55,7 +55,7 @@ def _to_others(pool: FloatArray, private: PrivateEmbeddings, target: int) -> Flo
     return np.where(np.isfinite(pool).all(axis=1), far, USELESS)
 
 
-def _left(distances: FloatArray, wanted: int) -> IntArray:
+def _rest(distances: FloatArray, wanted: int) -> IntArray:
     farthest = np.argsort(-distances, kind="stable")
     usable = int((distances > USELESS).sum()) or len(distances)  # those that are not come last
     return np.resize(np.sort(farthest[: min(wanted, usable)]), wanted).astype(np.int64)
@@ -73,7 +73,7 @@ BASELINE = Baseline(
     protects="nothing: which candidates are kept depends on the private images without any noise",
     base="t2i",
     accesses=lambda budget, scope: ((Access("unprotected"),),),
-    carry_out=lambda session: session.chosen_by(FarFromOthers()),
+    carry_out=lambda session: session.evolve_by(FarFromOthers()),
     paid=False,
     usual=_usual,
 )

@@ -60,8 +60,8 @@ class SampledCells:
             ``cells``: float64 ``(anchors of all classes,)``, class after class; ``shifts``: float64 ``(anchors, d)``;
             both without idle digits. ``sigma``: float64 ``(1,)``, the standard deviation of their noise.
         """
-        anchors, sigma = _anchors(scene), np.array([_rounded_up(self.sigma)])
-        counts = private.shares * _sampled(private.capped, scene.key, noise)
+        anchors, sigma = _anchors(scene), np.array([_round_up(self.sigma)])
+        counts = private.shares * _sample(private.capped, scene.key, noise)
         cell = cast_votes(private, replace(scene, pools=anchors), count=1)[:, 0]
         sums = _sums(private, counts, cell, anchors, scene)
         noisy = noise.gaussian(f"{scene.key}/sampled", sums, float(sigma[0]))
@@ -78,7 +78,7 @@ class SampledCells:
         return tuple(_best(*part, scene, target) for target, part in enumerate(parts))
 
 
-def _sampled(rates: FloatArray, key: str, noise: Noise) -> FloatArray:
+def _sample(rates: FloatArray, key: str, noise: Noise) -> FloatArray:
     """1 for each record that is there this time, else 0; who is there for certain is not drawn."""
     there = rates >= 1.0
     for row in np.flatnonzero((rates > 0) & ~there):
@@ -99,7 +99,7 @@ def _sums(
     sums = np.zeros((len(every), 1 + every.shape[1]))
     for rows in _blocks(np.flatnonzero(counts)):
         shifts = private.embeddings[rows] - every[cell[rows]]
-        told = np.column_stack([np.ones(len(rows)), _clipped(shifts, radii[private.targets[rows]])])
+        told = np.column_stack([np.ones(len(rows)), _clip(shifts, radii[private.targets[rows]])])
         np.add.at(sums, cell[rows], np.trunc(told * counts[rows, None] * GRID) / GRID)  # exact in any order
     return sums
 
@@ -109,7 +109,7 @@ def _blocks(rows: IntArray) -> Iterator[IntArray]:
         yield rows[start : start + BLOCK_ROWS]
 
 
-def _clipped(shifts: FloatArray, radii: FloatArray) -> FloatArray:
+def _clip(shifts: FloatArray, radii: FloatArray) -> FloatArray:
     """Shifts in units of their radius, float64 ``(n, d)``, of norm 1 at most; none where there is no radius."""
     shifts = np.nan_to_num(shifts)  # an anchor that cannot be used is nobody's but where none can
     reach = np.maximum(np.linalg.norm(shifts, axis=1), radii)[:, None] * (1 + 2**-40)
@@ -133,7 +133,7 @@ def _best(counts: FloatArray, shifts: FloatArray, anchors: FloatArray, scene: Sc
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
     votes = np.zeros(len(pool))
     if len(usable):
-        means = _clipped(shifts[usable] / np.maximum(counts[usable], 1.0)[:, None], np.ones(len(usable)))
+        means = _clip(shifts[usable] / np.maximum(counts[usable], 1.0)[:, None], np.ones(len(usable)))
         centres = anchors[usable] + _radius(scene, target) * means
         near = nearest_of_some(centres, np.arange(len(centres)), pool[entrants], 1)[:, 0]
         np.add.at(votes, entrants[near], counts[usable])
@@ -143,29 +143,29 @@ def _best(counts: FloatArray, shifts: FloatArray, anchors: FloatArray, scene: Sc
 def _anchors(scene: Scene) -> tuple[FloatArray, ...]:
     """Of each class, around what there is a cell: its first candidates, or the centres of groups of them."""
     firsts = [scene.first_of(target) for target in range(len(scene.labels))]
-    return tuple(first if scene.cells is None else _grouped(first, scene.cells) for first in firsts)
+    return tuple(first if scene.cells is None else _group(first, scene.cells) for first in firsts)
 
 
-def _grouped(first: FloatArray, count: int) -> FloatArray:
+def _group(first: FloatArray, count: int) -> FloatArray:
     """Centres of the candidates that can be used; some of the others where none can."""
     usable = first[np.isfinite(first).all(axis=1)]
     return centres(usable, count) if len(usable) else first[:count]
 
 
-def _rounded_up(sigma: float) -> float:
+def _round_up(sigma: float) -> float:
     """The next number of ``DIGITS`` digits."""
     step = 10.0 ** (floor(log10(sigma)) + 1 - DIGITS)
     return float(f"{ceil(sigma / step * (1 - 2**-40)) * step:.{DIGITS - 1}e}")
 
 
-def _carried_out(session: Session) -> Made:
+def _carry_out(session: Session) -> Made:
     """Weigh the texts fairly by the secrets that they hold, and choose."""
-    found, sigma = sampling(session)
+    found, sigma = choose_sampling(session)
     views = session.components.views.embeddings(None)
-    return session.chosen_by(SampledCells(sigma), replace(views, caps=found))
+    return session.evolve_by(SampledCells(sigma), replace(views, caps=found))
 
 
-def sampling(session: Session) -> tuple[FloatArray, float]:
+def choose_sampling(session: Session) -> tuple[FloatArray, float]:
     """With what probability each text is there in a round, and the standard deviation of the noise that this needs.
 
     Raises:
@@ -176,7 +176,7 @@ def sampling(session: Session) -> tuple[FloatArray, float]:
     sources = declared(session.components.settings, promise)
     held = [(each.places, each.budget) for each in sources.held(data) if each.places]
     found = sampling_rates(held, len(data), promise)
-    exposed = {_exposed(found[list(places)], promise) for places, _ in held}
+    exposed = {_expose(found[list(places)], promise) for places, _ in held}
     return found, smallest_sigma(exposed, session.plan.iterations)
 
 
@@ -201,7 +201,7 @@ def sampling_rates(held: Sequence[tuple[Sequence[int], float]], texts: int, prom
     return found
 
 
-def _exposed(found: FloatArray, promise: Secrecy) -> Exposed:
+def _expose(found: FloatArray, promise: Secrecy) -> Exposed:
     """A secret by its rates, which are rounded up so that few differ."""
     ordered = sorted(np.minimum(np.ceil(found * FINEST) / FINEST, 1.0), reverse=True)
     return Exposed(tuple(map(float, ordered)), promise.prior, promise.bound)
@@ -229,7 +229,7 @@ BASELINE = Baseline(
     ),
     base="secpe",
     accesses=_accesses,
-    carry_out=_carried_out,
+    carry_out=_carry_out,
     paid=False,
     delta=1e-5,
     usual=_usual,

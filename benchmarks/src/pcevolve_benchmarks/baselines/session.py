@@ -122,7 +122,7 @@ class Session:
     accesses: Mapping[int, Accesses]
     options: Options = field(default_factory=dict)
 
-    def chosen_by(self, selector: Choosing, private: PrivateEmbeddings | None = None) -> Made:
+    def evolve_by(self, selector: Choosing, private: PrivateEmbeddings | None = None) -> Made:
         """Run the client's loop with a selector, and nobody who pays.
 
         Args:
@@ -137,13 +137,13 @@ class Session:
         )
         seen = private or self.components.views.embeddings(None)
         judge = OpenJudge(self.plan, chooser, selector, seen, self.components.noise, self.accesses)
-        return self._evolved(judge)
+        return self._evolve(judge)
 
     def unseen(self) -> Made:
         """Run the client's loop where nothing is ever chosen."""
-        return self._evolved(_NobodyAsked())
+        return self._evolve(_NobodyAsked())
 
-    def _evolved(self, judge: OpenJudge | _NobodyAsked) -> Made:
+    def _evolve(self, judge: OpenJudge | _NobodyAsked) -> Made:
         found: Evolved = evolve(self.plan, self.sender, judge, _Quiet())
         rounds = tuple(
             Round(each.iteration, each.choices, self.accesses.get(each.iteration, ()), each.values)
@@ -246,7 +246,7 @@ class Baseline:
     planned: Callable[[PublicPlan], PublicPlan] = lambda plan: plan
 
 
-def replanned(plan: PublicPlan, **changes: object) -> PublicPlan:
+def replan(plan: PublicPlan, **changes: object) -> PublicPlan:
     """A plan with other fields, checked like any."""
     fields = {name: getattr(plan, name) for name in type(plan).model_fields}
     return type(plan)(**{**fields, **changes})

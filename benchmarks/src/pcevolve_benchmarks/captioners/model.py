@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 
 from pcevolve.modality.medium import Item
-from pcevolve.pretrained import pretrained
+from pcevolve.pretrained import load_pretrained
 
 LONGEST: Final = 60
 """Tokens of a caption."""
@@ -53,7 +53,7 @@ def load_captioner(source: str) -> ModelCaptioner:
     Raises:
         ModelError: The library or the files are not at hand, or it is no such model.
     """
-    network, processor, tokenizer = pretrained(
+    network, processor, tokenizer = load_pretrained(
         f"captioner {source}",
         source,
         source,

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Column
 from rich.table import Table as Shown
 
-from pcevolve.cli.options import given, takes
+from pcevolve.cli.options import given_options, takes
 from pcevolve.errors import UsageError
 from pcevolve.public.options import checked
 from pcevolve_benchmarks.tables.catalogue import TABLES
@@ -169,7 +169,7 @@ def table(
         seeds=seeds,
         workers=_workers(engine, ray_address, processes or os.cpu_count() or 1, out.absolute()),
         out=out.absolute(),
-        sizes=checked(Sizes, given(options)),
+        sizes=checked(Sizes, given_options(options)),
         le_prompts=le_prompts,
     )
     console = error_console()

@@ -34,10 +34,10 @@ def items(root: Path) -> list[Item]:
         rows = csv.DictReader(io.TextIOWrapper(file, "utf-8", newline=""))
         if missing := COLUMNS - set(rows.fieldnames or ()):
             raise DataError(f"{table} has no column {', '.join(sorted(missing))}: it is not that of WILDS")
-        return list(_used(root, rows))
+        return list(_read_used(root, rows))
 
 
-def _used(root: Path, rows: csv.DictReader[str]) -> Iterator[Item]:
+def _read_used(root: Path, rows: csv.DictReader[str]) -> Iterator[Item]:
     for row in rows:
         split = _split(row)
         if split:

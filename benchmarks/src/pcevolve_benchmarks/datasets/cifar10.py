@@ -35,7 +35,7 @@ def items(root: Path) -> list[Item]:
     files = [(root / name, split) for split, names in FILES.items() for name in names]
     if pickled:
         return [
-            item for path, split in files for item in _items(path, _unpickled(path.with_suffix("")), split)
+            item for path, split in files for item in _items(path, _unpickle(path.with_suffix("")), split)
         ]
     return [item for path, split in files for item in _items(path, _records(path), split)]
 
@@ -48,7 +48,7 @@ def _records(path: Path) -> NDArray[np.uint8]:
     return data.reshape(-1, RECORD)
 
 
-def _unpickled(path: Path) -> NDArray[np.uint8]:
+def _unpickle(path: Path) -> NDArray[np.uint8]:
     """The same of the Python version, of which nothing but arrays is read."""
     found = read_arrays(require(path, LAYOUT))
     labels, data = found.get("labels"), found.get("data")

@@ -79,7 +79,7 @@ def _images(split: Split, label: str, folder: Path, prefix: str) -> Iterator[Ite
             yield Item(split, label, f"{prefix}-{path.name}" if prefix else path.name, path)
 
 
-def _named(labels: Sequence[str]) -> dict[str, str]:
+def _name_labels(labels: Sequence[str]) -> dict[str, str]:
     return {label: label for label in labels}
 
 
@@ -93,7 +93,7 @@ KVASIR_DATASET = Dataset(
     name="kvasir-f",
     title="KVASIR, its three pathological findings: endoscopic images",
     words="pathological damage in mucosa of gastrointestinal tract",
-    read=partial(classes, folders=_named(KVASIR), layout=KVASIR_LAYOUT),
+    read=partial(classes, folders=_name_labels(KVASIR), layout=KVASIR_LAYOUT),
     layout=KVASIR_LAYOUT,
     where="datasets.simula.no/kvasir",
     terms="research and education; ask the authors for anything else",
@@ -131,7 +131,7 @@ CATS_DATASET = Dataset(
     name="cats",
     title="Cat Cookie and Cat Doudou of the Private Evolution paper",
     words="ragdoll cat",
-    read=partial(classes, folders=_named(CATS), layout=CATS_LAYOUT),
+    read=partial(classes, folders=_name_labels(CATS), layout=CATS_LAYOUT),
     layout=CATS_LAYOUT,
     where="with the paper's code: github.com/microsoft/DPSDA",
     terms="as its repository says",

@@ -103,7 +103,7 @@ class _Unpickler(pickle._Unpickler):
             ("numpy", "ndarray"): object(),  # which is named and never called
             ("numpy.core.multiarray", "_reconstruct"): _Array,
             ("numpy._core.multiarray", "_reconstruct"): _Array,
-            ("_codecs", "encode"): self._encoded,
+            ("_codecs", "encode"): self._encode,
         }
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - what stands for that name here
@@ -111,7 +111,7 @@ class _Unpickler(pickle._Unpickler):
             raise pickle.UnpicklingError(f"it names {module}.{name}, which no array needs")
         return self._stand_ins[module, name]
 
-    def _encoded(self, text: str, _: object) -> bytes:
+    def _encode(self, text: str, _: object) -> bytes:
         """Bytes as Python 3 wrote them for Python 2; each text lies in the file, so all have its length at most."""
         self._text_left -= len(text)
         if self._text_left < 0:

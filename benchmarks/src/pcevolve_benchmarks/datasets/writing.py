@@ -72,8 +72,8 @@ def write(dataset: Dataset, source: Path, out: Path, wanted: Wanted, told: Told)
     """
     if out.exists():
         raise UsageError(f"{out} exists already: name another --out, or remove it")
-    items = _named(_read(dataset, source), wanted.labels)
-    chosen = _drawn(_split(items, dataset, wanted), wanted)
+    items = _rename(_read(dataset, source), wanted.labels)
+    chosen = _draw(_split(items, dataset, wanted), wanted)
     if wanted.held_out != 0:
         _require_both(chosen)
     partial = out.with_name(f".{out.name}.part")
@@ -105,7 +105,7 @@ def _read(dataset: Dataset, source: Path) -> list[Item]:
         ) from None
 
 
-def _named(items: Sequence[Item], labels: Sequence[str]) -> list[Item]:
+def _rename(items: Sequence[Item], labels: Sequence[str]) -> list[Item]:
     """Items under the names that the user gives to classes."""
     own = sorted({item.label for item in items}, key=lambda label: (len(label), label))
     if labels and len(labels) != len(own):
@@ -135,7 +135,7 @@ def _split(items: Sequence[Item], dataset: Dataset, wanted: Wanted) -> list[Item
     return made
 
 
-def _drawn(items: Sequence[Item], wanted: Wanted) -> list[Item]:
+def _draw(items: Sequence[Item], wanted: Wanted) -> list[Item]:
     """At most so many of each class and part, in order."""
     kept: list[Item] = []
     for (part, label), own in _by(items, lambda item: (item.split, item.label)).items():

@@ -51,13 +51,13 @@ def of_published_votes(epsilon: float, scope: Scope) -> float:
     return method.lift(method.events(Budget(Fraction(epsilon), DELTA), scope, "published")[0], scope)
 
 
-def composed(epsilon: float, scope: Scope) -> float:
+def compose(epsilon: float, scope: Scope) -> float:
     """PCEvolve's ideal case where its T C draws share an ε that holds with δ, by the tightest accountant."""
     each = largest_bounded_range(Budget(Fraction(epsilon), DELTA), scope.iterations * scope.classes)
     return exponential_lift((Event("exponential", str(each)),), scope)
 
 
-def drawn(utilities: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
+def draw_probabilities(utilities: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     """Exponential mechanism of sensitivity 1: probabilities along the last axis."""
     weights = np.exp(epsilon / 2 * (utilities - utilities.max(axis=-1, keepdims=True)))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
@@ -74,7 +74,7 @@ def calibrated_pools(candidates: int, tau: float = TAU, count: int = POOLS) -> N
 
 def as_published(pools: NDArray[np.float64], epsilon: float) -> float:
     """Probability of the best tenth under the published utility, at ε of one draw, mean over the pools."""
-    return float(drawn(pools, epsilon)[:, : best_tenth(pools.shape[1])].sum(axis=1).mean())
+    return float(draw_probabilities(pools, epsilon)[:, : best_tenth(pools.shape[1])].sum(axis=1).mean())
 
 
 def bits_of_a_run(chance: float, scope: Scope) -> float:
@@ -100,12 +100,12 @@ def most_difference(pools: NDArray[np.float64], scope: Scope, epsilon: float) ->
         epsilon: Of the whole run.
     """
     draws = scope.iterations * scope.classes
-    probabilities = drawn(pools, epsilon / draws)
+    probabilities = draw_probabilities(pools, epsilon / draws)
     each = (probabilities * np.log(probabilities * pools.shape[1])).sum(axis=1).mean()
     return math.sqrt(draws * float(each) / 2)
 
 
-def needed(chance: Chance, wanted: float = 0.5) -> float:
+def least_epsilon(chance: Chance, wanted: float = 0.5) -> float:
     """The least ε at which the best tenth has a chance, to four digits; inf if ten million do not do."""
     low, high = 1e-3, 1e7
     if chance(high) < wanted:
@@ -147,7 +147,7 @@ def lines() -> dict[str, Chance]:
     return {
         PUBLISHED: lambda epsilon: as_published(pools, epsilon / draws),
         AT_BEST: lambda epsilon: of_method("pcevolve", epsilon, PAPER),
-        COMPOSED: lambda epsilon: composed(epsilon, PAPER),
+        COMPOSED: lambda epsilon: compose(epsilon, PAPER),
         ONE_ROUND: lambda epsilon: of_method("pcevolve", epsilon, once),
         PAPERS_NOISE: lambda epsilon: of_published_votes(epsilon, PAPER),
         PE_20: lambda epsilon: of_method("pe", epsilon, PAPER),

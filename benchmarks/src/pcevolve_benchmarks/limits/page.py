@@ -67,7 +67,7 @@ def figures(rows: Sequence[measured.Row], by_iteration: Found) -> dict[str, Any]
         "lines": {
             name: {
                 "at_10": chance(EPSILON),
-                "half_at": chances.needed(chance),
+                "half_at": chances.least_epsilon(chance),
                 "by_epsilon": [chance(each) for each in EPSILONS],
             }
             for name, chance in lines.items()
@@ -75,7 +75,7 @@ def figures(rows: Sequence[measured.Row], by_iteration: Found) -> dict[str, Any]
         "votes": _votes(),
         "signal_votes": chances.signal_of_votes(EPSILON, PAPER),
         "signal_means": chances.signal_of_means(EPSILON, PAPER),
-        "measured": {name: _measured(rows, name) for name in measured.COMPARED},
+        "measured": {name: _measure(rows, name) for name in measured.COMPARED},
         "means_over_pe": asdict(measured.gain(rows, "dp-means", "pe")),
         "over_prompt": {name: asdict(measured.gain(rows, name, "t2i")) for name in measured.COMPARED},
         "by_iteration": {
@@ -85,7 +85,7 @@ def figures(rows: Sequence[measured.Row], by_iteration: Found) -> dict[str, Any]
     }
 
 
-def _measured(rows: Sequence[measured.Row], name: str) -> dict[str, Any]:
+def _measure(rows: Sequence[measured.Row], name: str) -> dict[str, Any]:
     ideal = fmean(
         chances.of_method(name, EPSILON, replace(MEASURED, classes=classes))
         for classes in measured.classes_of(rows)
@@ -123,13 +123,13 @@ def page(found: Found) -> str:
         "most_tau": 100 * max(each["chance"] for each in found["by_tau"].values()),
         "most_difference": 100 * found["most_difference"],
         "two_taus": 100 * sum(found["by_tau"][tau]["most_difference"] for tau in ("1", "10")),
-        "gain_pcevolve": _spelled(found["measured"]["pcevolve"]["gain"], "+"),
-        "gain_pe": _spelled(found["measured"]["pe"]["gain"], "+"),
-        "gain_means": _spelled(found["measured"]["dp-means"]["gain"], "+"),
-        "pcevolve_over_prompt": _spelled(found["over_prompt"]["pcevolve"], "+"),
-        "pe_over_prompt": _spelled(found["over_prompt"]["pe"], "+"),
-        "means_over_prompt": _spelled(found["over_prompt"]["dp-means"], "+"),
-        "means_over_pe": _spelled(found["means_over_pe"]),
+        "gain_pcevolve": _spell(found["measured"]["pcevolve"]["gain"], "+"),
+        "gain_pe": _spell(found["measured"]["pe"]["gain"], "+"),
+        "gain_means": _spell(found["measured"]["dp-means"]["gain"], "+"),
+        "pcevolve_over_prompt": _spell(found["over_prompt"]["pcevolve"], "+"),
+        "pe_over_prompt": _spell(found["over_prompt"]["pe"], "+"),
+        "means_over_prompt": _spell(found["over_prompt"]["dp-means"], "+"),
+        "means_over_pe": _spell(found["means_over_pe"]),
         "needed_best": lines[chances.AT_BEST]["half_at"],
         "needed_published": lines[chances.PUBLISHED]["half_at"],
         "ratio": found["signal_means"] / found["signal_votes"],
@@ -140,8 +140,8 @@ def page(found: Found) -> str:
         "measured": _rows(
             (
                 NAMES[name],
-                _spelled(each["gain"], "+"),
-                _spelled(each["first"]),
+                _spell(each["gain"], "+"),
+                _spell(each["first"]),
                 f"{100 * each['ideal']:.1f}",
             )
             for name, each in found["measured"].items()
@@ -174,7 +174,7 @@ def picture(found: Found) -> bytes:
 
 def _by_iteration(found: Found) -> dict[str, str]:
     return {
-        f"{method}_{said}": _spelled(value, scale=100)
+        f"{method}_{said}": _spell(value, scale=100)
         for method, columns in found.items()
         for said, column in (("last", "digits, last"), ("best", "digits, best on the test images"))
         for value in (columns[column],)
@@ -186,7 +186,7 @@ def _odds(share: float) -> float:
     return 9 * share / (1 - share)
 
 
-def _spelled(value: Found, sign: str = "", scale: float = 1) -> str:
+def _spell(value: Found, sign: str = "", scale: float = 1) -> str:
     """A mean with its interval."""
     known = Value(value["mean"], value["half"], value["seeds"])
     half = "" if known.half is None else f" ± {scale * known.half:.1f}"

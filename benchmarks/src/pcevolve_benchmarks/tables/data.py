@@ -16,7 +16,7 @@ from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.session.planning import prompts_for
-from pcevolve_benchmarks.pixels import painted as in_colours
+from pcevolve_benchmarks.pixels import paint as in_colours
 from pcevolve_benchmarks.pixels import with_saturation
 from pcevolve_benchmarks.tables.table import LE, Table, Variant
 from pcevolve_shared import images

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.labelled import Labelled
-from pcevolve.modality.images.appearance import appearance_in, developed
+from pcevolve.modality.images.appearance import appearance_in, develop
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import checked
@@ -89,7 +89,7 @@ def populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:
     look = appearance_in(outcome.evolved.receipts)
     for population in outcome.evolved.populations:
         counts = [len(population[label]) for label in labels]
-        images = [developed(bodies.file(each.digest), look) for label in labels for each in population[label]]
+        images = [develop(bodies.file(each.digest), look) for label in labels for each in population[label]]
         yield Labelled(images, np.repeat(np.arange(len(labels)), counts))
 
 

@@ -51,7 +51,7 @@ class Attacked:
         return self.low > self.bound
 
 
-def attacked(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) -> Attacked | None:
+def attack(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) -> Attacked | None:
     """Attack as many releases as a run makes once, of texts that hold a secret and are as many as may.
 
     Args:

@@ -27,7 +27,7 @@ from pcevolve.session.preflight import checked
 from pcevolve.session.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
-from pcevolve_benchmarks.texts.attack import attacked
+from pcevolve_benchmarks.texts.attack import attack
 from pcevolve_benchmarks.texts.page import BUNDLED_ID, Row, page, writer_of
 from pcevolve_benchmarks.texts.studies import Study
 
@@ -62,12 +62,14 @@ class TextBench:
         self.out.mkdir(parents=True, exist_ok=True)
         kept = self.out / f"{self._stem}.jsonl"
         rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-        wanted = list(self._wanted())
+        wanted = list(self._list_wanted())
         known = {_of(row) for row in rows}
         missing = [each for each in wanted if each not in known]
         done = len(wanted) - len(missing)
         for writer in self.writers:
-            for row in self._measured_by(writer, [each for each in missing if each[3] == _served(writer)]):
+            for row in self._measure_by(
+                writer, [each for each in missing if each[3] == _served_name(writer)]
+            ):
                 rows.append(row)
                 with kept.open("a") as file:
                     file.write(json.dumps(row) + "\n")
@@ -81,21 +83,21 @@ class TextBench:
         """Of the files: small runs are no part of the whole table."""
         return f"{self.study.name}-smoke" if self.small else self.study.name
 
-    def _wanted(self) -> Iterator[Wanted]:
+    def _list_wanted(self) -> Iterator[Wanted]:
         worlds = list(self.study.worlds)[: 1 if self.small else None]
         methods = self.study.small if self.small else list(self.study.methods)
         seeds = range(self.seeds or (1 if self.small else self.study.seeds))
         for writer, seed, world, name in product(self.writers, seeds, worlds, methods):
-            yield world, seed, name, _served(writer)
+            yield world, seed, name, _served_name(writer)
 
-    def _measured_by(self, writer: str, wanted: Sequence[Wanted]) -> Iterator[Row]:
+    def _measure_by(self, writer: str, wanted: Sequence[Wanted]) -> Iterator[Row]:
         """Rows of one language model, behind a server of its own."""
         if wanted:
             with local_server(self.out / "server.log", model=f"text:{writer}") as api:
                 for world, seed, name, served in wanted:
-                    yield self._measured(world, seed, name, served, api)
+                    yield self._measure(world, seed, name, served, api)
 
-    def _measured(self, world: str, seed: int, name: str, writer: str, api: str) -> Row:
+    def _measure(self, world: str, seed: int, name: str, writer: str, api: str) -> Row:
         """One run, and what judges say of it."""
         folder = Path(tempfile.mkdtemp(prefix="pcevolve-text-"))
         try:
@@ -107,9 +109,9 @@ class TextBench:
                 "private": data["private"],
             }
             started = time.monotonic()
-            requests, attack = _carried_out(options, folder / "run")
+            requests, attack = _carry_out(options, folder / "run")
             seconds = time.monotonic() - started
-            found = _evaluated(options, folder / "run", data)
+            found = _evaluate(options, folder / "run", data)
         finally:
             shutil.rmtree(folder)
         next_word, judges = cast("tuple[dict[str, float], Any]", (found["next_word"], found["judges"]))
@@ -153,7 +155,7 @@ class TextBench:
         return {"candidates": 10, "initial": 40, "iterations": 1} if self.small else {}
 
 
-def _carried_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
+def _carry_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
     """Make a run: how many requests it took, and what an attack on a secret finds out."""
     if options["method"] in BASELINES:
         return int(run(options, out).facts["requests"]), {}
@@ -161,7 +163,7 @@ def _carried_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
     return outcome.summary["requests"], _attack(outcome.plan)
 
 
-def _evaluated(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict[str, object]:
+def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict[str, object]:
     """Judge a run's dataset, alone and together with the private texts."""
     made = Result.load(out)
     if made is None:
@@ -176,7 +178,7 @@ def _evaluated(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict
 
 def _attack(plan: PublicPlan) -> Row:
     """Run the best attack on a declared secret, where anything is promised of one."""
-    found = attacked(plan)
+    found = attack(plan)
     return {} if found is None else {"attack": asdict(found)}
 
 
@@ -184,7 +186,7 @@ def _of(row: Row) -> Wanted:
     return row["world"], row["seed"], row["method"], writer_of(row)
 
 
-def _served(writer: str) -> str:
+def _served_name(writer: str) -> str:
     """Name a language model as a server does: a directory by its name alone."""
     if writer == BUNDLED:
         return BUNDLED_ID

@@ -86,15 +86,15 @@ def _table(study: Study, groups: Mapping[str, Sequence[Row]]) -> str:
         "ngrams, with shots",
         "words: **voted**",
         "next word",
-        *(figure for figure in MEASURES if _known(groups, figure)),
-        *(["attack ≤ r"] if _known(groups, "attack") else []),
+        *(figure for figure in MEASURES if _is_known(groups, figure)),
+        *(["attack ≤ r"] if _is_known(groups, "attack") else []),
     )
     lines = [heads, ("---",) * len(heads)]
     for name in (name for name in study.methods if groups.get(name)):
         own = groups[name]
         cells = [_cell(own, figure) for figure in SHOWN]
-        more = [_number(own, figure) for figure in MEASURES if _known(groups, figure)]
-        more += [_attacks(own)] if _known(groups, "attack") else []
+        more = [_number(own, figure) for figure in MEASURES if _is_known(groups, figure)]
+        more += [_attacks(own)] if _is_known(groups, "attack") else []
         lines.append((name, str(len(own)), str(own[0]["requests"]), _seconds(own), *cells, *more))
     every = [row for own in groups.values() for row in own]
     private = [_cell(every, f"{judge} private") for judge in ("ngrams", "words", "next word")]
@@ -126,7 +126,7 @@ def _number(rows: Sequence[Row], figure: str) -> str:
     return f"{values.mean():.3g}{error}"
 
 
-def _known(groups: Mapping[str, Sequence[Row]], figure: str) -> bool:
+def _is_known(groups: Mapping[str, Sequence[Row]], figure: str) -> bool:
     """True if any row knows a figure: those of earlier versions do not know all, and MAUVE is not everywhere."""
     return any(row.get(figure) is not None for own in groups.values() for row in own)
 

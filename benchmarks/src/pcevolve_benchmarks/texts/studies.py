@@ -66,8 +66,8 @@ class Study:
             return {"private": source, "test": source}
         own, rest = load_terms(self.shots, kinds, SPLIT_SEED)
         return {
-            "private": str(_written(folder / "private.csv", own)),
-            "test": str(_written(folder / "test.csv", rest)),
+            "private": str(_write(folder / "private.csv", own)),
+            "test": str(_write(folder / "test.csv", rest)),
         }
 
     def options_of(self, name: str, folder: Path) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _aug_pe(ratio: float, **more: object) -> Options:
     return {"method": "aug-pe", "epsilon": equal_epsilon(PRIOR, ratio * PRIOR, HOLDERS, DELTA), **more}
 
 
-def _written(path: Path, data: PrivateDataset) -> Path:
+def _write(path: Path, data: PrivateDataset) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["text", "label", ALL, FEW])

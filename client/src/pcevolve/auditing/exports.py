@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pcevolve.auditing.rebuilt import RebuiltRelease
 from pcevolve.public.finding import Finding
-from pcevolve.publish import exported, shard_names
+from pcevolve.publish import export_files, shard_names
 from pcevolve.transcript.files import file_faults, irregular_files
 from pcevolve.transcript.layout import CARD, EXPORTS, Form
 
@@ -56,7 +56,7 @@ def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[s
     """
     layout, files = released.run.layout, released.files
     due = {*shard_names(form, len(files)), CARD}
-    made = exported(form, released.release, files, lambda path: (layout.release / path).read_bytes())
+    made = export_files(form, released.release, files, lambda path: (layout.release / path).read_bytes())
     for name, expected in made if images else ():
         path = layout.export(form) / name
         if (

@@ -19,7 +19,7 @@ from math import gcd
 from typing import Any, Final, NamedTuple
 
 from pcevolve.modality.texts.answering import said
-from pcevolve.modality.texts.blanks import blanked
+from pcevolve.modality.texts.blanks import blank_out
 from pcevolve.modality.texts.reading import read
 from pcevolve.modality.texts.rewording import reworded
 from pcevolve.public.calls import Call
@@ -292,7 +292,7 @@ class _Seen:
         text = None if due is None or self.plan.varies_prompts else read(self.run.bodies.file(due.digest))
         if self.plan.modality.kind == "image" or text is None:
             return prompt
-        return _QUESTION.format(prompt=prompt, blanked=blanked(text, call.strength or 0.0, call.seed))
+        return _QUESTION.format(prompt=prompt, blanked=blank_out(text, call.strength or 0.0, call.seed))
 
 
 def _said_by(answer: Answered, bodies: Bodies) -> Iterator[str]:

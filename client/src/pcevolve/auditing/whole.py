@@ -22,7 +22,7 @@ from pcevolve.pages.report import FinishedRun, render
 from pcevolve.pages.wire import rendered_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.publish import card, marks
-from pcevolve.publish.dataset import encoded, summary
+from pcevolve.publish.dataset import encode, summary
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.files import kind_of
 from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, REPORT, SUMMARY, TRANSCRIPT, WIRE_PAGE
@@ -147,7 +147,7 @@ class Audit:
         return pages | {
             CARD: card(self.released.release, len(self.released.files)).encode(),
             REPORT: report.encode(),
-            SUMMARY: encoded(self.summary),
+            SUMMARY: encode(self.summary),
         }
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pcevolve.cli.options import Json, given, takes
+from pcevolve.cli.options import Json, given_options, takes
 from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
@@ -78,7 +78,7 @@ def audit_dp(
     """
     from pcevolve.dp_audit.audit import audit_method  # SciPy takes a second to load; --help should not
 
-    asked = checked(AuditedClaim, given(options))
+    asked = checked(AuditedClaim, given_options(options))
     claim = asked.of(method)
     with _progress(f"Audit of {method}", 2 * claim.runs) as tick:
         verdict = audit_method(claim, asked.seed, tick)

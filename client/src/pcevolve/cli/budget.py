@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
-from pcevolve.cli.options import Json, LedgerFile, given, takes
+from pcevolve.cli.options import Json, LedgerFile, given_options, takes
 from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.config.places import default_ledger
 from pcevolve.errors import UsageError
@@ -39,7 +39,7 @@ budget = typer.Typer(
 @takes(PlannedRun)
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
-    planned = priced(checked(PlannedRun, given(options)))
+    planned = priced(checked(PlannedRun, given_options(options)))
     if as_json:
         typer.echo(json.dumps(planned.as_dict(), indent=1))
     else:

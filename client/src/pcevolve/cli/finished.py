@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.options import Json, RunFolder, Said, gathered, require_run, takes
+from pcevolve.cli.options import Json, RunFolder, Said, gather, require_run, takes
 from pcevolve.cli.run import show
 from pcevolve.config.sections import Config
 from pcevolve.errors import UsageError
@@ -63,7 +63,7 @@ def extend(
     require_run(folder)
     from pcevolve.session.finished import extension
 
-    wanted = gathered(context, options, said)
+    wanted = gather(context, options, said)
     show(extension.extend(extension.Asked.of(folder, more, strength, wanted)), as_json)
 
 

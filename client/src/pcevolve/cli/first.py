@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import Progress
 
-from pcevolve.cli.options import ConfigFile, Json, Said, gathered, given, takes
+from pcevolve.cli.options import ConfigFile, Json, Said, gather, given_options, takes
 from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.options import checked
@@ -61,9 +61,9 @@ def check(
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
     written = options.pop("write_unit_map")
-    asked = gathered(context, options, said, config)
+    asked = gather(context, options, said, config)
     known = {name: value for name, value in asked.items() if name in InspectedFolder.model_fields}
-    meant = checked(InspectedFolder, {**known, **given({"write_unit_map": written})})
+    meant = checked(InspectedFolder, {**known, **given_options({"write_unit_map": written})})
     if folder.is_file():
         found = text_checkup(folder, meant)
     else:

@@ -38,12 +38,12 @@ def require_run(folder: Path) -> None:
     RunFolder(folder).require_transcript()
 
 
-def _completed(incomplete: str) -> list[str]:
+def _complete(incomplete: str) -> list[str]:
     """Return what a shell offers behind ``--set``."""
     from pcevolve.config.config import RunConfig
-    from pcevolve.config.sources import completed
+    from pcevolve.config.sources import complete
 
-    return completed(RunConfig, incomplete)
+    return complete(RunConfig, incomplete)
 
 
 Said = Annotated[
@@ -52,7 +52,7 @@ Said = Annotated[
         "--set",
         metavar="SECTION.KEY=VALUE",
         help="Any other option, such as privacy.delta=1e-6; once for each. docs/options.md lists them.",
-        autocompletion=_completed,
+        autocompletion=_complete,
     ),
 ]
 
@@ -85,7 +85,7 @@ def takes(
     return extended
 
 
-def gathered(
+def gather(
     context: typer.Context, flags: dict[str, object], said: list[str] | None, file: Path | None = None
 ) -> Mapping[str, Any]:
     """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so.
@@ -96,16 +96,16 @@ def gathered(
     from pcevolve.config.config import RunConfig
     from pcevolve.config.sources import gather
 
-    asked = gather(RunConfig, given(flags), said or (), file)
+    asked = gather(RunConfig, given_options(flags), said or (), file)
     return context.with_resource(asked.named())
 
 
-def given(values: dict[str, object]) -> dict[str, object]:
+def given_options(values: dict[str, object]) -> dict[str, object]:
     """The options that somebody gave, on the command line or in a configuration file; of lists, those with anything."""
     return {name: value for name, value in values.items() if value is not None and value not in ([], ())}
 
 
-def described(option: Option) -> str:
+def describe(option: Option) -> str:
     """An option's help with its default and bounds."""
     facts = ["required"] if option.required else []
     facts += [f"default: {option.default}"] if option.default else []
@@ -119,7 +119,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     choices = option.choices
     declaration = typer.Option(
         option.flag,
-        help=described(option),
+        help=describe(option),
         metavar=option.kind.upper()
         if option.kind in {"int", "number", "path", "text"}
         else option.kind or None,

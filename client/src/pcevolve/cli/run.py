@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gathered, takes
+from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
 from pcevolve.config.sections import Config
 from pcevolve.screen import lay_out
 
@@ -44,7 +44,7 @@ def run(
     from pcevolve.config.config import RunConfig
     from pcevolve.session.preflight import checked, continued
 
-    wanted = gathered(context, options, said, config)
+    wanted = gather(context, options, said, config)
     settings = RunConfig.of(wanted) if resume is None else continued(resume, wanted)
     request = checked(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
@@ -71,7 +71,7 @@ def preview(
     from pcevolve.config.config import RunConfig
     from pcevolve.session.preflight import checked
 
-    request = checked(RunConfig.of(gathered(context, options, said, config)), resume=True)
+    request = checked(RunConfig.of(gather(context, options, said, config)), resume=True)
     from pcevolve.session.execution import preview as previewed
     from pcevolve.session.progress import Audience
 

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from pcevolve.cli.options import ConfigFile, Json, LedgerFile, Said, gathered, takes
+from pcevolve.cli.options import ConfigFile, Json, LedgerFile, Said, gather, takes
 from pcevolve.config.places import default_ledger
 from pcevolve.config.sections import Config
 from pcevolve.errors import printable
@@ -46,7 +46,7 @@ def doctor(
     from pcevolve.config.config import RunConfig
     from pcevolve.session.first.doctor import examine
 
-    found = [*examine(RunConfig.of({**NEEDED, **gathered(context, options, said, config)}))]
+    found = [*examine(RunConfig.of({**NEEDED, **gather(context, options, said, config)}))]
     if as_json:
         typer.echo(json.dumps([asdict(each) for each in found], indent=1))
     else:

@@ -94,7 +94,7 @@ def parse_set(text: str, model: type[BaseModel]) -> tuple[Option, object]:
         UsageError: It is not ``section.key=value``, or there is no such option.
     """
     path, equals, value = text.partition("=")
-    option = _known(path.strip(), model, "--set: ")
+    option = _find_option(path.strip(), model, "--set: ")
     if not equals:
         raise UsageError(f"--set {text}: say which value: --set {option.path}=VALUE")
     if not option.is_repeated:
@@ -127,11 +127,11 @@ def by_name(written: Mapping[str, Any], model: type[BaseModel], place: str) -> d
         if not isinstance(part, Mapping):
             raise UsageError(f"{place}: {_unknown(section, model)}")
         for key, value in part.items():
-            found[_known(f"{section}.{key}", model, f"{place}: ").name] = value
+            found[_find_option(f"{section}.{key}", model, f"{place}: ").name] = value
     return found
 
 
-def _known(path: str, model: type[BaseModel], before: str) -> Option:
+def _find_option(path: str, model: type[BaseModel], before: str) -> Option:
     known = {each.path: each for each in options_of(model)}
     if (option := known.get(path.replace("-", "_"))) is None:
         raise UsageError(f"{before}{_unknown(path, model)}")
@@ -157,7 +157,9 @@ def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
     if not spelled or not is_sectioned(model):
         return {}
     for name in spelled:
-        _known(name[len(PREFIX) :].lower().replace(BETWEEN, ".", 1), model, f"{name} in the environment: ")
+        _find_option(
+            name[len(PREFIX) :].lower().replace(BETWEEN, ".", 1), model, f"{name} in the environment: "
+        )
     from pydantic_settings import EnvSettingsSource  # takes a moment to load
 
     found = EnvSettingsSource(model, env_prefix=PREFIX, env_nested_delimiter=BETWEEN, env_ignore_empty=True)()  # type: ignore[arg-type]  # any model has what it reads
@@ -169,7 +171,7 @@ def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
     }
 
 
-def completed(model: type[BaseModel], incomplete: str) -> list[str]:
+def complete(model: type[BaseModel], incomplete: str) -> list[str]:
     """Return what ``--set`` may go on with: keys, and after a key's ``=`` the words of which its value is one."""
     path, equals, word = incomplete.partition("=")
     options = {each.path: each for each in options_of(model)}

@@ -48,7 +48,7 @@ class Accountant(Protocol):
         ...
 
 
-def merged(events: Iterable[Event]) -> tuple[Event, ...]:
+def merge(events: Iterable[Event]) -> tuple[Event, ...]:
     """The multiset of events that look at private data, in one canonical order, equal ones counted together."""
     counts: Counter[tuple[MechanismName, Fraction]] = Counter()
     for event in events:
@@ -71,7 +71,7 @@ def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
 
     Source: sequential composition, Dwork et al. 2006.
     """
-    spent = merged(events)
+    spent = merge(events)
     if any(event.mechanism == "gaussian" for event in spent):
         return None
     return sum((event.value * event.count for event in spent), Fraction(0))
@@ -107,7 +107,7 @@ class ZcdpAccountant:
         Raises:
             ValueError: ``delta`` is not in [0, 1).
         """
-        spent = merged(events)
+        spent = merge(events)
         if not spent or _hopeless(spent, _require_delta(delta)):
             return math.inf if spent else 0.0
         rho = above(sum((_RHO[event.mechanism](event.value) * event.count for event in spent), Fraction(0)))
@@ -130,7 +130,7 @@ class RenyiAccountant:
         Raises:
             ValueError: ``delta`` is not in [0, 1).
         """
-        spent = merged(events)
+        spent = merge(events)
         if not spent or _hopeless(spent, _require_delta(delta)):
             return math.inf if spent else 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a cost beyond the floats is infinite
@@ -151,7 +151,7 @@ class GaussianAccountant:
         Raises:
             ValueError: ``delta`` is not in [0, 1).
         """
-        spent = merged(events)
+        spent = merge(events)
         if not spent or _hopeless(spent, _require_delta(delta)):
             return math.inf if spent else 0.0
         if any(event.mechanism != "gaussian" for event in spent):
@@ -169,7 +169,7 @@ def epsilon(events: Iterable[Event], delta: float) -> float:
     Raises:
         ValueError: ``delta`` is not in [0, 1).
     """
-    return _least(merged(events), _require_delta(delta))
+    return _least(merge(events), _require_delta(delta))
 
 
 def within(events: Iterable[Event], budget: Budget) -> bool:
@@ -178,7 +178,7 @@ def within(events: Iterable[Event], budget: Budget) -> bool:
     Raises:
         ValueError: The budget's δ is not in [0, 1).
     """
-    spent = merged(events)
+    spent = merge(events)
     pure = pure_epsilon(spent)
     if pure is not None and pure <= budget.epsilon:
         return True

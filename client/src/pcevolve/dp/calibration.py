@@ -55,7 +55,7 @@ def smallest_noise_multiplier(budget: Budget, accesses: int) -> Fraction:
     def fits(multiplier: Fraction) -> bool:
         return within([Event("gaussian", str(multiplier), accesses)], budget)
 
-    return _farthest(fits, shortened(Fraction(safe * 1.000001)), Fraction(1, 2))
+    return _farthest(fits, round_nearest(Fraction(safe * 1.000001)), Fraction(1, 2))
 
 
 def classical_deviation(budget: Budget, steps: int) -> float:
@@ -71,12 +71,12 @@ def classical_deviation(budget: Budget, steps: int) -> float:
     return math.sqrt(2 * math.log(1.25 / _positive_delta(budget))) * steps / float(budget.epsilon)
 
 
-def raised(value: float) -> Fraction:
+def round_up(value: float) -> Fraction:
     """A little more than ``value``, in ``DIGITS`` digits, so that rounding a noise multiplier costs no privacy."""
-    return shortened(Fraction(value * (1 + 10.0 ** (1 - DIGITS))))
+    return round_nearest(Fraction(value * (1 + 10.0 ** (1 - DIGITS))))
 
 
-def shortened(value: Fraction) -> Fraction:
+def round_nearest(value: Fraction) -> Fraction:
     """The nearest number of ``DIGITS`` digits."""
     return Fraction(f"{float(value):.{DIGITS}e}")
 
@@ -102,6 +102,6 @@ def _farthest(fits: Callable[[Fraction], bool], start: Fraction, factor: Fractio
     while fits(bad):
         good, bad = bad, bad * factor
     while abs(bad - good) > good / 10 ** (DIGITS - 1):
-        middle = shortened((good + bad) / 2)
+        middle = round_nearest((good + bad) / 2)
         good, bad = (middle, bad) if fits(middle) else (good, middle)
     return good

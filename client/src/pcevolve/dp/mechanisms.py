@@ -41,7 +41,7 @@ class Noise(Protocol):
 
         Args:
             key: Public name of the draw.
-            scores: Finite float64 ``(candidates,)``, at least one; see ``clamped``.
+            scores: Finite float64 ``(candidates,)``, at least one; see ``clamp``.
             rate: Nats per unit of score, > 0.
 
         Raises:
@@ -147,7 +147,7 @@ class SeededNoise:
         return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
 
-def clamped(scores: FloatArray, low: float = 0.0, high: float = 1.0) -> FloatArray:
+def clamp(scores: FloatArray, low: float = 0.0, high: float = 1.0) -> FloatArray:
     """Force scores into [low, high], entry by entry: NaN and -inf become ``low``, +inf becomes ``high``.
 
     The rule looks at nothing but the entry, so it never increases a sensitivity, whatever a provider sends.

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pcevolve.dp.accountants import epsilon, merged
+from pcevolve.dp.accountants import epsilon, merge
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.privacy import Event, Relation
 
@@ -64,7 +64,7 @@ def most_success_of(events: Iterable[Event], prior: float) -> float:
     Returns:
         In [prior, 1], not below the truth but for rounding.
     """
-    spent = merged(events)
+    spent = merge(events)
     if all(event.mechanism == "gaussian" for event in spent):
         mu = math.sqrt(float(sum(event.count / event.value**2 for event in spent)))
         return most_success(mu, prior)

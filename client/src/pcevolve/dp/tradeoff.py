@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pcevolve.dp.accountants import above, gaussian_mu, merged, pure_epsilon, renyi_divergences
+from pcevolve.dp.accountants import above, gaussian_mu, merge, pure_epsilon, renyi_divergences
 from pcevolve.dp.curves import ROUNDING_SHARE, FloatArray
 from pcevolve.privacy import Event
 
@@ -46,7 +46,7 @@ def most_true_positives(events: Iterable[Event], false_positives: float) -> floa
     """
     if not 0 < false_positives < 1:
         raise ValueError(f"false positives must be a share between 0 and 1, not {false_positives}")
-    spent = merged(events)
+    spent = merge(events)
     if not spent:
         return false_positives
     bounds = (_gaussian, _pure, _equal_draws, _renyi)

@@ -52,11 +52,11 @@ class Simulation:
         for number in numbers:
             noise = self.noise_of(number)
             paid = {t: events for t, events in self.accesses.items() if not events[0].free}
-            runs.append([self._released(t, paid[t], private, appearances, noise) for t in sorted(paid)])
+            runs.append([self._release(t, paid[t], private, appearances, noise) for t in sorted(paid)])
             tick()
         return Outcomes.of(runs)
 
-    def _released(
+    def _release(
         self,
         iteration: int,
         events: Events,
@@ -115,7 +115,7 @@ def audit_selector(
         simulation.outcomes(private, appearances, each, tick)
         for private, appearances, each in zip(pair.datasets, pair.appearances, numbers, strict=True)
     )
-    return judged(claim, inference(claim, accesses.values()), first, second, noise_of(0).source)
+    return bound_epsilon(claim, inference(claim, accesses.values()), first, second, noise_of(0).source)
 
 
 def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
@@ -125,7 +125,7 @@ def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
     return kind(claim.budget.delta, claim.confidence)
 
 
-def judged(claim: Claim, held: Inference, first: Outcomes, second: Outcomes, noise: str) -> Verdict:
+def bound_epsilon(claim: Claim, held: Inference, first: Outcomes, second: Outcomes, noise: str) -> Verdict:
     """Choose an event on the first half of the runs and bound ε by the second half."""
     (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
     event, tested = most_telling(learn_first, learn_second, held), len(test_first)

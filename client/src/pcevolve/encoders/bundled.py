@@ -114,9 +114,7 @@ class BundledEncoder:
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, 256)``; NaN rows where an image or its embedding is unusable."""
-        return embed_each(
-            images, to_array(SIDE), lambda pixels: embedding(self.state, pixels), self.dimension
-        )
+        return embed_each(images, to_array(SIDE), lambda pixels: embed(self.state, pixels), self.dimension)
 
 
 def load_bundled(name: str, weights: str | None) -> Encoder:
@@ -129,7 +127,7 @@ def load_bundled(name: str, weights: str | None) -> Encoder:
     Raises:
         ModelError: The weights are not at hand or do not fit.
     """
-    state = _shipped() if weights is None else _given(Path(weights).expanduser())
+    state = _load_shipped() if weights is None else _load_given(Path(weights).expanduser())
     inner = BundledEncoder(BUNDLED, state, _frame(BUNDLED, weights, EMBEDDING_SIZE))
     if name == BUNDLED:
         return inner
@@ -137,17 +135,17 @@ def load_bundled(name: str, weights: str | None) -> Encoder:
     return replace(widened, frame=_frame(name, weights, widened.dimension))
 
 
-def _shipped() -> State:
+def _load_shipped() -> State:
     try:
-        return fitted(load_file(BUNDLED_WEIGHTS), BUNDLED_WEIGHTS.name)
+        return require_fit(load_file(BUNDLED_WEIGHTS), BUNDLED_WEIGHTS.name)
     except OSError:
         raise ModelError("encoder bundled: its weights are not installed: reinstall the client") from None
 
 
-def _given(path: Path) -> State:
+def _load_given(path: Path) -> State:
     from pcevolve.encoders.weights import read_arrays
 
-    return fitted(read_arrays(path), str(path))
+    return require_fit(read_arrays(path), str(path))
 
 
 def _frame(name: str, weights: str | None, dimension: int) -> PublicFrame | None:
@@ -155,7 +153,7 @@ def _frame(name: str, weights: str | None, dimension: int) -> PublicFrame | None
     return PublicFrame.read(BUNDLED_FRAMES[name], dimension) if frame_digest(name, weights) else None
 
 
-def embedding(state: State, image: Array) -> Array:
+def embed(state: State, image: Array) -> Array:
     """Embed one image.
 
     Args:
@@ -197,7 +195,7 @@ def shapes() -> dict[str, tuple[int, ...]]:
     return found
 
 
-def fitted(state: Mapping[str, NDArray[np.generic]], source: str) -> State:
+def require_fit(state: Mapping[str, NDArray[np.generic]], source: str) -> State:
     """Take weights that have exactly the network's names and shapes, in float32.
 
     Args:

@@ -22,7 +22,7 @@ PREFERRED = ("clip", "resnet18")
 """Published encoders, better first: who fetched one wants it used."""
 
 
-def resolved(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, str]:
+def resolve(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, str]:
     """Return the encoder that a run uses, and why, if ``auto`` chose it; the choice depends on no private data.
 
     Args:

@@ -43,8 +43,8 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
         UsageError: open_clip has no such model.
         ModelError: The weights are not at hand or do not fit.
     """
-    model_id, tag = parsed(name)
-    config = published(model_id, tag) if path is None else open_clip.get_pretrained_cfg(model_id, tag)
+    model_id, tag = parse_name(name)
+    config = find_published(model_id, tag) if path is None else open_clip.get_pretrained_cfg(model_id, tag)
     path = path or _find_cached(config)
     if path is None:
         raise absent(name, f"{model_id} {tag}")
@@ -62,7 +62,7 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
     return ClipImages(model.visual), preprocess, int(model.visual.output_dim)
 
 
-def published(model_id: str, tag: str) -> dict[str, Any]:
+def find_published(model_id: str, tag: str) -> dict[str, Any]:
     """Return open_clip's entry for published weights.
 
     Raises:
@@ -76,7 +76,7 @@ def published(model_id: str, tag: str) -> dict[str, Any]:
     return config
 
 
-def parsed(name: str) -> tuple[str, str]:
+def parse_name(name: str) -> tuple[str, str]:
     """Model and tag of a name.
 
     Raises:

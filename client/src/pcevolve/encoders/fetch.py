@@ -45,10 +45,10 @@ def _fetch_clip(name: str) -> None:
     import open_clip
     from huggingface_hub import constants
 
-    from pcevolve.encoders.clip import parsed, published
+    from pcevolve.encoders.clip import find_published, parse_name
 
-    model_id, tag = parsed(name)
-    config = published(model_id, tag)
+    model_id, tag = parse_name(name)
+    config = find_published(model_id, tag)
     with _reaching(name, f"{model_id} {tag}", f"{constants.ENDPOINT}/{str(config['hf_hub']).rstrip('/')}"):
         open_clip.download_pretrained(config)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pcevolve.encoders import TRANSFORMER
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.modality.texts.reading import Text
-from pcevolve.pretrained import pretrained
+from pcevolve.pretrained import load_pretrained
 
 LONGEST: Final = 512
 """Tokens of a text that are read, at most."""
@@ -77,6 +77,6 @@ def load_transformer(name: str, weights: str | None, device: torch.device) -> Tr
     """
     hub_id = name.removeprefix(TRANSFORMER)
     who, option = f"encoder {name}", "--set encoder.weights="
-    network, tokenizer = pretrained(who, weights or hub_id, hub_id, option, "AutoModel", "AutoTokenizer")
+    network, tokenizer = load_pretrained(who, weights or hub_id, hub_id, option, "AutoModel", "AutoTokenizer")
     dimension = int(network.config.hidden_size)
     return TransformerEncoder(name, dimension, network.float().to(device), tokenizer, device)

@@ -134,12 +134,12 @@ def _settle(block: FloatArray, field: FloatArray, kept: NDArray[np.bool_], count
     near: IntArray = np.repeat(kept.argmax(axis=1)[:, None], count, axis=1)
     for row in np.flatnonzero(np.count_nonzero(kept, axis=1) > 1):
         columns = np.flatnonzero(kept[row])
-        order = _squared(block[row], field, columns).argsort(kind="stable")
+        order = _square_distances(block[row], field, columns).argsort(kind="stable")
         near[row] = columns[order[:count]]
     return near
 
 
-def _squared(point: FloatArray, field: FloatArray, columns: IntArray) -> FloatArray:
+def _square_distances(point: FloatArray, field: FloatArray, columns: IntArray) -> FloatArray:
     """Squared distances ``(k,)`` of a point to candidates, each computed in one way whatever the others."""
     squared = np.empty(len(columns))
     for part in _blocks(len(columns), BATCH_DIFFERENCES):

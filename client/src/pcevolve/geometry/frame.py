@@ -116,7 +116,7 @@ class Frame:
 
     def points(self, embeddings: Embeddings) -> FloatArray:
         """Coordinates of embeddings, float64 ``(n, k)``."""
-        return projected(embeddings, self.centre, self.axes)
+        return project(embeddings, self.centre, self.axes)
 
     def trust(self, deviation: float) -> FloatArray:
         """Return the share of a noisy coordinate to keep, ``(k,)``: little where candidates differ less than noise."""
@@ -127,7 +127,7 @@ class Frame:
         return np.maximum(deviation * self.trust(deviation), STEP * self.radius)
 
 
-def projected(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:
+def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:
     """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
     with np.errstate(invalid="ignore", over="ignore"):
         rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]

@@ -21,10 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from pcevolve.dp.accountants import epsilon, merged, within
+from pcevolve.dp.accountants import epsilon, merge, within
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries, Listed
-from pcevolve.ledger.others import Burden, OtherRuns, named
+from pcevolve.ledger.others import Burden, OtherRuns, name_runs
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.fields import Earlier
@@ -32,7 +32,7 @@ from pcevolve.public.figures import loss, upwards
 from pcevolve.public.release import Choice, Query, Receipt
 
 
-def borne(others: OtherRuns, mine: Listed) -> tuple[Event, ...] | None:
+def events_of_others(others: OtherRuns, mine: Listed) -> tuple[Event, ...] | None:
     """Events of other runs on one secret of the run's owner.
 
     Those are runs that touch the same data, whatever was declared secret in them, and runs on any data for which the
@@ -41,7 +41,7 @@ def borne(others: OtherRuns, mine: Listed) -> tuple[Event, ...] | None:
     Returns:
         None where one of them drew its noise from a seed: nothing bounds what they say together.
     """
-    touching = {each.run_id for each in others.concerned().others}
+    touching = {each.run_id for each in others.find_concerned().others}
     found = [
         each
         for each in others.enrolled()
@@ -62,12 +62,12 @@ def on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
     """Return an event of a run as one secret bears it."""
     theirs = run.terms.secrets
     if theirs is not None and is_same(theirs, mine):
-        return told(theirs, event.count)
+        return as_event(theirs, event.count)
     changes = 1 if run.relation == "replace-one" else 2
     return event.on_group(changes * mine.most)
 
 
-def told(listed: Listed, count: int = 1) -> Event:
+def as_event(listed: Listed, count: int = 1) -> Event:
     """Return a release under a promise as one secret bears it; nothing where nothing may be learned."""
     if listed.budget == 0:
         return FREE
@@ -232,7 +232,7 @@ class Account:
             LedgerError: It cannot be said, for the reasons for which ``require`` refuses.
         """
         with self.entries.store.reading():
-            concerned = self._others.concerned()
+            concerned = self._others.find_concerned()
             if concerned.insecure:
                 return math.inf
             delta = self.limits.lifetime.delta
@@ -247,7 +247,7 @@ class Account:
         if self.run.terms.secrets is None:
             return ()
         with self.entries.store.reading():
-            return borne(self._others, self.run.terms.secrets)
+            return events_of_others(self._others, self.run.terms.secrets)
 
     def earlier(self) -> Earlier:
         """Return the noisy runs that the same provider has seen, on whatever data: ``OtherRuns.earlier``."""
@@ -275,7 +275,7 @@ class Account:
         own = self.entries.events(self.run.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
-        concerned, limit = self._others.concerned(), self.limits.lifetime
+        concerned, limit = self._others.find_concerned(), self.limits.lifetime
         if concerned.insecure:
             raise BudgetError(f"{INSECURE_BEFORE}. It is about {concerned.named_insecure}")
         over = [each for each in concerned.burdens(own + new) if not within(each.others + each.own, limit)]
@@ -296,14 +296,14 @@ def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def _count(events: Iterable[Event]) -> Counter[Event]:
-    return Counter({replace(event, count=1): event.count for event in merged(events)})
+    return Counter({replace(event, count=1): event.count for event in merge(events)})
 
 
 def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> str:
     asked = epsilon(new, limit.delta)
     left = max(0.0, float(limit.epsilon) - epsilon(own, limit.delta))
     if math.isinf(asked):
-        return _unbounded(limit)
+        return _spell_unbounded(limit)
     return (
         f"asked epsilon={asked:g}, {left:g} left in this run at delta {limit.delta:g}: nothing was drawn; "
         "use fewer iterations, or begin a run with a larger --epsilon"
@@ -314,17 +314,17 @@ def _over_lifetime(worst: Burden, limit: Budget, unit: str) -> str:
     kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
     total = epsilon(worst.others + worst.own, limit.delta)
     if math.isinf(total):
-        return _unbounded(limit)
+        return _spell_unbounded(limit)
     before = loss(epsilon(worst.others, limit.delta))
     return (
         f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
         f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
-        f"{upwards(total)}. That was spent by {named(worst.runs)}: use the dataset that is already paid for, or raise "
-        f"the limit knowingly with --set privacy.lifetime_epsilon={upwards(total)}"
+        f"{upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that is already paid for, or "
+        f"raise the limit knowingly with --set privacy.lifetime_epsilon={upwards(total)}"
     )
 
 
-def _unbounded(limit: Budget) -> str:
+def _spell_unbounded(limit: Budget) -> str:
     return (
         f"at delta {limit.delta:g} no epsilon bounds what these mechanisms, or those of earlier runs on these data, "
         "reveal: nothing was drawn; allow a --delta above 0"

@@ -53,7 +53,7 @@ class Cut:
         """True if the run's units have names; if not, each unit is one image."""
         return len(self.names) > 0
 
-    def bearing(self, images: Numbers) -> Numbers:
+    def list_bearing(self, images: Numbers) -> Numbers:
         """Names of the units that have one of these images, ascending; only where units have names."""
         bears = np.zeros(len(self.names), dtype=bool)
         bears[self.units[among(self.images, images)]] = True

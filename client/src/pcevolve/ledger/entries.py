@@ -160,12 +160,12 @@ class Entries:
     def receipts(self, run_id: str) -> tuple[Receipt, ...]:
         """Everything a run paid for, oldest first."""
         with self.store.reading():
-            return tuple(_receipt(self.store.row(number)) for number in self._paid(run_id))
+            return tuple(_receipt(self.store.row(number)) for number in self._list_paid(run_id))
 
     def accesses(self, run_id: str) -> tuple[Access, ...]:
         """Everything a run did to private data, oldest first."""
         with self.store.reading():
-            numbers = self._paid(run_id)
+            numbers = self._list_paid(run_id)
             for number in numbers:
                 if number not in self._accesses:
                     self._accesses[number] = _access(self.store.row(number))
@@ -199,7 +199,7 @@ class Entries:
     def _number(self, query: Query) -> int | None:
         return self.store.numbers.get(query.run_id, {}).get(query.key)
 
-    def _paid(self, run_id: str) -> list[int]:
+    def _list_paid(self, run_id: str) -> list[int]:
         rows = self.store.numbers.get(run_id, {})
         return sorted(number for name, number in rows.items() if name != ENROLMENT)
 

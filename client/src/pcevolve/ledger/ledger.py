@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pcevolve.dp.accountants import ACCOUNTANTS, epsilon, merged
+from pcevolve.dp.accountants import ACCOUNTANTS, epsilon, merge
 from pcevolve.errors import DataError, LedgerError
 from pcevolve.ledger.account import Account, Limits, Paid
 from pcevolve.ledger.creation import open_store
@@ -247,7 +247,7 @@ class Ledger:
             "forgets_insecure": run.terms.forgets_insecure,
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
             "epsilon": {each.name: _provable(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
-            "events": [asdict(event) for event in merged(events)],
+            "events": [asdict(event) for event in merge(events)],
             "receipts": [receipt.as_dict() for receipt in self._entries.receipts(run.run_id)],
         }
 
@@ -256,7 +256,7 @@ def _loss(
     run: Enrolment, events: Sequence[Event], measure: Callable[[Sequence[Event], float], float] = epsilon
 ) -> float:
     """ε of a run's events at its δ, by ``measure``; inf where seeded noise was put on private data."""
-    if not run.terms.secure and merged(events):
+    if not run.terms.secure and merge(events):
         return math.inf
     return measure(events, run.budget.delta)
 
@@ -265,7 +265,7 @@ def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:
     """μ of a run's events on one of its secrets; inf where seeded noise was put on private data."""
     if run.terms.secrets is None:
         return None
-    looked = sum(event.count for event in merged(events))
+    looked = sum(event.count for event in merge(events))
     return math.inf if looked and not run.terms.secure else run.terms.secrets.budget * math.sqrt(looked)
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from pcevolve.dp.accountants import merged
+from pcevolve.dp.accountants import merge
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.cuts import Party
 from pcevolve.ledger.entries import Enrolment, Entries
@@ -76,9 +76,9 @@ class OtherRuns:
             for event in self.entries.events(run.run_id)
             if size is not None
         )
-        return Earlier(releases=len(runs), events=merged(events))
+        return Earlier(releases=len(runs), events=merge(events))
 
-    def concerned(self) -> Concerned:
+    def find_concerned(self) -> Concerned:
         """Find the subjects that this run concerns, and the other runs that touch them and count."""
         enrolled = self.enrolled()
         counted = [run for run in enrolled if self.counts(run)]
@@ -138,7 +138,7 @@ class Concerned:
     @property
     def named_insecure(self) -> str:
         """Those of the other runs, for their owner."""
-        return named(each for each in self.others if not each.terms.secure)
+        return name_runs(each for each in self.others if not each.terms.secure)
 
     def burdens(self, events: tuple[Event, ...]) -> list[Burden]:
         """Return the events that subjects bear, without subjects that are no worse off than another.
@@ -165,9 +165,9 @@ class Concerned:
             if run.relation != self.run.relation:
                 raise LedgerError(
                     "earlier runs on these data used another neighbour relation: use the same, "
-                    f"--set privacy.relation={run.relation}, as {named([run])} did"
+                    f"--set privacy.relation={run.relation}, as {name_runs([run])} did"
                 )
-        done = {run.run_id: merged(self.entries.events(run.run_id)) for run in self.others}
+        done = {run.run_id: merge(self.entries.events(run.run_id)) for run in self.others}
         parties = [*map(self.entries.party, self.others), self.entries.read(self.run)]
         return exposures(self.reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id})
 
@@ -186,7 +186,7 @@ class Concerned:
         return tuple(event.on_group(size) for event in events) if size else ()
 
 
-def named(runs: Iterable[Enrolment]) -> str:
+def name_runs(runs: Iterable[Enrolment]) -> str:
     """Runs as their owner knows them, oldest first: folder, id and day. For the owner's screen and nowhere else."""
     known = sorted(runs, key=lambda each: (each.began, each.run_id))
     told = [

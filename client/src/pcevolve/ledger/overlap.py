@@ -112,7 +112,7 @@ class Reach:
         own = mine.cut.images
         touched = mine.cut.names
         for cut in distinct_cuts(naming):
-            touched = merged_numbers(touched, cut.bearing(own))
+            touched = merged_numbers(touched, cut.list_bearing(own))
         names = touched[among_any(touched, [cut.names for cut in promises])]
         owners, owned = _extents(names, naming)
         return cls(
@@ -120,7 +120,7 @@ class Reach:
             names=names,
             owners=owners,
             owned=owned,
-            most=_declared(names, mine, naming),
+            most=_most_declared(names, mine, naming),
             kinds=_kinds(names, naming),
         )
 
@@ -154,14 +154,14 @@ def exposures(
     columns = [of_cut[id(run.cut)] for run in runs]
     if not columns or not len(columns[0]):
         return []
-    sizes = _exchanged(np.stack(columns, axis=1).astype(np.int32), [done[run.run_id] for run in runs])
+    sizes = _exchange(np.stack(columns, axis=1).astype(np.int32), [done[run.run_id] for run in runs])
     table, first = np.unique(sizes, axis=0, return_index=True)
     return [
         Exposure(
             {run.run_id: int(size) for run, size in zip(runs, table[row], strict=True) if size},
             reach.kind(int(first[row])),
         )
-        for row in _undominated(table)
+        for row in _drop_dominated(table)
     ]
 
 
@@ -173,10 +173,10 @@ def largest_group(most: int, named: bool, relation: Relation) -> int:
         named: Whether the run's units have names; if not, each is one image and is removed with it.
         relation: Neighbour relation of the run.
     """
-    return most * _changing(named, relation)
+    return most * _most_changed(named, relation)
 
 
-def _changing(named: bool, relation: Relation) -> int:
+def _most_changed(named: bool, relation: Relation) -> int:
     """The most that one image of a subject counts in a run that cuts otherwise."""
     return 2 if named and relation == "add-remove" else 1
 
@@ -196,7 +196,7 @@ def _of_named(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
     _require_bounds(reach, count, mixed, relation)
     removed = (relation == "replace-one") | (shared == cut.sizes[unit])
     counted = np.bincount(subject, weights=np.where(removed, 1, 2), minlength=total).astype(np.int64)
-    least = reach.most * _changing(cut.named, relation)
+    least = reach.most * _most_changed(cut.named, relation)
     return np.where(mixed, np.maximum(counted, least), count)
 
 
@@ -261,7 +261,7 @@ def _agree(owners: IntArray, owned: Numbers, theirs: IntArray, images: Numbers) 
     return same
 
 
-def _declared(names: Numbers, mine: Party, naming: Iterable[Party]) -> IntArray:
+def _most_declared(names: Numbers, mine: Party, naming: Iterable[Party]) -> IntArray:
     """The most images of each named subject, by the runs that name it and by this run.
 
     A run on units of another name says how many images *its* units have, so its word is taken only where there is no
@@ -282,7 +282,7 @@ def _kinds(names: Numbers, naming: Iterable[Party]) -> tuple[str, ...]:
     return tuple(kinds.tolist())
 
 
-def _exchanged(sizes: NDArray[np.int32], done: Sequence[Hashable]) -> NDArray[np.int32]:
+def _exchange(sizes: NDArray[np.int32], done: Sequence[Hashable]) -> NDArray[np.int32]:
     """Subjects × runs with the sizes in descending order among runs that did the same: far fewer rows differ."""
     for each in set(done):
         alike = [column for column, other in enumerate(done) if other == each]
@@ -290,7 +290,7 @@ def _exchanged(sizes: NDArray[np.int32], done: Sequence[Hashable]) -> NDArray[np
     return sizes
 
 
-def _undominated(table: NDArray[np.int32]) -> list[int]:
+def _drop_dominated(table: NDArray[np.int32]) -> list[int]:
     """Rows of which no other is at least as large everywhere; the rows are distinct."""
     kept: list[int] = []
     for row in np.argsort(-table.sum(axis=1), kind="stable").tolist():

@@ -114,7 +114,7 @@ class Store:
     def append(self, run_id: str, name: str, content: bytes, private: bytes = b"") -> None:
         """Add a row, at most one in a transaction; there when the transaction has ended."""
         number = len(self._seals)
-        seal = self._sealed(number, run_id, name, content, private)
+        seal = self._seal(number, run_id, name, content, private)
         with self._guarded():
             values = Row(number, run_id, name, content, private, seal)
             self._db.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", values)
@@ -128,8 +128,8 @@ class Store:
         """
         with self.reading(), self._guarded():
             row = Row(*self._db.execute("SELECT * FROM rows WHERE number = ?", (number,)).fetchone())
-            if row.seal != self._seals[number] or row.seal != self._sealed(*row[:-1]):
-                raise LedgerError(self._damaged("a row changed while it was open"))
+            if row.seal != self._seals[number] or row.seal != self._seal(*row[:-1]):
+                raise LedgerError(self._describe_damage("a row changed while it was open"))
         return row
 
     def close(self) -> None:
@@ -180,27 +180,29 @@ class Store:
         with self._guarded():
             tables = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
             if tables != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-                raise LedgerError(self._damaged("its structure is broken"))
+                raise LedgerError(self._describe_damage("its structure is broken"))
 
     def _catch_up(self) -> None:
         """Verify the rows that were added since the file was last read, and that nothing else changed."""
         sql = "SELECT * FROM rows WHERE number >= ? ORDER BY number"
         for values in self._db.execute(sql, (len(self._seals),)):
             row = Row(*values)
-            if row.number != len(self._seals) or row.seal != self._sealed(*row[:-1]):
-                raise LedgerError(self._damaged(f"row {row.number} was changed or one before it is gone"))
+            if row.number != len(self._seals) or row.seal != self._seal(*row[:-1]):
+                raise LedgerError(
+                    self._describe_damage(f"row {row.number} was changed or one before it is gone")
+                )
             self._seals.append(row.seal)
             self.numbers[row.run_id][row.name] = row.number
         count = len(self._seals) - 1
         heads = self._db.execute("SELECT count, seal FROM head").fetchall()
         if heads != [(count, _head(self.key, count, self._seals[-1]))]:
-            raise LedgerError(self._damaged("its last rows are gone, or its key is another ledger's"))
+            raise LedgerError(self._describe_damage("its last rows are gone, or its key is another ledger's"))
 
-    def _sealed(self, number: int, run_id: str, name: str, content: bytes, private: bytes) -> bytes:
+    def _seal(self, number: int, run_id: str, name: str, content: bytes, private: bytes) -> bytes:
         before = self._seals[number - 1]
         return self.key.seal(before, b"%d" % number, run_id.encode(), name.encode(), content, private)
 
-    def _damaged(self, how: str) -> str:
+    def _describe_damage(self, how: str) -> str:
         return f"{self.path} is damaged ({how}): restore it and its key from a backup; it was not touched"
 
 

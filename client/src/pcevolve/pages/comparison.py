@@ -13,7 +13,7 @@ from types import MappingProxyType
 from markupsafe import Markup
 
 from pcevolve.durable import write_durably
-from pcevolve.pages import PagePicture, base_style, compiled, inline, own_file
+from pcevolve.pages import PagePicture, base_style, compile_page, inline, own_file
 
 BAR = 280.0
 """Width of an accuracy of 1 in a chart."""
@@ -91,5 +91,5 @@ def write_comparison(
         "labels": list(dict.fromkeys(label for each in columns for label in each.dataset)),
         "bar": BAR,
     }
-    write_durably(out, compiled("comparison").render(content).encode(), 0o600 if judges else 0o644)
+    write_durably(out, compile_page("comparison").render(content).encode(), 0o600 if judges else 0o644)
     return out

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.pages import PagePicture, base_style, compiled, inline, own_file, picture, size
+from pcevolve.pages import PagePicture, base_style, compile_page, inline, own_file, picture, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.privacy import Event
 from pcevolve.public.calls import goes_to_rewriter
@@ -72,13 +72,13 @@ def rendered_live(run: RunReader, standing: Standing) -> bytes:
         "script": inline(own_file("live.js")),
         "standing": standing,
         "report": str(run.layout.report) if standing.over else "",
-        **(_waiting(run) if run.plan is None else _under_way(run, run.plan)),
+        **(_waiting_content(run) if run.plan is None else _under_way(run, run.plan)),
     }
     kind = "image" if run.plan is None else run.plan.modality.kind
-    return compiled("live", kind, bytes=size).render(content).encode()
+    return compile_page("live", kind, bytes=size).render(content).encode()
 
 
-def _waiting(run: RunReader) -> dict[str, object]:
+def _waiting_content(run: RunReader) -> dict[str, object]:
     return {"plan": None, "run": run.layout.root.name}
 
 

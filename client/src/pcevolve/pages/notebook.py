@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pcevolve.pages import PagePicture, compiled, picture
+from pcevolve.pages import PagePicture, compile_page, picture
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.figures import loss
 from pcevolve.publish import folder_promise
@@ -37,7 +37,7 @@ def table_view(said: str, rows: Iterable[tuple[str, str]]) -> str:
         said: What it comes to.
         rows: What, and its value.
     """
-    return compiled("notebook_table").render(said=said, rows=list(rows))
+    return compile_page("notebook_table").render(said=said, rows=list(rows))
 
 
 def notebook_view(run: FinishedRun) -> str:
@@ -55,7 +55,7 @@ def notebook_view(run: FinishedRun) -> str:
         "left_out": max(0, len(run.plan.labels) - ROWS),
         "folder": str(run.record.layout.root),
     }
-    return compiled("notebook", run.plan.modality.kind).render(content)
+    return compile_page("notebook", run.plan.modality.kind).render(content)
 
 
 def _rows(run: FinishedRun) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pcevolve.durable import write_durably
-from pcevolve.pages import PagePicture, base_style, compiled, inline, own_file, picture
+from pcevolve.pages import PagePicture, base_style, compile_page, inline, own_file, picture
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import shown
 from pcevolve.publish import marks
@@ -56,7 +56,7 @@ def write_preview(run: RunReader) -> Path:
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }
-    write_durably(run.layout.preview, compiled("preview", plan.modality.kind).render(content).encode())
+    write_durably(run.layout.preview, compile_page("preview", plan.modality.kind).render(content).encode())
     return run.layout.preview
 
 

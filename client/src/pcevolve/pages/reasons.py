@@ -93,7 +93,7 @@ class Reasons:
         for step in traffic.steps:
             match step:
                 case Attempt():
-                    reasons._explain(step, state)
+                    reasons._add(step, state)
                 case Arrival(attempt=attempt):
                     reasons._take_in(attempt)
                 case RecordedOutputs():
@@ -123,10 +123,10 @@ class Reasons:
         left = [each.digest for one in made for each in self.carried.get(one.number, ())]
         return replace(Counts.of(made), images=len(left), distinct=len(set(left)))
 
-    def _explain(self, attempt: Attempt, state: RunState | None) -> None:
+    def _add(self, attempt: Attempt, state: RunState | None) -> None:
         self.brought[attempt.number] = ()
         self.carried[attempt.number] = tuple(
-            self._explained(attempt, digest, state) for digest in attempt.carried
+            self._explain(attempt, digest, state) for digest in attempt.carried
         )
         call = attempt.own_call
         verdict = None if state is None or call is None else state.image_of(call)
@@ -139,7 +139,7 @@ class Reasons:
             prompt = "" if isinstance(told, str) else state.plan.prompt_of(replace(call, wording=told))
             self.told[attempt.number] = ToldPrompt(self.named[verdict.image.id], prompt, verdict.reason)
 
-    def _explained(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
+    def _explain(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
         """The reason for an image to leave with a request, as far as there is one on record by then."""
         call = attempt.own_call  # what only follows a link carries nothing
         verdict = None if state is None or call is None else state.image_of(call)

@@ -59,10 +59,10 @@ def picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
         wanted: The appearance that an image is given before; None for none.
     """
     found = medium(kind).shown(data, wanted)
-    return PagePicture(kind, image=data_uri(found.jpeg) if found.jpeg else "", text=shortened(found.text))
+    return PagePicture(kind, image=data_uri(found.jpeg) if found.jpeg else "", text=shorten(found.text))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """A text, or its beginning."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
@@ -119,7 +119,7 @@ def base_style() -> str:
 
 
 @cache
-def compiled(page: str, kind: Kind = "image", **filters: Callable[..., Any]) -> Template:
+def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any]) -> Template:
     """Return the template of a page, with the filters that it uses; every string that it puts out is escaped.
 
     It is compiled on the first call, which takes a fifth of a second.
@@ -130,7 +130,7 @@ def compiled(page: str, kind: Kind = "image", **filters: Callable[..., Any]) -> 
         filters: By name; beside ``shown`` and ``worded``, which is for words of ours.
     """
     environment = Environment(
-        loader=FunctionLoader(lambda name: _worded(own_file(name), kind)),
+        loader=FunctionLoader(lambda name: _put_words(own_file(name), kind)),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -141,7 +141,7 @@ def compiled(page: str, kind: Kind = "image", **filters: Callable[..., Any]) -> 
     return environment.get_template(f"{page}.html.j2")
 
 
-def _worded(template: str, kind: Kind) -> str:
+def _put_words(template: str, kind: Kind) -> str:
     """A template with the words for a kind; tags and what Jinja reads stay as they are."""
     parts = _NO_WORDS.split(template)
     return "".join(part if place % 2 else spoken(part, kind) for place, part in enumerate(parts))

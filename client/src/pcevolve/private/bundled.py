@@ -16,7 +16,7 @@ import numpy as np
 from sklearn import datasets
 
 from pcevolve.errors import UsageError
-from pcevolve.modality.images.decoding import framed, tiles
+from pcevolve.modality.images.decoding import set_on_black, tiles
 from pcevolve.modality.images.files import pixel_digest
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records
@@ -51,7 +51,7 @@ def load_digits(
     source = datasets.load_digits()
     labels = tuple(sorted(names.values()))
     chosen = [index for index, digit in enumerate(source.target) if int(digit) in names]
-    images = tuple(framed(source.images[index], _BRIGHTEST) for index in chosen)
+    images = tuple(set_on_black(source.images[index], _BRIGHTEST) for index in chosen)
     dataset = PrivateDataset(
         labels=labels,
         items=images,

@@ -20,9 +20,9 @@ from pcevolve.modality.images.files import RejectedImageError, examine, pixel_co
 from pcevolve.modality.images.levels import Seen, Window, folder_fault
 from pcevolve.modality.medium import Item
 from pcevolve.private import BATCH_IMAGES, ProgressCallback, no_progress
-from pcevolve.private.listing import Listing, listed_classes, refuse, short
+from pcevolve.private.listing import Listing, list_classes, refuse, short
 from pcevolve.private.stored import StoredImages
-from pcevolve.private.subsample import chosen
+from pcevolve.private.subsample import pick
 
 IntArray = NDArray[np.int64]
 
@@ -84,7 +84,7 @@ class PrivateDataset:
         names = self.unit_names or (None,) * (max(digests, default=-1) + 1)
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit]) for unit in sorted(digests))
 
-    def renamed(self, names: Mapping[str, str]) -> PrivateDataset:
+    def rename(self, names: Mapping[str, str]) -> PrivateDataset:
         """Return the same images under other labels, in another order of classes.
 
         Args:
@@ -114,12 +114,12 @@ class PrivateDataset:
             labels=self.labels,
             items=_some(self.items, places),
             targets=self.targets[places],
-            digests=chosen(self.digests, places),
+            digests=pick(self.digests, places),
             unit_of=self.unit_of[places],
             unit_name=self.unit_name,
             unit_names=self.unit_names,
-            names=chosen(self.names, places),
-            marks=chosen(self.marks, places),
+            names=pick(self.names, places),
+            marks=pick(self.marks, places),
         )
 
     def split(self, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDataset]:
@@ -149,7 +149,7 @@ class PrivateDataset:
 
 
 def load_folder(path: Path, *, unique: bool = True, window: Window | None = None) -> PrivateDataset:
-    """Load a folder of class folders of images; see ``listed_classes`` and ``loaded``.
+    """Load a folder of class folders of images; see ``list_classes`` and ``load``.
 
     Args:
         path: Its subfolders' names are the labels.
@@ -159,10 +159,10 @@ def load_folder(path: Path, *, unique: bool = True, window: Window | None = None
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    return loaded(listed_classes(path), unique=unique, window=window)
+    return load(list_classes(path), unique=unique, window=window)
 
 
-def loaded(
+def load(
     listing: Listing,
     *,
     unique: bool = True,

@@ -110,4 +110,4 @@ class Shown(Sequence[DecodedImage]):
         if isinstance(place, slice):
             return Shown(self.images[place], self.rendition)
         image = self.images[place]
-        return image if self.rendition is None else self.rendition.given_to(image)
+        return image if self.rendition is None else self.rendition.apply_to(image)

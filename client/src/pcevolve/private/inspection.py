@@ -50,7 +50,7 @@ class Inspection:
         return "Inspection"
 
 
-def inspected(
+def inspect(
     listing: Listing, units: Sequence[str], tick: Callable[[], None], window: Window | None = None
 ) -> Inspection:
     """Read every image of a listing once.

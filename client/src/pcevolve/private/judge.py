@@ -135,20 +135,20 @@ class PrivateJudge:
             DataError: A private image has no embedding; nothing was drawn.
         """
         known = self.account.receipt(query)
-        receipt = known or self._released(query, pool, self.events[query.iteration])
+        receipt = known or self._release(query, pool, self.events[query.iteration])
         if query.iteration == 0:
             _ = self._renditions  # asks the ledger, and ``show`` shall not have to
         return receipt
 
-    def _released(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:
+    def _release(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
         scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
         if all(event.free for event in events):
             measured = load(self.account.measured(self._last_measured(query)))
-            return self.account.pay(query, events, lambda: self._paid(measured, scenes, pool, b""))
+            return self.account.pay(query, events, lambda: self._pay(measured, scenes, pool, b""))
         private = self.views.embeddings(self._renditions[0])
-        return self.account.pay(query, events, lambda: self._drawn(private, scenes, pool, events))
+        return self.account.pay(query, events, lambda: self._draw(private, scenes, pool, events))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Pay for what the private images look like on the whole; the provider's images are the public guess."""
@@ -164,11 +164,11 @@ class PrivateJudge:
 
         return self.account.pay(query, (event,), draw)
 
-    def _drawn(self, private: PrivateEmbeddings, scenes: Sequence[Scene], pool: Pool, events: Events) -> Paid:
+    def _draw(self, private: PrivateEmbeddings, scenes: Sequence[Scene], pool: Pool, events: Events) -> Paid:
         measured = self.chooser.selector.measure(private, joined_scenes(scenes), events, self.noise)
-        return self._paid(measured, scenes, pool, save(dict(measured)))
+        return self._pay(measured, scenes, pool, save(dict(measured)))
 
-    def _paid(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:
+    def _pay(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:
         choices, values = self.chooser.choose(measured, scenes, pool)
         return Paid(choices, memory, values)
 
@@ -198,9 +198,9 @@ class UniformJudge:
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose any candidates of each class, none twice while there are others."""
-        return self.account.pay(query, (Event("uniform"),), lambda: self._drawn(query, pool.candidates))
+        return self.account.pay(query, (Event("uniform"),), lambda: self._draw(query, pool.candidates))
 
-    def _drawn(self, query: Query, candidates: Population) -> Paid:
+    def _draw(self, query: Query, candidates: Population) -> Paid:
         wanted = self.plan.wanted(query.iteration)
         indices = {
             label: self._indices(f"{query.key}/{label}", len(candidates[label]), wanted)

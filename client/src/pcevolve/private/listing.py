@@ -101,7 +101,7 @@ class Folders:
                 yield entry
 
 
-def listed(path: Path, label: str | None, strict: bool = True, nested: bool = False) -> Listing:
+def list_folder(path: Path, label: str | None, strict: bool = True, nested: bool = False) -> Listing:
     """List a private folder: all its images as one class where a label for it is given, else its class folders.
 
     Hidden files and those of systems are ignored anywhere, and so are files beside the class folders that are no images
@@ -123,14 +123,14 @@ def listed(path: Path, label: str | None, strict: bool = True, nested: bool = Fa
     return found
 
 
-def listed_classes(path: Path) -> Listing:
-    """List a folder of class folders; see ``listed``."""
-    return listed(path, None)
+def list_classes(path: Path) -> Listing:
+    """List a folder of class folders; see ``list_folder``."""
+    return list_folder(path, None)
 
 
-def listed_unlabelled(path: Path, label: str) -> Listing:
-    """List all images of a folder and its subfolders as one class; see ``listed``."""
-    return listed(path, label)
+def list_unlabelled(path: Path, label: str) -> Listing:
+    """List all images of a folder and its subfolders as one class; see ``list_folder``."""
+    return list_folder(path, label)
 
 
 def _of_one_class(path: Path, label: str) -> Listing:
@@ -140,7 +140,7 @@ def _of_one_class(path: Path, label: str) -> Listing:
         folders.faults.append(
             f"{label!r} cannot be used as a label, because {fault}: choose other --domain words"
         )
-    return _sorted_out(path, (label,), [(file, 0) for file in folders.files_below(path)], folders.faults)
+    return _sort_out(path, (label,), [(file, 0) for file in folders.files_below(path)], folders.faults)
 
 
 def _of_classes(path: Path, nested: bool) -> Listing:
@@ -173,14 +173,14 @@ def _of_classes(path: Path, nested: bool) -> Listing:
         for entry in within[folder]
         for file in (folders.files_below(entry) if nested and _is_folder(entry) else (entry,))
     ]
-    return _sorted_out(path, labels, found, [*faults, *folders.faults])
+    return _sort_out(path, labels, found, [*faults, *folders.faults])
 
 
 def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
     """A folder that holds no folders: its images, if it has any, are listed as one class."""
     fault = f"{path} has no class folders: put the images into one subfolder per class"
     more = ", or take them as one class by --set data.unlabelled=true" if loose else ""
-    return _sorted_out(path, ("images",), [(file, 0) for file in loose], [fault + more])
+    return _sort_out(path, ("images",), [(file, 0) for file in loose], [fault + more])
 
 
 def _holds_image(entries: Sequence[Path]) -> bool:
@@ -256,7 +256,7 @@ def short(file: Path) -> str:
     return f"{file.parent.name}/{file.name}"
 
 
-def _sorted_out(
+def _sort_out(
     root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], faults: Sequence[str]
 ) -> Listing:
     """Tell images from what is passed over, and name what is neither.

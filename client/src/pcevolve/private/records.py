@@ -19,7 +19,7 @@ from pcevolve.modality.texts.reading import MOST_BYTES, Text
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import refuse
 from pcevolve.private.sources import require_folder
-from pcevolve.private.subsample import chosen, drawable, drawn_places
+from pcevolve.private.subsample import drawable, drawn_places, pick
 from pcevolve.private.tables import MOST_TEXTS, OF_TEXTS, Columns, folder_rows, require_reader, table_rows
 from pcevolve.public.labels import label_faults
 
@@ -50,11 +50,11 @@ class Records:
     def some(self, places: Sequence[int]) -> Records:
         """The texts at some places, in that order."""
         return Records(
-            names=chosen(self.names, places),
-            texts=chosen(self.texts, places),
-            labels=chosen(self.labels, places),
-            units=chosen(self.units, places),
-            marks=chosen(self.marks, places),
+            names=pick(self.names, places),
+            texts=pick(self.texts, places),
+            labels=pick(self.labels, places),
+            units=pick(self.units, places),
+            marks=pick(self.marks, places),
         )
 
     def units_to_draw(self) -> dict[str, int]:
@@ -77,7 +77,7 @@ class Records:
         return [known[label] for label in self.labels]
 
     def drawn(self, count: int, seed: int) -> tuple[Records, Records]:
-        """Draw units of each class; see ``subsample.subsampled``.
+        """Draw units of each class; see ``subsample.subsample``.
 
         Returns:
             The texts that were drawn, and all texts of units that were not.

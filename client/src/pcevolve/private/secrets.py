@@ -43,7 +43,7 @@ telephones, patients and postal codes have; and codes of letters and digits, as 
 _ANY: Final = re.compile("|".join(f"(?:{each})" for each in _FORMS))
 
 
-def found_in(text: Text) -> set[str]:
+def find_in(text: Text) -> set[str]:
     """Return the secrets found in a text, in small letters."""
     return {found.group().rstrip(".,;:!?)") for found in _ANY.finditer(text.casefold())}
 
@@ -120,7 +120,7 @@ class Sources:
                 name = f"the value of column {column!r} in {_place(data, places)}"
                 yield Held(name, self.budget, places)
         if self.detected:
-            for places in _alike([found_in(text) for text in data.items]):
+            for places in _alike([find_in(text) for text in data.items]):
                 yield Held(f"something detected in {_place(data, places)}", self.budget, places)
 
 
@@ -150,7 +150,9 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
     return tuple(found.values())
 
 
-def capped(sources: Sources, data: PrivateDataset, most: int, share: Callable[[float], float]) -> FloatArray:
+def cap_weights(
+    sources: Sources, data: PrivateDataset, most: int, share: Callable[[float], float]
+) -> FloatArray:
     """Return each text's weight, in units of a whole vote: all of it, or the least share of a secret that it holds.
 
     A text's share depends on the budgets of its own secrets alone. Where one of them has another value, the list names

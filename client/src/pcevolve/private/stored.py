@@ -50,9 +50,9 @@ class StoredImages(Sequence[DecodedImage]):
         """
         if isinstance(place, slice):
             return StoredImages(self.files[place], self.digests[place], self.window)
-        image = unchanged(self.files[place], self.digests[place], self.window)
+        image = read_unchanged(self.files[place], self.digests[place], self.window)
         if image is None:
-            raise changed([self.files[place]])
+            raise change_error([self.files[place]])
         return image
 
     def __iter__(self) -> Iterator[DecodedImage]:
@@ -64,7 +64,7 @@ class StoredImages(Sequence[DecodedImage]):
         return StoredImages(tuple(files), tuple(digests), self.window)
 
 
-def unchanged(file: Path, digest: bytes, window: Window | None) -> DecodedImage | None:
+def read_unchanged(file: Path, digest: bytes, window: Window | None) -> DecodedImage | None:
     """Read an image again; None where its pixels are no longer what they were.
 
     Args:
@@ -79,7 +79,7 @@ def unchanged(file: Path, digest: bytes, window: Window | None) -> DecodedImage 
     return image if found == digest else None
 
 
-def changed(files: Sequence[Path]) -> DataError:
+def change_error(files: Sequence[Path]) -> DataError:
     """The error about files that changed under the run; it names up to five."""
     named = ", ".join(short(file) for file in files[:5])
     more = f" and {len(files) - 5} more" if len(files) > 5 else ""

@@ -37,7 +37,7 @@ Value = TypeVar("Value")
 SEED_BYTES = 8
 
 
-def subsampled(listing: Listing, units: Sequence[str], count: int, seed: int) -> tuple[Listing, Listing]:
+def subsample(listing: Listing, units: Sequence[str], count: int, seed: int) -> tuple[Listing, Listing]:
     """Draw units of each class.
 
     Args:
@@ -60,7 +60,7 @@ def subsampled(listing: Listing, units: Sequence[str], count: int, seed: int) ->
 def drawn_places(
     units: Sequence[str], targets: Sequence[int], count: int, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Return the places of the items that are drawn, and of those whose units are not; see ``subsampled``.
+    """Return the places of the items that are drawn, and of those whose units are not; see ``subsample``.
 
     Args:
         units: What the unit of each is called.
@@ -109,7 +109,7 @@ def drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int, int]:
     return {target: counts[target] for target in sorted(set(targets))}
 
 
-def chosen(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...]:
+def pick(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...]:
     """Pick facts about items by place; nothing where nothing is known of any."""
     return tuple(values[place] for place in places) if values else ()
 

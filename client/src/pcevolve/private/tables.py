@@ -16,7 +16,7 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.texts.reading import MOST_BYTES, Text, plain, read
 from pcevolve.private.listing import Folders
 from pcevolve.private.parquet_pages import column_start, unpacked_bytes
-from pcevolve.private.units import composed
+from pcevolve.private.units import compose
 from pcevolve.public.labels import label_fault
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
@@ -78,7 +78,7 @@ def table_rows(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
         for number, row in enumerate(require_reader(path)(path, wanted), 1):
             text, unit = row.get(columns.text), _said(row.get(columns.unit or ""))
             said = plain(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
-            named = None if unit is None else composed(unit)
+            named = None if unit is None else compose(unit)
             held = tuple(plain(_said(row.get(each)) or "").casefold() for each in columns.secrets)
             fault = CELLS if None in row else ""
             yield f"row {number}", said, label or _said(row.get(columns.label)), named, held, fault

@@ -76,7 +76,7 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
         DataError: The file cannot be read, or does not list every image of the folder exactly once.
     """
     header, *lines = _rows(path)
-    files, units = [_normalise(file) for file, _ in lines], [composed(unit) for _, unit in lines]
+    files, units = [_normalise(file) for file, _ in lines], [compose(unit) for _, unit in lines]
     _check_header(path, header, set(there))
     _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
     _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
@@ -96,7 +96,7 @@ def units_by_folder(there: Sequence[str]) -> UnitMap | None:
     if all(len(each) <= 2 for each in parts.values()):
         return None
     return UnitMap(
-        "patient", {name: composed(each[1]) if len(each) > 2 else name for name, each in parts.items()}
+        "patient", {name: compose(each[1]) if len(each) > 2 else name for name, each in parts.items()}
     )
 
 
@@ -166,7 +166,7 @@ def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
         raise DataError(f"--unit-map {path} calls a unit an image: name what its images have in common")
 
 
-def composed(name: str) -> str:
+def compose(name: str) -> str:
     """A unit's name in one spelling."""
     return unicodedata.normalize("NFC", name).strip()
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.texts import answering
-from pcevolve.modality.texts.blanks import blanked
+from pcevolve.modality.texts.blanks import blank_out
 from pcevolve.modality.texts.reading import read
 from pcevolve.modality.texts.rewording import reworded
 from pcevolve.providers.dialect import (
@@ -125,7 +125,7 @@ class ChatDialect(Dialect):
         in the place of a text, and is none, is varied by asking anew.
         """
         prompt, text = plan.prompt_of(call), None if image is None else read(image)
-        asked = prompt if text is None else question(prompt, blanked(text, call.strength or 0.0, call.seed))
+        asked = prompt if text is None else question(prompt, blank_out(text, call.strength or 0.0, call.seed))
         return _request(plan.model, asked, plan.texts, call)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:

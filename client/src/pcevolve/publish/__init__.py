@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from pcevolve.publish.card import card, facts, stated_facts
 from pcevolve.publish.dataset import publish, write_summary
-from pcevolve.publish.exports import export, exported, require_writer, shard_names
+from pcevolve.publish.exports import export, export_files, require_writer, shard_names
 from pcevolve.publish.promises import (
     ALARMS,
     NO_BOUNDARY,
     NO_GUARANTEE,
     ON_TRUST,
+    as_seen_from_folder,
     assumptions,
     folder_promise,
     found_members,
@@ -22,7 +23,6 @@ from pcevolve.publish.promises import (
     marks,
     promise,
     real_images,
-    seen_from_folder,
 )
 from pcevolve.publish.release import Release, classifier, released_image, released_paths
 
@@ -32,11 +32,12 @@ __all__ = [
     "NO_GUARANTEE",
     "ON_TRUST",
     "Release",
+    "as_seen_from_folder",
     "assumptions",
     "card",
     "classifier",
     "export",
-    "exported",
+    "export_files",
     "facts",
     "folder_promise",
     "found_members",
@@ -49,7 +50,6 @@ __all__ = [
     "released_image",
     "released_paths",
     "require_writer",
-    "seen_from_folder",
     "shard_names",
     "stated_facts",
     "write_summary",

@@ -135,11 +135,11 @@ def card(release: Release, images_released: int, form: Form | None = None) -> st
         f"{library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"{_classifier(plan) if form is None else ''}"
-        f"## How to load\n\n```python\n{loaded}\n```\n\n{_listed(plan, form)}"
+        f"## How to load\n\n```python\n{loaded}\n```\n\n{_say_where_listed(plan, form)}"
     )
 
 
-def _listed(plan: PublicPlan, form: Form | None) -> str:
+def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
     """Say where the files are listed, or which class has which number."""
     if form is None:
         return f"`manifest.json` lists every file with its digest and names the transcript that {_shows(plan)}.\n"

@@ -110,10 +110,10 @@ def write_summary(run: RunReader) -> dict[str, Any]:
         UsageError: The run is unfinished.
     """
     values = summary(run, run.require_plan(), len(run.manifest().files))
-    write_durably(run.layout.summary, encoded(values))
+    write_durably(run.layout.summary, encode(values))
     return values
 
 
-def encoded(values: dict[str, Any]) -> bytes:
+def encode(values: dict[str, Any]) -> bytes:
     """The one spelling of ``summary.json``."""
     return json.dumps(values, indent=1).encode() + b"\n"

@@ -61,12 +61,12 @@ def export(folder: Path, form: Form, release: Release, images: Sequence[Released
     """
     require_writer(form)
     with folder_replaced_durably(folder) as partial_folder:
-        for name, data in exported(form, release, images, read):
+        for name, data in export_files(form, release, images, read):
             (partial_folder / name).parent.mkdir(exist_ok=True)
             (partial_folder / name).write_bytes(data)
 
 
-def exported(
+def export_files(
     form: Form, release: Release, images: Sequence[ReleasedImage], read: Read
 ) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of each file of a form, one after the other."""

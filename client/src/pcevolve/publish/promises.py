@@ -88,7 +88,7 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
         epsilon_spent=epsilon(events, plan.delta) if plan.secure else None,
-        epsilon_folder=epsilon(seen_from_folder(plan, events), plan.delta)
+        epsilon_folder=epsilon(as_seen_from_folder(plan, events), plan.delta)
         if plan.secure and plan.subsample
         else None,
         delta=plan.delta,
@@ -105,7 +105,7 @@ def promise(plan: PublicPlan) -> str:
     return PROMISE.format(kind=plan.modality.kind) if plan.secure and not plan.in_process else ""
 
 
-def seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
+def as_seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
     """Return events as they act on one unit of the folder that was sampled; the same events if all units are used.
 
     One unit of the folder changes several of the draw, which are a group.
@@ -133,7 +133,7 @@ def folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:
         return ""
     return (
         f"Seen from the folder that the private dataset was drawn from, one {plan.unit} bears "
-        f"{_bears(seen_from_folder(plan, events), plan.delta)}: it changes up to {DRAWN_UNITS} units of the draw."
+        f"{_bears(as_seen_from_folder(plan, events), plan.delta)}: it changes up to {DRAWN_UNITS} units of the draw."
     )
 
 

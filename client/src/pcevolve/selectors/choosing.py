@@ -19,7 +19,7 @@ from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
 from pcevolve.evolution import Pool, Population
 from pcevolve.geometry.distances import IntArray
-from pcevolve.geometry.frame import projected
+from pcevolve.geometry.frame import project
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance
 from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
@@ -128,7 +128,7 @@ class Chooser:
         digests = [each.digest for each in images]
         self._look(digests, rendition)
         rows = np.array([self._embedded[each, rendition] for each in digests], dtype=np.float64)
-        return projected(
+        return project(
             rows.reshape(len(images), self.encoder.dimension), measured["centre"], measured["axes"]
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.dp.mechanisms import FloatArray, Noise, clamped
+from pcevolve.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.errors import DataError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Event, Events, Relation
@@ -93,7 +93,7 @@ class Contrastive(Drawn):
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
             utility = calibrated(distances(pool[entrants], centres), target, scene.tau)
-            scored.append((entrants, clamped(utility)))
+            scored.append((entrants, clamp(utility)))
         return scored
 
 

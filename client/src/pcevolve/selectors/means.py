@@ -17,7 +17,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
 from pcevolve.geometry.coarse import idle_step, is_coarse
 from pcevolve.geometry.distances import IntArray, squared_distances
-from pcevolve.geometry.frame import projected
+from pcevolve.geometry.frame import project
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.following import MACHINE_SHARE, are_possible, has_form, repeats
@@ -83,7 +83,7 @@ class Means:
 
     def _follows(self, measured: Measurement, scene: Scene, target: int, picked: IntArray) -> bool:
         entrants = scene.entrants(target)
-        points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
+        points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
         points = np.nan_to_num(points)  # where none can be used, all are alike
         squared = squared_distances(points, aims_of(measured))
         most = min(max(scene.wanted, math.ceil(BEST_SHARE * len(entrants))), len(entrants))
@@ -101,7 +101,7 @@ class Means:
 
     def _choose(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
-        points = projected(scene.pools[target][entrants], measured["centre"], measured["axes"])
+        points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
         order = ranked(squared_distances(points, aims_of(measured)), target)
         best = order[: max(scene.wanted, math.ceil(BEST_SHARE * len(order)))]
         return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
@@ -129,7 +129,7 @@ def aims_of(measured: Measurement) -> FloatArray:
 def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
     """Mean distance of picks to the released means of their classes; of two renditions, the nearer one is better."""
     gaps = [
-        squared_distances(projected(pool[rows], measured["centre"], measured["axes"]), mean[None])
+        squared_distances(project(pool[rows], measured["centre"], measured["axes"]), mean[None])
         for pool, rows, mean in zip(scene.pools, picked, means_of(measured), strict=True)
     ]
     return float(np.mean([np.sqrt(gap).mean() for gap in gaps]))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merged, pure_epsilon, within
+from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merge, pure_epsilon, within
 from pcevolve.dp.sensitivity import DRAWN_UNITS
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget, Event
@@ -169,8 +169,8 @@ def verdict(lift: float, chance: float) -> str:
 def _price(
     accesses: Mapping[int, tuple[Event, ...]], budget: Budget, method: Method, scope: Scope
 ) -> BudgetPlan:
-    spent = merged(event for events in accesses.values() for event in events)
-    paying = next((events for t, events in accesses.items() if t and merged(events)), ())
+    spent = merge(event for events in accesses.values() for event in events)
+    paying = next((events for t, events in accesses.items() if t and merge(events)), ())
     lift = method.lift(paying, scope) if paying else uniform_lift((), scope)
     selecting = paying[-1:]  # after a centre, which class means are measured from
     multiplier = next((float(event.value) for event in selecting if event.mechanism == "gaussian"), None)
@@ -180,7 +180,7 @@ def _price(
         scope=scope,
         delta=budget.delta,
         events=spent,
-        epsilon_per_query=_per_query(merged(selecting), budget.delta),
+        epsilon_per_query=_per_query(merge(selecting), budget.delta),
         epsilon_total=epsilon(spent, budget.delta),
         epsilon_folder=epsilon([event.on_group(DRAWN_UNITS) for event in spent], budget.delta),
         totals={each.name: _finite(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},

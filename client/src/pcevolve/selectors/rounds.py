@@ -16,8 +16,8 @@ from typing import TypeAlias
 from pcevolve.dp.calibration import (
     classical_deviation,
     largest_bounded_range,
-    raised,
-    shortened,
+    round_nearest,
+    round_up,
     smallest_noise_multiplier,
 )
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity, histogram_sensitivity
@@ -69,7 +69,7 @@ def divided(event: Event, share: float) -> tuple[Event, ...]:
     if event.free:
         return (event,)
     return tuple(
-        replace(event, parameter=str(raised(float(event.value * Fraction(1 / math.sqrt(part))))))
+        replace(event, parameter=str(round_up(float(event.value * Fraction(1 / math.sqrt(part))))))
         for part in (share, 1 - share)
     )
 
@@ -126,14 +126,14 @@ def with_appearance(rounds: Rounds) -> Rounds:
             "method.appearance=matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
         )
     precision = sum(event.count / event.value**2 for event in paid)
-    first = Event("gaussian", str(raised(1 / math.sqrt(APPEARANCE_SHARE * precision))))
+    first = Event("gaussian", str(round_up(1 / math.sqrt(APPEARANCE_SHARE * precision))))
     factor = Fraction(1 / math.sqrt(1 - APPEARANCE_SHARE))
     return ((first,), *(tuple(_quieter(event, factor) for event in events) for events in rounds))
 
 
 def _quieter(event: Event, factor: Fraction) -> Event:
     """The event with ``factor`` times its noise; one that looks at nothing has none."""
-    return event if event.free else replace(event, parameter=str(raised(float(event.value * factor))))
+    return event if event.free else replace(event, parameter=str(round_up(float(event.value * factor))))
 
 
 def free_draws(budget: Budget, scope: Scope) -> Rounds:
@@ -217,7 +217,7 @@ def _gaussian(budget: Budget, scope: Scope, per_round: int) -> Rounds:
 
 
 def _noise(multiplier: float, per_round: int, iterations: int) -> Rounds:
-    return ((Event("gaussian", str(shortened(Fraction(multiplier))), per_round),),) * iterations
+    return ((Event("gaussian", str(round_nearest(Fraction(multiplier))), per_round),),) * iterations
 
 
 def _require_delta(budget: Budget) -> None:

@@ -16,7 +16,7 @@ from pcevolve.egress.in_process import (
 from pcevolve.egress.in_process import InProcess
 from pcevolve.egress.transport import Address, HttpTransport, Route, Transport
 from pcevolve.encoders import Encoder, load_encoder, named_weights
-from pcevolve.encoders.choice import resolved
+from pcevolve.encoders.choice import resolve
 from pcevolve.evolution import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.private import ProgressCallback, no_progress
@@ -131,7 +131,7 @@ class Components:
             method.needs_for(iterations, settings.method.vary_by) | _asked_for(settings),
             run.generator is not None,
         )
-        encoder, why = resolved(settings.encoder.name, spoken.makes)
+        encoder, why = resolve(settings.encoder.name, spoken.makes)
         return cls(
             settings=(chosen := settings.changed(encoder=encoder)),
             method=method,

@@ -33,7 +33,7 @@ from pcevolve.public.figures import loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
-from pcevolve.publish.dataset import encoded
+from pcevolve.publish.dataset import encode
 from pcevolve.publish.exports import export_run
 from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser
@@ -429,4 +429,4 @@ def _assessed(session: _Session, evolved: Evolved) -> Assessment | None:
 
 def save_result(folder: RunFolder, result: dict[str, Any]) -> None:
     """Keep what the owner was told in the end, where nobody else reads it."""
-    write_durably(folder.result, encoded(result), 0o600)
+    write_durably(folder.result, encode(result), 0o600)

@@ -25,10 +25,10 @@ from pcevolve.modality.medium import Item
 from pcevolve.pages.preview import opening_images
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
-from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load_folder, loaded
-from pcevolve.private.listing import Listing, listed, short
+from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load, load_folder
+from pcevolve.private.listing import Listing, list_folder, short
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
-from pcevolve.private.subsample import subsampled
+from pcevolve.private.subsample import subsample
 from pcevolve.private.units import (
     UnitMap,
     read_units,
@@ -129,7 +129,7 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
     require_shots(settings, units_held(used, units), _counted(units), units_to_draw(used, units))
     keep = 0 if settings.encoder.engine == "ray" else KEPT_PIXELS  # a cluster reads files
     window = window_ends(settings.data.window)
-    data = _grouped(loaded(used, keep=keep, told=told, window=window), units)
+    data = _grouped(load(used, keep=keep, told=told, window=window), units)
     skipped = tuple(short(file) for file in listing.skipped)
     return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
 
@@ -154,7 +154,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
 def most_to_draw(folder: Path, unit_map: Path | None) -> int:
     """Units of each class that can be drawn of a folder of class folders, all classes alike; 0 for none."""
-    listing = listed(folder, None)
+    listing = list_folder(folder, None)
     return min(units_to_draw(listing, read_units(unit_map, listing.names) if unit_map else None).values())
 
 
@@ -167,7 +167,9 @@ def _listed(settings: RunConfig, source: FolderSource) -> tuple[Listing, UnitMap
     nested = (
         settings.data.unit_map is not None
     )  # which says of every image in a folder of its own whose it is
-    listing = listed(source.path, settings.data.domain if settings.data.unlabelled else None, nested=nested)
+    listing = list_folder(
+        source.path, settings.data.domain if settings.data.unlabelled else None, nested=nested
+    )
     return listing, read_units(settings.data.unit_map, listing.names) if settings.data.unit_map else None
 
 
@@ -176,7 +178,7 @@ def _drawn(settings: RunConfig, listing: Listing, units: UnitMap | None) -> tupl
     if settings.data.subsample is None:
         return listing, None
     tell_drawable(settings, units_to_draw(listing, units), _counted(units))
-    return subsampled(
+    return subsample(
         listing, unit_names(listing, units), settings.data.subsample, settings.data.subsample_seed
     )
 
@@ -194,9 +196,9 @@ def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> Pr
     if settings.data.test == REST and rest is not None:
         if len(set(rest.targets)) < len(rest.labels):
             raise DataError(NOTHING_LEFT.format(kind="image"))
-        return loaded(rest, unique=False, window=window_ends(settings.data.window))
-    there = listed(Path(settings.data.test), None, nested=settings.data.unit_map is not None)
-    test = loaded(there, unique=False, window=window_ends(settings.data.window))
+        return load(rest, unique=False, window=window_ends(settings.data.window))
+    there = list_folder(Path(settings.data.test), None, nested=settings.data.unit_map is not None)
+    test = load(there, unique=False, window=window_ends(settings.data.window))
     if test.labels != data.labels:
         raise UsageError(f"--test {settings.data.test} must have the same class folders as --private")
     return test

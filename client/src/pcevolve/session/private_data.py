@@ -47,7 +47,7 @@ def in_words(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDa
         UsageError: The words are not for these classes.
     """
     return (
-        data if words is None else data.renamed(dict(zip(words, labels_for([*words.values()]), strict=True)))
+        data if words is None else data.rename(dict(zip(words, labels_for([*words.values()]), strict=True)))
     )
 
 

@@ -12,7 +12,7 @@ from pcevolve.dp.secrecy import secret_budget, secret_share
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Event, Relation
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.secrets import Sources, capped, read_secrets
+from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.public.options import checked
 from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
 from pcevolve.selectors.cells import SecretEvolution
@@ -94,6 +94,6 @@ def caps(
         DataError: A secret stands in more texts than the promise says.
     """
     multiplier = float(event.value)
-    return capped(
+    return cap_weights(
         sources, data, promise.most, lambda budget: secret_share(budget, promise.most, multiplier, relation)
     )

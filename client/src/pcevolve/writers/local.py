@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 from pcevolve.errors import ModelError
-from pcevolve.pretrained import pretrained
+from pcevolve.pretrained import load_pretrained
 
 LONGEST: Final = 120
 """Tokens of an answer."""
@@ -33,7 +33,7 @@ class LocalWriter:
         Raises:
             ModelError: The question leaves no room for an answer.
         """
-        asked = self._spelled(question)
+        asked = self._spell(question)
         room = self._room(asked["input_ids"].shape[1])
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -56,7 +56,7 @@ class LocalWriter:
             )
         return int(min(LONGEST, most - asked))
 
-    def _spelled(self, question: str) -> dict[str, Any]:
+    def _spell(self, question: str) -> dict[str, Any]:
         """Token ids and their mask: as a message where the model knows chats, else as text to be gone on with."""
         if self.tokenizer.chat_template is None:
             return dict(self.tokenizer(question, return_tensors="pt", return_token_type_ids=False))
@@ -78,4 +78,6 @@ def load_writer(source: str) -> LocalWriter:
         ModelError: The library or the files are not at hand, or it is no such model.
     """
     who = f"language model {source}"
-    return LocalWriter(*pretrained(who, source, source, "--local ", "AutoModelForCausalLM", "AutoTokenizer"))
+    return LocalWriter(
+        *load_pretrained(who, source, source, "--local ", "AutoModelForCausalLM", "AutoTokenizer")
+    )

@@ -22,7 +22,7 @@ from pcevolve.modality.images.appearance import (
     Appearance,
     appearance_in,
     blurred,
-    moved,
+    move,
     position_of,
 )
 from pcevolve.modality.images.likeness import alike, sketch
@@ -73,18 +73,18 @@ def test_an_image_gets_the_ground_and_ink_that_are_asked_for(ground, ink, wanted
         or abs(ink - ground) < 10
     ):
         return  # polarity is kept, and contrast is not raised without end
-    given_look = np.asarray(wanted.given_to(one), dtype=int)
+    given_look = np.asarray(wanted.apply_to(one), dtype=int)
     assert abs(given_look[0, 0, 0] - wanted_ground) <= 1
     assert abs(given_look[32, 32, 0] - wanted_ink) <= 3
 
 
 def test_colour_goes_and_edges_soften_but_never_the_other_way():
     plain, vivid = Appearance.of(drawn(50, 250, blur=2)), drawn(50, 250, tint=50)
-    toned = plain.given_to(vivid)
+    toned = plain.apply_to(vivid)
     assert Appearance.of(toned).saturation < 0.05
     assert Appearance.of(toned).sharpness <= plain.sharpness + 0.02
     sharp = Appearance.of(vivid)
-    assert Appearance.of(sharp.given_to(drawn(50, 250, blur=2))).sharpness <= plain.sharpness + 0.02
+    assert Appearance.of(sharp.apply_to(drawn(50, 250, blur=2))).sharpness <= plain.sharpness + 0.02
 
 
 def contrast(image: Image.Image) -> int:
@@ -94,14 +94,14 @@ def contrast(image: Image.Image) -> int:
 
 
 def test_light_on_dark_stays_light_on_dark_where_there_is_room_for_it():
-    assert contrast(Appearance.of(drawn(150, 0)).given_to(drawn(0, 200))) >= 100
+    assert contrast(Appearance.of(drawn(150, 0)).apply_to(drawn(0, 200))) >= 100
 
 
 def test_a_released_appearance_without_contrast_takes_no_more_than_three_quarters_of_it():
     """Where some private images are light on dark and others are not, their mean has next to none."""
     grey = Appearance.of(drawn(128, 128))
     wanted = replace(grey, ink=grey.ink + 0.002, sharpness=1.0)
-    assert contrast(wanted.given_to(drawn(100, 180))) == pytest.approx(20, abs=1)
+    assert contrast(wanted.apply_to(drawn(100, 180))) == pytest.approx(20, abs=1)
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -109,7 +109,7 @@ def test_a_released_appearance_without_contrast_takes_no_more_than_three_quarter
 def test_no_image_becomes_flat_in_any_appearance(ground, ink, numbers):
     """An eighth of its contrast is left: half has room, and a quarter of that the lowest gain leaves."""
     source = drawn(ground, ink)
-    shown = Appearance(*numbers, 0.5, 0.5).given_to(source)
+    shown = Appearance(*numbers, 0.5, 0.5).apply_to(source)
     before, after = (int(np.ptp(np.asarray(each, dtype=int).mean(axis=2))) for each in (source, shown))
     assert after >= before / 8 * SOFTENED - 1
 
@@ -118,7 +118,7 @@ def test_no_image_becomes_flat_in_any_appearance(ground, ink, numbers):
 @given(st.integers(0, 2**32 - 1), st.tuples(*[angles] * 6))
 def test_any_image_can_be_given_any_appearance(seed, numbers):
     source = noise(seed)
-    made = Appearance(*numbers).given_to(source)
+    made = Appearance(*numbers).apply_to(source)
     assert made.size == source.size
     assert made.mode == "RGB"
 
@@ -183,13 +183,13 @@ def test_a_heavy_side_does_not_pull_it_and_specks_do_not_either():
 def test_a_move_goes_most_of_the_way(down, across, wanted_down, wanted_across):
     image = np.repeat(spot(down, across)[..., None], 3, axis=2)
     own, wanted = np.array(position_of(image[..., 0], 0, 1)), np.array((wanted_down, wanted_across))
-    reached = np.array(position_of(moved(image, tuple(own), tuple(wanted)).mean(axis=2), 0, 1))
+    reached = np.array(position_of(move(image, tuple(own), tuple(wanted)).mean(axis=2), 0, 1))
     assert reached == pytest.approx(own + MOVED_SHARE * (wanted - own), abs=0.5 / SIDE / (2 * REACH) + 1e-9)
 
 
 def test_a_texture_is_not_torn_at_its_edges():
     texture = np.random.default_rng(0).uniform(0.4, 0.6, (SIDE, SIDE, 3))
-    shifted = moved(texture, (0.0, 0.0), (1.0, 1.0))
+    shifted = move(texture, (0.0, 0.0), (1.0, 1.0))
     assert shifted.shape == texture.shape
     assert shifted.std() == pytest.approx(texture.std(), rel=0.02)
     assert np.array_equal(shifted[8:, 8:], texture[:-8, :-8])

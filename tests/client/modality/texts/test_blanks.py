@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.modality.texts.blanks import blanked
+from pcevolve.modality.texts.blanks import blank_out
 from pcevolve.modality.texts.reading import plain
 from pcevolve_shared.blanks import BLANK
 
@@ -17,7 +17,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @given(TEXTS, st.floats(0, 1), SEEDS)
 def test_all_words_stay_where_they_are_but_as_many_as_the_degree_says(text, degree, seed):
-    words, found = text.split(" "), blanked(text, degree, seed).split(" ")
+    words, found = text.split(" "), blank_out(text, degree, seed).split(" ")
     assert len(found) == len(words)
     assert all(each in (BLANK, word) for each, word in zip(found, words, strict=True))
     gone = sum(each == BLANK != word for each, word in zip(found, words, strict=True))
@@ -27,10 +27,10 @@ def test_all_words_stay_where_they_are_but_as_many_as_the_degree_says(text, degr
 
 def test_golden():
     text = "a feline mammal with thick soft fur and no ability to roar"
-    assert blanked(text, 0.5, 7) == GOLDEN
-    assert blanked(text, 0.0, 7) == text
-    assert set(blanked(text, 1.0, 7).split(" ")) == {BLANK}
-    assert blanked("word", 0.01, 7) == BLANK
+    assert blank_out(text, 0.5, 7) == GOLDEN
+    assert blank_out(text, 0.0, 7) == text
+    assert set(blank_out(text, 1.0, 7).split(" ")) == {BLANK}
+    assert blank_out("word", 0.01, 7) == BLANK
 
 
 @pytest.mark.parametrize("degree", [0.25, 0.5])
@@ -38,7 +38,7 @@ def test_every_place_is_blank_about_as_often(degree):
     text, draws = " ".join("abcdefgh"), 2000
     counts = [0] * 8
     for seed in range(draws):
-        for place, word in enumerate(blanked(text, degree, seed).split(" ")):
+        for place, word in enumerate(blank_out(text, degree, seed).split(" ")):
             counts[place] += word == BLANK
     spread = 5 * (draws * degree * (1 - degree)) ** 0.5
     assert all(abs(count - draws * degree) < spread for count in counts)

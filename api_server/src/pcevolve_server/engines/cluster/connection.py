@@ -98,7 +98,7 @@ class Connection:
             self._thread.shutdown(wait=False)
 
     def _end(self) -> None:
-        _imported().shutdown()
+        _import_ray().shutdown()
         deadline = time.monotonic() + _ENDING_SECONDS
         # Its processes write for a moment longer.
         while self._folder is not None and self._folder.exists() and time.monotonic() < deadline:
@@ -111,7 +111,7 @@ class Connection:
         os.environ.pop(API_KEY_VARIABLE, None)  # Ray's processes inherit the environment, and need no key
         # Ray opens its own folder to everybody; this one around it is private.
         self._folder = Path(tempfile.mkdtemp(prefix="pcevolve-"))
-        _imported().init(
+        _import_ray().init(
             address="local",
             num_cpus=self._processors,
             object_store_memory=_STORE_BYTES,
@@ -125,7 +125,7 @@ class Connection:
         os.environ.update(_QUIET)
         try:
             self._knock()
-            _imported().init(address=self._address, configure_logging=False, log_to_driver=False)
+            _import_ray().init(address=self._address, configure_logging=False, log_to_driver=False)
         except (OSError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
             raise SettingsError(f"cannot join a Ray cluster at {self._address}: {reason}") from error
@@ -138,7 +138,7 @@ class Connection:
 
 
 def _node_is_alive() -> bool:
-    ray = _imported()
+    ray = _import_ray()
     try:
         here = ray.get_runtime_context().get_node_id()
         return any(node["Alive"] for node in ray.nodes() if node["NodeID"] == here)
@@ -146,7 +146,7 @@ def _node_is_alive() -> bool:
         return False
 
 
-def _imported() -> Any:  # noqa: ANN401 - a module that need not be installed
+def _import_ray() -> Any:  # noqa: ANN401 - a module that need not be installed
     """Ray, whose settings are read from the environment as it is imported, and whose log goes through ours."""
     import ray
     from ray import serve  # noqa: F401 - sets up the log of its own

@@ -17,7 +17,7 @@ from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 from pcevolve_server import sources
 from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.cluster.deployment import APPLICATION, Scale, Wanted, application
-from pcevolve_server.engines.engine import Told, finished, untold
+from pcevolve_server.engines.engine import Told, finish, untold
 from pcevolve_server.errors import (
     EngineLostError,
     GenerationError,
@@ -168,7 +168,7 @@ class ClusterEngine:
 
     async def _sent(self, tasks: Sequence[Work]) -> list[Made]:
         response = self._handle.run.remote(tasks)
-        outcome: list[Made] | RequestError = await finished(self._answer(response), response.cancel)
+        outcome: list[Made] | RequestError = await finish(self._answer(response), response.cancel)
         if isinstance(outcome, RequestError):
             raise outcome
         return outcome

@@ -49,7 +49,7 @@ def position_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float
     return _number(share.sum(axis=1)), _number(share.sum(axis=0))
 
 
-def moved(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, float]) -> FloatArray:
+def move(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, float]) -> FloatArray:
     """Move an image most of the way from its own position to another, in whole pixels, so that nothing is blurred.
 
     What comes in at an edge mirrors what was there.
@@ -153,13 +153,13 @@ class Appearance:
         """float64 ``(6,)``, each in [0, 1]."""
         return np.array(self.numbers, dtype=np.float64)
 
-    def given_to(self, image: DecodedImage) -> DecodedImage:
+    def apply_to(self, image: DecodedImage) -> DecodedImage:
         """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail.
 
         Light on dark stays light on dark. Where that would leave less than half of its contrast, because on black
         nothing is darker, the image is turned round; its colours are not.
         """
-        pixels, ground, ink = self._soften(self._positioned(self._toned_down(_pixels(image))))
+        pixels, ground, ink = self._soften(self._position(self._tone_down(_pixels(image))))
         gain, onto = self._gain(ink - ground), _level(self.ground)
         if not self._has_room(gain * (ink - ground)):
             shifted = _turn(pixels, ground, onto, self._gain(ground - ink))
@@ -179,14 +179,14 @@ class Appearance:
         ground = _level(self.ground)
         return (1 - ground if contrast > 0 else ground) >= LEAST_ROOM * abs(contrast)
 
-    def _toned_down(self, pixels: FloatArray) -> FloatArray:
+    def _tone_down(self, pixels: FloatArray) -> FloatArray:
         grey = _luminance(pixels)[:, :, None]
         share = min(1.0, _level(self.saturation) / max(_saturation(pixels), 1e-6))
         return np.asarray(grey + (pixels - grey) * share)
 
-    def _positioned(self, pixels: FloatArray) -> FloatArray:
+    def _position(self, pixels: FloatArray) -> FloatArray:
         luminance = _luminance(pixels)
-        return moved(pixels, _position(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
+        return move(pixels, _position(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
 
     def _soften(self, pixels: FloatArray) -> tuple[FloatArray, float, float]:
         """An image as sharp as is asked for, or less, with the luminance of its ground and of its ink."""
@@ -219,10 +219,10 @@ def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
     return Appearance.released(in_order[0].values)
 
 
-def developed(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
+def develop(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
     """Decode received bytes, and give the image an appearance if there is one to give; None for what is no image."""
     image = picture(data)
-    return image if image is None or wanted is None else wanted.given_to(image)
+    return image if image is None or wanted is None else wanted.apply_to(image)
 
 
 def _pixels(image: DecodedImage) -> FloatArray:

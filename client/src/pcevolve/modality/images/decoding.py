@@ -17,7 +17,7 @@ FRAMED_SIDE = 64  # pixels of the image, margin included
 INK_SIDE = 48  # pixels of the scan in it; scans touch their border, and glyphs in the world have a margin
 
 
-def framed(levels: NDArray[np.float64], brightest: float) -> DecodedImage:
+def set_on_black(levels: NDArray[np.float64], brightest: float) -> DecodedImage:
     """Enlarge a scan and set it on black, with a margin.
 
     Args:

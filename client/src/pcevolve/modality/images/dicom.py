@@ -83,7 +83,7 @@ class _Counted(io.BytesIO):
         return super().read(size)
 
 
-def decoded(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = True) -> Grey | DecodedImage:
+def decode(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = True) -> Grey | DecodedImage:
     """Read one picture.
 
     Args:
@@ -316,19 +316,19 @@ def _grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bool) 
         whole=(min(low, high), max(low, high)),
         own=_own(physical, header) if by_itself else None,
         inverted=kind == "MONOCHROME1" or header.get("PresentationLUTShape") == "INVERSE",
-        padding=_padding(values, header),
+        padding=_mark_padding(values, header),
     )
 
 
 def _physical(values: Numbers, header: pydicom.Dataset) -> NDArray[np.float64]:
     """Values in the file's own units (C.11.1)."""
     if header.get("ModalityLUTSequence"):
-        return _looked_up(values, header.ModalityLUTSequence[0], header)[0]
-    slope, intercept = _rescaling(header)
+        return _look_up(values, header.ModalityLUTSequence[0], header)[0]
+    slope, intercept = _rescale_factors(header)
     return values.astype(np.float64) * slope + intercept
 
 
-def _rescaling(header: pydicom.Dataset) -> tuple[float, float]:
+def _rescale_factors(header: pydicom.Dataset) -> tuple[float, float]:
     """Slope and intercept; one and nothing where there are none.
 
     Raises:
@@ -363,7 +363,7 @@ def _own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares | Non
         item for item in header.get("VOILUTSequence") or [] if "LUTData" in item and "LUTDescriptor" in item
     ]
     if tables:
-        entries, bits = _looked_up(physical, tables[0], header)
+        entries, bits = _look_up(physical, tables[0], header)
         return between(entries, (0.0, 2.0**bits - 1))
     centre, width = _first(header, "WindowCenter"), _first(header, "WindowWidth")
     if centre is None or width is None:
@@ -384,7 +384,7 @@ def _own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares | Non
     return between(physical, (centre - width / 2, centre + width / 2))
 
 
-def _looked_up(
+def _look_up(
     values: Numbers, item: pydicom.Dataset, header: pydicom.Dataset
 ) -> tuple[NDArray[np.float64], int]:
     """Look values up in a table; return them with the bits of its entries (C.11.1.1 and C.11.2.1.1)."""
@@ -406,11 +406,11 @@ def _range(header: pydicom.Dataset) -> tuple[float, float]:
         return 0.0, float(2 ** int(header.ModalityLUTSequence[0].LUTDescriptor[2]) - 1)
     half = 2 ** (int(header.BitsStored) - 1)
     low, high = (-half, half - 1) if header.PixelRepresentation else (0, 2 * half - 1)
-    slope, intercept = _rescaling(header)
+    slope, intercept = _rescale_factors(header)
     return low * slope + intercept, high * slope + intercept
 
 
-def _padding(values: Numbers, header: pydicom.Dataset) -> NDArray[np.bool_] | None:
+def _mark_padding(values: Numbers, header: pydicom.Dataset) -> NDArray[np.bool_] | None:
     """Mark values that are padding and no picture (C.7.5.1.1.2); None if the file knows none."""
     one = _first(header, "PixelPaddingValue")
     if one is None:

@@ -116,7 +116,7 @@ def examine(path: Path, window: Window | None = None) -> Examined:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
         except DECODE_ERRORS:
-            raise RejectedImageError(kinds.misnamed(data[: kinds.HEAD_BYTES])) from None
+            raise RejectedImageError(kinds.describe_misnamed(data[: kinds.HEAD_BYTES])) from None
     _require_usable_size(*rgb.size)
     if max(rgb.size) > STORED_SIDE:
         rgb.thumbnail((STORED_SIDE, STORED_SIDE), Image.Resampling.LANCZOS)
@@ -238,7 +238,7 @@ def _decode_dicom(data: bytes, by_itself: bool) -> Grey | _Colours:
     from pcevolve.modality.images import dicom
 
     try:
-        found = dicom.decoded(data, MAX_PIXELS, MAX_FILE_BYTES, by_itself)
+        found = dicom.decode(data, MAX_PIXELS, MAX_FILE_BYTES, by_itself)
     except dicom.DicomError as error:
         raise RejectedImageError(str(error)) from None
     return found if isinstance(found, Grey) else _Colours(found, found)

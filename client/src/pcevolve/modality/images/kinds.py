@@ -73,7 +73,7 @@ def format_of(head: bytes) -> str:
     return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "")
 
 
-def misnamed(head: bytes) -> str:
+def describe_misnamed(head: bytes) -> str:
     """Describe a file that has an image's name but does not begin as one; to be read after its name.
 
     Args:

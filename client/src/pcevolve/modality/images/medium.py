@@ -118,14 +118,14 @@ class ImageMedium:
             image, _ = read_image(path, window)
         except RejectedImageError as error:
             raise UnreadableError(str(error)) from None
-        return image if wanted is None else wanted.given_to(image)
+        return image if wanted is None else wanted.apply_to(image)
 
     def decoded(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
         """See ``Medium.decoded``."""
         image = picture(data)
         if image is None or is_flat(image):
             return None
-        return image if wanted is None else wanted.given_to(image)
+        return image if wanted is None else wanted.apply_to(image)
 
     def released(self, data: bytes, wanted: Appearance | None = None) -> bytes:
         """See ``Medium.released``."""

@@ -8,7 +8,7 @@ from io import BytesIO
 
 from PIL import Image, ImageDraw, ImageOps
 
-from pcevolve.modality.images.appearance import Appearance, developed
+from pcevolve.modality.images.appearance import Appearance, develop
 from pcevolve.modality.images.decoding import DecodedImage
 
 LONGEST_SIDE = 96  # pixels; pages show it at 64, sharp on dense screens
@@ -25,7 +25,7 @@ def thumbnail(data: bytes, wanted: Appearance | None = None) -> bytes | None:
     Returns:
         The encoded picture; None for what is not an image within the wire's limits.
     """
-    image = developed(data, wanted)
+    image = develop(data, wanted)
     if image is None:
         return None
     small = image.copy()
@@ -46,7 +46,7 @@ def strip(several: Sequence[bytes], places: int, width: int) -> Image.Image:
     side = width // places
     row = Image.new("RGB", (side * places, side))
     for place, data in enumerate(several):
-        image = developed(data, None)
+        image = develop(data, None)
         if image is not None:
             small = ImageOps.contain(image, (side - 1, side - 1), Image.Resampling.LANCZOS)
             row.paste(small, (place * side, 0))

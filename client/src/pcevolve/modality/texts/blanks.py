@@ -9,7 +9,7 @@ from pcevolve.modality.texts.reading import Text
 from pcevolve_shared.blanks import BLANK
 
 
-def blanked(text: Text, degree: float, seed: int) -> str:
+def blank_out(text: Text, degree: float, seed: int) -> str:
     """A text with blanks in place of some of its words.
 
     Args:

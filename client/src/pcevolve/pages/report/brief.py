@@ -11,7 +11,7 @@ from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.modality import spoken
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import ALARMS, found_members, seen_from_folder
+from pcevolve.publish import ALARMS, as_seen_from_folder, found_members
 from pcevolve.transcript import Attempt
 
 
@@ -56,15 +56,15 @@ class Brief:
         """Say it about a finished run."""
         paid = [event for event in events if not event.free]
         return cls(
-            left=spoken(_left(plan, traffic), plan.modality.kind),
-            stayed=spoken(_stayed(plan, bool(paid), bool(traffic.unexplained)), plan.modality.kind),
+            left=spoken(_say_sent(plan, traffic), plan.modality.kind),
+            stayed=spoken(_say_kept(plan, bool(paid), bool(traffic.unexplained)), plan.modality.kind),
             odds=_odds(plan, paid),
             assumptions=tuple(spoken(each, plan.modality.kind) for each in _assumptions(plan)),
             when=_when(attempts),
         )
 
 
-def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
+def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     """Say what was sent."""
     total = traffic.total
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
@@ -81,7 +81,7 @@ def _left(plan: PublicPlan, traffic: TrafficTable) -> str:
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
 
 
-def _stayed(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
+def _say_kept(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
     """Say what was not sent, in words that hold for this run."""
     if plan.in_process:
         return "Nobody can tell: the generator ran inside the process that held the private images."
@@ -110,7 +110,7 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     if not paid:
         nobody = "Nobody can tell." if plan.in_process else "Nothing: no private image was looked at."
         return Odds(nobody)
-    paid = list(seen_from_folder(plan, paid))
+    paid = list(as_seen_from_folder(plan, paid))
     used = "used" if plan.subsample is None else "in the folder that was drawn from"
     unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
     verb = "was" if plan.unit == plan.modality.kind else "were"
@@ -133,9 +133,7 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
     """The figure with what the ledger knew of earlier releases to the provider, for a unit that is in all of them."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
-    return (
-        f"For it the figure is {found_members([*seen_from_folder(plan, plan.earlier.events), *paid])} of 100."
-    )
+    return f"For it the figure is {found_members([*as_seen_from_folder(plan, plan.earlier.events), *paid])} of 100."
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:

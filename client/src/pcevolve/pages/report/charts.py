@@ -162,7 +162,7 @@ def percent(value: float) -> str:
     return f"{value * 100:.3g}%"
 
 
-def spent(run: FinishedRun) -> list[float]:
+def spent_by_iteration(run: FinishedRun) -> list[float]:
     """Privacy loss ε at the run's δ by the end of each iteration."""
     events: list[Event] = []
     losses = []
@@ -200,7 +200,7 @@ def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:
 
 
 def _epsilon(run: FinishedRun) -> Chart:
-    values = tuple(enumerate(spent(run)))
+    values = tuple(enumerate(spent_by_iteration(run)))
     budget = float(run.plan.budget.epsilon)
     summary = f"{values[-1][1]:g} spent in the end, budget {budget:g}"
     top = max(budget, values[-1][1])

@@ -14,9 +14,9 @@ from jinja2 import Template
 
 import pcevolve
 from pcevolve.durable import write_durably
-from pcevolve.pages import base_style, compiled, inline, own_file, size
+from pcevolve.pages import base_style, compile_page, inline, own_file, size
 from pcevolve.pages.report.brief import Brief
-from pcevolve.pages.report.charts import AccuracyPoint, curves, percent, spent
+from pcevolve.pages.report.charts import AccuracyPoint, curves, percent, spent_by_iteration
 from pcevolve.pages.report.sections import Protection, beside, settings_of
 from pcevolve.pages.report.sheets import (
     ROWS,
@@ -155,13 +155,13 @@ def render(
     """
     style = inline(base_style(), own_file("report/page.css"))
     return template(run.plan.modality.kind).render(
-        {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compared(run, others)}
+        {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compare(run, others)}
     )
 
 
 def template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compiled("report/page", kind, bytes=size, percent=percent, loss=loss)
+    return compile_page("report/page", kind, bytes=size, percent=percent, loss=loss)
 
 
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "version": pcevolve.__version__,
         "framed": any(tile.receipt for sheet in sheets for row in sheet.rows for tile in row.tiles),
         "charts": curves(run, traffic, accuracy),
-        "spent": spent(run),
+        "spent": spent_by_iteration(run),
         "traffic": traffic,
         "accuracy": accuracy,
         "glance": Glance.of(run, accuracy),
@@ -205,7 +205,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     }
 
 
-def _compared(run: FinishedRun, others: Mapping[str, FinishedRun]) -> dict[str, Any]:
+def _compare(run: FinishedRun, others: Mapping[str, FinishedRun]) -> dict[str, Any]:
     """Datasets side by side, and the protection curve of the first of these runs that keeps a promise about secrets."""
     plan = run.plan
     runs = {"this run": run, **others}

@@ -153,7 +153,7 @@ def evenly(count: int, wanted: int) -> list[int]:
 def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int) -> Iterator[Row]:
     """Populations that are shown, and the dataset where it is not the last of them."""
     plan = run.plan
-    chosen = _named(run, label)
+    chosen = _list_sent_back(run, label)
     wanted = appearance_in(run.receipts.values())
     matched = ", appearance matched" if wanted else ""
     for t in iterations:
@@ -201,7 +201,7 @@ def _how_added(plan: PublicPlan, extension: Extension) -> str:
     return f"variations of the dataset, {degree}"
 
 
-def _named(run: FinishedRun, label: str) -> dict[str, Receipt]:
+def _list_sent_back(run: FinishedRun, label: str) -> dict[str, Receipt]:
     """The candidates of a class that were sent back, each with the first receipt that allowed it."""
     found: dict[str, Receipt] = {}
     for iteration in sorted(run.receipts):

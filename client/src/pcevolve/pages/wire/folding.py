@@ -215,7 +215,7 @@ class Group:
         return [each for each in self.body if each.different > 1]
 
 
-def folded(
+def fold(
     steps: Iterable[Attempt | RecordedReceipt], faulty: Container[int]
 ) -> list[Request | RecordedReceipt]:
     """A run's steps in order, with attempts that left the same bytes under the one that stands for them.

@@ -20,10 +20,10 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
 from pcevolve.modality.media import medium
-from pcevolve.pages import base_style, compiled, data_uri, inline, own_file, size
+from pcevolve.pages import base_style, compile_page, data_uri, inline, own_file, size
 from pcevolve.pages.reasons import Reasons
-from pcevolve.pages.rendering import shortened
-from pcevolve.pages.wire.folding import Request, cut, fields, folded, grouped
+from pcevolve.pages.rendering import shorten
+from pcevolve.pages.wire.folding import Request, cut, fields, fold, grouped
 from pcevolve.privacy import Event, MechanismName
 from pcevolve.public.figures import loss
 from pcevolve.public.finding import Finding
@@ -131,9 +131,9 @@ class Gallery:
     def hang(self, digest: str) -> None:
         """Make an image's picture, unless it has one already."""
         if digest not in self._pictures:
-            self._pictures[digest] = self._made(digest)
+            self._pictures[digest] = self._make(digest)
 
-    def _made(self, digest: str) -> WirePicture:
+    def _make(self, digest: str) -> WirePicture:
         if self._bytes_left <= 0:
             return WirePicture("not embedded")
         try:
@@ -142,14 +142,14 @@ class Gallery:
             return WirePicture("missing or changed")
         found = medium(self._kind).shown(data)
         if found.jpeg:
-            return self._framed(found.jpeg, len(data))
-        text = shortened(found.text)
+            return self._frame(found.jpeg, len(data))
+        text = shorten(found.text)
         self._bytes_left -= len(text.encode())
         return WirePicture(
             "shown" if text else spoken("not an image", self._kind), bytes=len(data), text=text
         )
 
-    def _framed(self, jpeg: bytes, length: int) -> WirePicture:
+    def _frame(self, jpeg: bytes, length: int) -> WirePicture:
         """A picture under a name of its own; ``length`` is the original's."""
         name = f"p{len(self._rules)}"
         rule = f".{name}{{background-image:url({data_uri(jpeg)})}}"
@@ -187,7 +187,7 @@ def rendered_viewer(
     kind = "image" if run.plan is None else run.plan.modality.kind
     gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, kind, most_picture_bytes))
     verdict = _verdict(run, findings)
-    steps = folded(
+    steps = fold(
         (each for each in run.traffic.steps if isinstance(each, Attempt | RecordedReceipt)),
         verdict["faults_of"],
     )
@@ -197,7 +197,7 @@ def rendered_viewer(
 
 def template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compiled("wire/page", kind, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
+    return compile_page("wire/page", kind, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def connected(address: str | None, scratch: Path) -> Iterator[None]:
 @contextmanager
 def _joined(address: str) -> Iterator[None]:
     """Join the owner's cluster; nothing of it is ended."""
-    ray = _imported()
+    ray = _import_ray()
     try:
         _knock(address)
         ray.init(address=address, configure_logging=False, log_to_driver=False)
@@ -89,7 +89,7 @@ def _started(scratch: Path) -> Iterator[None]:
     short = Path(tempfile.mkdtemp(prefix="pcevolve-"))
     (scratch / "ray").mkdir()
     (short / "r").symlink_to((scratch / "ray").absolute())
-    ray = _imported()
+    ray = _import_ray()
     try:
         _begin(ray, short / "r")
         yield
@@ -157,7 +157,7 @@ def _kept_signals() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def _imported() -> Any:  # noqa: ANN401 - a module that need not be installed
+def _import_ray() -> Any:  # noqa: ANN401 - a module that need not be installed
     """Ray, which reads its settings as it is imported; its log counts private images, so nothing of it is shown."""
     import ray
     import ray.data

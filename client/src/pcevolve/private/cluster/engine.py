@@ -25,7 +25,7 @@ from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.levels import Window
 from pcevolve.private import ProgressCallback
 from pcevolve.private.cluster.connection import connected
-from pcevolve.private.stored import StoredImages, changed, unchanged
+from pcevolve.private.stored import StoredImages, change_error, read_unchanged
 from pcevolve.selectors.choosing import Rendition
 from pcevolve_shared.quiet import keep_quiet
 
@@ -57,7 +57,7 @@ class Embedding:
     window: Window | None
 
 
-def embedded(batch: Mapping[str, NDArray[Any]], embedding: Embedding) -> Table:
+def embed_batch(batch: Mapping[str, NDArray[Any]], embedding: Embedding) -> Table:
     """Embed the images of some files.
 
     Args:
@@ -77,12 +77,12 @@ def embedded(batch: Mapping[str, NDArray[Any]], embedding: Embedding) -> Table:
     for start in range(0, len(rows), DECODED):
         few = slice(start, start + DECODED)
         images = [
-            unchanged(Path(os.fsdecode(file)), digest, embedding.window)
+            read_unchanged(Path(os.fsdecode(file)), digest, embedding.window)
             for file, digest in zip(batch["file"][few], batch["digest"][few], strict=True)
         ]
         same[few] = [image is not None for image in images]
         shown = [
-            image if image is None or embedding.rendition is None else embedding.rendition.given_to(image)
+            image if image is None or embedding.rendition is None else embedding.rendition.apply_to(image)
             for image in images
         ]
         rows[few] = encoder.embed(shown)
@@ -132,7 +132,7 @@ class RayEngine:
     def embedded(
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
     ) -> Embeddings:
-        """See ``Engine.embedded``; every image is read where it is embedded."""
+        """See ``Engine.embed_batch``; every image is read where it is embedded."""
         if not isinstance(images, StoredImages):
             raise UsageError("encoder.engine=ray reads images from files: give --private a folder")
         how = Embedding(encoder.name, self.weights, self.digest, self.device, rendition, images.window)
@@ -144,7 +144,7 @@ class RayEngine:
                 done += len(batch["place"])
                 told(done, len(images))
         if not same.all():
-            raise changed([images.files[place] for place in np.flatnonzero(~same)])
+            raise change_error([images.files[place] for place in np.flatnonzero(~same)])
         return rows
 
     def nearest(
@@ -195,7 +195,7 @@ def _batches(images: StoredImages, how: Embedding) -> Iterator[dict[str, Any]]:
     blocks = max(-(-len(rows) // TASK_IMAGES), min(len(rows), 4 * processors))
     data = ray.data.from_items(rows, override_num_blocks=blocks)
     found = data.map_batches(  # whose tasks Ray begins again as often as their process dies
-        embedded,
+        embed_batch,
         batch_size=None,
         fn_kwargs={"embedding": how},
         num_cpus=1,

@@ -37,7 +37,7 @@ def each_done(
     with connected(address, scratch):
         import ray
 
-        task = ray.remote(num_cpus=1, max_retries=0)(attempted)
+        task = ray.remote(num_cpus=1, max_retries=0)(attempt)
         waiting: dict[Any, Job] = {}
         for job in jobs:
             if len(waiting) >= most:
@@ -48,7 +48,7 @@ def each_done(
             yield _take(waiting)
 
 
-def attempted(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
+def attempt(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
     """Run a job on a worker; an error is handed back as it is, for Ray would put a trace into its text."""
     try:
         return work(job)

@@ -16,7 +16,7 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.geometry.distances import squared_distances
-from pcevolve.geometry.frame import projected
+from pcevolve.geometry.frame import project
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Item, UnreadableError
@@ -75,13 +75,13 @@ class NearestMean:
 
     def nearest(self, embeddings: FloatArray) -> NDArray[np.int64]:
         """Class of the nearest mean, int64 ``(images,)``, of finite embeddings, float64 ``(images, d)``."""
-        points = projected(embeddings, self.centre, self.axes)
+        points = project(embeddings, self.centre, self.axes)
         return np.asarray(squared_distances(points, self.means).argmin(axis=1), dtype=np.int64)
 
     def classes(self, items: Sequence[Item | None]) -> NDArray[np.int64]:
         """Class of each image or text, int64 ``(items,)``; -1 of one that has no embedding."""
         look = self.appearance
-        shown = [each if look is None or each is None else look.given_to(each) for each in items]
+        shown = [each if look is None or each is None else look.apply_to(each) for each in items]
         embeddings = self.encoder.embed(shown)
         usable = np.isfinite(embeddings).all(axis=1)
         found = np.full(len(items), -1, dtype=np.int64)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.choice import resolved
+from pcevolve.encoders.choice import resolve
 from pcevolve.evaluation.heads import train_linear, train_papers_head
 from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge
 from pcevolve.evaluation.private_file import write_private
@@ -75,7 +75,7 @@ def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
     if name == own.STRANGER:
         return own.stranger()
     named, _, weights = name.partition("=")
-    encoder = load_encoder(resolved(named, kind)[0], weights or None, device)
+    encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
     voted = voter is not None and _same(named, voter)
     return Judge(name, voted, encoder.embed, train_papers_head)
 

@@ -14,8 +14,8 @@ from pcevolve.config.sections import LabelColumn, TextColumn, UnitColumn
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import format_of
 from pcevolve.modality.images.levels import REFUSED, Seen
-from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspected
-from pcevolve.private.listing import Listing, head_of, listed, short
+from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspect
+from pcevolve.private.listing import Listing, head_of, list_folder, short
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.tables import Columns
 from pcevolve.private.units import (
@@ -109,7 +109,7 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
     """
     try:
         nested = meant.unit_map is not None
-        listing = listed(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
+        listing = list_folder(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
     except DataError as error:  # nothing can be said of what is in it
         return Checkup((), (str(error),), ())
     if meant.write_unit_map:
@@ -121,7 +121,7 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
     except DataError as error:
         units, unit_faults = None, [str(error)]
     window = public.window_ends(meant.window)
-    found = inspected(listing, unit_names(listing, units), begin(len(listing.files)), window)
+    found = inspect(listing, unit_names(listing, units), begin(len(listing.files)), window)
     counts = units_held(listing, units)
     own = shot_faults(counts, units_to_draw(listing, units), meant)
     faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *own]

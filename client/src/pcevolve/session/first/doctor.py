@@ -15,7 +15,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.places import ledger_volume
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError, HttpTransport
 from pcevolve.encoders import has_torch, require_encoder
-from pcevolve.encoders.choice import resolved
+from pcevolve.encoders.choice import resolve
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import key_beside, require_volume
 from pcevolve.providers import dialect
@@ -77,7 +77,7 @@ def _gpu() -> Finding:
 def _encoder(settings: RunConfig) -> Finding:
     spoken = dialect(settings.provider.dialect)
     try:
-        name, reason = resolved(settings.encoder.name, spoken.makes)
+        name, reason = resolve(settings.encoder.name, spoken.makes)
         require_encoder(name)
     except ClientError as error:
         return Finding("encoder", str(error), fit=False)
