@@ -1,4 +1,4 @@
-"""The private sets of the benchmarks: which may be tuned on and which are looked at once (docs/results/README.md)."""
+"""The private sets of the benchmarks: which may be tuned on and which are looked at once (docs/bench.md)."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _cell(rows: Iterable[Row]) -> str:
 
 HEADER = f"""# Where it stops: each part replaced by its ideal
 
-Written by `python -m benchmarks.oracles`, for every private set of [README](README.md): one selection of {PICKED}
+Written by `python -m benchmarks.oracles`, for every private set of [bench](../bench.md): one selection of {PICKED}
 images per class out of {CANDIDATES} that the bundled generator drew for the class's prompt, or out of unlabelled real
 ones; no rounds, ten shots per class, ε = 10, δ = 1e-5, replace-one unless noise is ideal, {{seeds}} seeds. Accuracy on
 real images of linear heads on a MobileNet / a SqueezeNet, neither of which voted where it judges, %, mean ± half of a

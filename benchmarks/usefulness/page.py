@@ -113,7 +113,7 @@ HEADER = """# How often the word about a dataset's use is right
 
 Written by `python -m benchmarks.usefulness`: {count} datasets of 20 images per class, selected by ten real shots per
 class at ε = 2, 5 and 10 (δ = 1e-5, replace-one, {seeds} seeds) out of candidates whose worth is known, for private
-sets of [README](README.md); no rounds, images as they come. The voter is the bundled encoder in the frame of public
+sets of [bench](../bench.md); no rounds, images as they come. The voter is the bundled encoder in the frame of public
 images and candidates, or a MobileNet or a SqueezeNet in the candidates' frame; linear heads on the encoders that did
 not vote judge on real images. A dataset is *worth it* if it closes at least half of the way from chance to the shots.
 
