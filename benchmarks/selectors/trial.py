@@ -239,8 +239,6 @@ def make_plan(
     )
     method, _ = selectors.resolved(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
-    frame = frame_digest(trial.encoder, None) if method.centre_first else None
-    look = trial.appearance or method.appearance_for(budget, scope)
     plan = PublicPlan(
         run_id=f"{trial.seed:032x}",
         run_seed=trial.seed,
@@ -257,14 +255,14 @@ def make_plan(
         strengths=method.schedule.over(iterations),
         pool=method.pool,
         keep=method.keep,
-        appearance=look,
+        appearance=trial.appearance or method.appearance_for(budget, scope),
         modality=modality or model_options(),
         shots=trial.shots,
         epsilon=str(budget.epsilon),
         delta=trial.delta if method.delta else 0.0,
         encoder=trial.encoder,
         centre_first=bool(method.centre_first),
-        frame=frame,
+        frame=frame_digest(trial.encoder, None) if method.centre_first else None,
         noise="INSECURE-seeded",
     )
     return plan, method

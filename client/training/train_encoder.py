@@ -64,7 +64,7 @@ class Photographs:
         counts, domains = Counter(words), Counter(domain for domain, _ in words)
         frequent = [f"{d}/{w}" if counts[d, w] >= _LEAST_IMAGES else None for d, w in words]
         self.heads = {"domain": places([d for d, _ in words]), "word": places(frequent)}
-        self.turn = np.array([d in TURNED for d, _ in words])
+        self.turned = np.array([d in TURNED for d, _ in words])
         weight = np.array([domains[d] ** -0.5 for d, _ in words])
         self.chance = weight / weight.sum()
 
@@ -80,7 +80,7 @@ class Photographs:
         view = np.asarray(image.resize((side, side), Image.Resampling.BILINEAR, box))
         if rng.random() < 0.5:
             view = view[:, ::-1]
-        return np.rot90(view, int(rng.integers(4))) if self.turn[row] else view
+        return np.rot90(view, int(rng.integers(4))) if self.turned[row] else view
 
 
 class Rendered:

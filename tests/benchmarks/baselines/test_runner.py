@@ -21,7 +21,7 @@ class Patterns:
 
     def __init__(self) -> None:
         self.prompts: list[str] = []
-        self.vary: list[Image.Image] = []
+        self.varied: list[Image.Image] = []
 
     def create(self, prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
         self.prompts.append(prompt)
@@ -30,7 +30,7 @@ class Patterns:
     def vary(
         self, image: Image.Image, prompt: str, strength: float, seeds: Sequence[int]
     ) -> list[Image.Image]:
-        self.vary.append(image)
+        self.varied.append(image)
         return [Image.blend(image, _pattern(seed).resize(image.size), strength) for seed in seeds]
 
 

@@ -31,7 +31,7 @@ class Noise:
     size = (16, 16)
 
     def __init__(self) -> None:
-        self.vary: list[tuple[int, int]] = []
+        self.varied: list[tuple[int, int]] = []
 
     def create(self, prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
         return [
@@ -40,14 +40,14 @@ class Noise:
         ]
 
     def vary(self, image: Image.Image, prompt: str, strength: float, seeds: Sequence[int]) -> list[bytes]:
-        self.vary.append(image.size)
+        self.varied.append(image.size)
         return [png(seed) for seed in seeds]
 
 
 def test_the_run_is_paid_for_and_recorded_like_any_other(evolved, tmp_path):
     generator = Noise()
     result = evolved(provider=generator, epsilon=4)
-    assert generator.vary == [(16, 16)] * 2
+    assert generator.varied == [(16, 16)] * 2
     assert 0 < result.epsilon <= 4
     assert len(result.images) == 4
     plan = next(each["plan"] for each in events(result.folder) if each["kind"] == "planned")

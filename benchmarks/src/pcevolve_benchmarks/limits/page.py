@@ -51,15 +51,7 @@ def figures(rows: Sequence[measured.Row], by_iteration: Found) -> dict[str, Any]
         "bits": chances.bits_of_a_run(best, PAPER),
         "published": lines[chances.PUBLISHED](EPSILON),
         "utility": float(pools[:, :tenth].mean()),
-        "by_tau": {
-            f"{tau:g}": {
-                "chance": chances.as_published(chances.calibrated_pools(100, tau), EPSILON / draws),
-                "most_difference": chances.most_difference(
-                    chances.calibrated_pools(100, tau), THREE_CLASSES, EPSILON
-                ),
-            }
-            for tau in TAUS
-        },
+        "by_tau": {f"{tau:g}": _at_tau(tau) for tau in TAUS},
         "most_difference": chances.most_difference(pools, PAPER, EPSILON),
         "readme": chances.of_method("pcevolve", README_EPSILON * PAPER.iterations, PAPER),
         "best_of": {name: chances.best_of(20, tested, 1 / classes) for name, tested, classes in TEST_SETS},
@@ -82,6 +74,14 @@ def figures(rows: Sequence[measured.Row], by_iteration: Found) -> dict[str, Any]
             name: by_iteration["also"]["best"]["bundled"]["rows"][row]
             for name, row in (("random", "random"), ("pcevolve", "PCEvolve"))
         },
+    }
+
+
+def _at_tau(tau: float) -> dict[str, float]:
+    pools = chances.calibrated_pools(PAPER.candidates, tau)
+    return {
+        "chance": chances.as_published(pools, EPSILON / (PAPER.iterations * PAPER.classes)),
+        "most_difference": chances.most_difference(pools, THREE_CLASSES, EPSILON),
     }
 
 
@@ -123,16 +123,33 @@ def page(found: Found) -> str:
         "most_tau": 100 * max(each["chance"] for each in found["by_tau"].values()),
         "most_difference": 100 * found["most_difference"],
         "two_taus": 100 * sum(found["by_tau"][tau]["most_difference"] for tau in ("1", "10")),
-        "gain_pcevolve": _spell(found["measured"]["pcevolve"]["gain"], "+"),
-        "gain_pe": _spell(found["measured"]["pe"]["gain"], "+"),
-        "gain_means": _spell(found["measured"]["dp-means"]["gain"], "+"),
-        "pcevolve_over_prompt": _spell(found["over_prompt"]["pcevolve"], "+"),
-        "pe_over_prompt": _spell(found["over_prompt"]["pe"], "+"),
-        "means_over_prompt": _spell(found["over_prompt"]["dp-means"], "+"),
         "means_over_pe": _spell(found["means_over_pe"]),
         "needed_best": lines[chances.AT_BEST]["half_at"],
         "needed_published": lines[chances.PUBLISHED]["half_at"],
         "ratio": found["signal_means"] / found["signal_votes"],
+        **_gains(found),
+        **_tables(found),
+        **_by_iteration(found["by_iteration"]),
+    }
+    template = files(__package__).joinpath("page.md").read_text(encoding="utf-8")
+    return template.format(**{**found, **facts})
+
+
+def _gains(found: Found) -> dict[str, str]:
+    """Accuracies that were measured beside blind draws and beside the prompt's images."""
+    names = {"pcevolve": "pcevolve", "pe": "pe", "means": "dp-means"}
+    return {
+        key: value
+        for name, method in names.items()
+        for key, value in (
+            (f"gain_{name}", _spell(found["measured"][method]["gain"], "+")),
+            (f"{name}_over_prompt", _spell(found["over_prompt"][method], "+")),
+        )
+    }
+
+
+def _tables(found: Found) -> dict[str, str]:
+    return {
         "best_of": _rows(
             (name, f"{100 / classes:.1f} %", f"{100 * found['best_of'][name]:.1f} %")
             for name, _, classes in TEST_SETS
@@ -147,16 +164,14 @@ def page(found: Found) -> str:
             for name, each in found["measured"].items()
         ),
         "changes": _rows(
-            (name, f"{100 * each['at_10']:.1f}", f"{each['half_at']:.3g}") for name, each in lines.items()
+            (name, f"{100 * each['at_10']:.1f}", f"{each['half_at']:.3g}")
+            for name, each in found["lines"].items()
         ),
         "votes": _rows(
             (name, f"{each['sigma']:.1f}", f"{each['left']:.0f}", f"{100 * each['best_tenth']:.1f}")
             for name, each in found["votes"].items()
         ),
-        **_by_iteration(found["by_iteration"]),
     }
-    template = files(__package__).joinpath("page.md").read_text(encoding="utf-8")
-    return template.format(**{**found, **facts})
 
 
 def picture(found: Found) -> bytes:

@@ -87,16 +87,9 @@ def inspect(
         faults.append(fault)
     compared = len(sketches) <= MOST_COMPARED
     near = _of_different_units(sketches, units) if compared else ()
+    pairs = tuple(twins[:MOST_PAIRS])
     return Inspection(
-        listing,
-        units,
-        tuple(sizes),
-        tuple(faults),
-        tuple(twins[:MOST_PAIRS]),
-        near,
-        compared,
-        tuple(seen),
-        tuple(flat),
+        listing, units, tuple(sizes), tuple(faults), pairs, near, compared, tuple(seen), tuple(flat)
     )
 
 

@@ -147,27 +147,19 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
     if not path.is_file():
         require_folder(path, OF_TEXTS)
     rows = table_rows(path, columns, label) if path.is_file() else folder_rows(path, label)
-    names: list[str] = []
-    texts: list[Text] = []
-    labels: list[str] = []
-    units: list[str] = []
-    marks: list[tuple[str, ...]] = []
+    usable: list[tuple[str, Text, str, str, tuple[str, ...]]] = []
     faults: list[str] = []
     for name, text, of_class, unit, held, wrong in rows:
-        fault = wrong or _fault(text, of_class, unit, columns)
-        if fault:
+        if fault := wrong or _fault(text, of_class, unit, columns):
             faults.append(f"{name} {fault}")
             continue
-        if len(names) == MOST_TEXTS:
+        if len(usable) == MOST_TEXTS:
             raise DataError(f"{path} holds more than {MOST_TEXTS:,} texts: use a smaller dataset")
-        names.append(name)
-        texts.append(text or "")
-        labels.append(of_class or "")
-        units.append(unit or "")
-        marks.append(held)
-    found = sorted(set(labels))
-    if not names and not faults:
+        usable.append((name, text or "", of_class or "", unit or "", held))
+    if not usable and not faults:
         raise DataError(f"{path} holds no texts")
+    names, texts, labels, units, marks = zip(*usable, strict=True) if usable else ((),) * 5
+    found = sorted(set(labels))
     faults += [f"{fault}; rename it" for fault in label_faults(found)]
     if len(found) == 1 and label is None:
         faults.append(
@@ -175,14 +167,8 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
         )
     if strict:
         refuse(faults)
-    return Records(
-        tuple(names),
-        tuple(texts),
-        tuple(labels),
-        tuple(units) if columns.unit else (),
-        tuple(marks) if columns.secrets else (),
-        tuple(faults),
-    )
+    marks = marks if columns.secrets else ()
+    return Records(names, texts, labels, units if columns.unit else (), marks, tuple(faults))
 
 
 def _fault(text: Text | None, label: str | None, unit: str | None, columns: Columns) -> str:
