@@ -53,7 +53,7 @@ def test_a_run_tells_its_story_in_a_screen(words):
         "private 2 classes, 3 images each",
         "requests for",
         "prompts, and images that the server itself had made. No private image.",
-        "privacy epsilon 10 at delta 0, for one image exchanged for another: who is wrong about 5 of 100 outsiders",
+        "privacy epsilon 10 at delta 0, for one image exchanged for another: who wrongly accuses 5 of 100 outsiders",
         "public names 'cut', 'good'; words 'scratch'; 3 images in a class",
         "ledger new: it knows of no earlier run on these data",
         "dataset r/release (4 images, 2 classes)",

@@ -38,7 +38,7 @@ class Bounds:
     told_apart: float = 5.0
     near: float = 0.75
     far: float = 1.1
-    alike: float = 0.8
+    alike: float = 0.75
 
 
 BOUNDS: Final = Bounds()
