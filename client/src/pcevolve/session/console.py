@@ -112,7 +112,9 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     promised = (
         f"epsilon {loss(epsilon(paid, plan.delta))} at delta {plan.delta:g}, for one {plan.unit} {change}"
     )
-    means = f"who wrongly accuses {ALARMS} of 100 outsiders finds at most {found_members(paid)} of 100 members"
+    means = (
+        f"who wrongly accuses {ALARMS} of 100 outsiders finds at most {found_members(paid)} of 100 members"
+    )
     trust = f"; {ON_TRUST}" if plan.in_process else ""
     return f"{promised}: {means}{trust}"
 
