@@ -81,7 +81,7 @@ class Watch:
         self.assessed: Assessment | None = None
 
     def generated(self, call: Call) -> None:
-        self.images += call.count
+        self.images += call.brings
 
     def released(self, receipt: Receipt) -> None:
         """Receipts come with the result."""

@@ -142,10 +142,10 @@ CONSTANTS = (
     ),
     Row(
         "public.usefulness",
-        "alike: float = 0.8",
+        "alike: float = 0.75",
         "whether a result is useful",
         USE,
-        ("alike: float = 0.4", "alike: float = 1.2"),
+        ("alike: float = 0.375", "alike: float = 1.125"),
     ),
     Row(
         "selectors.usefulness",

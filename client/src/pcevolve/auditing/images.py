@@ -22,7 +22,7 @@ from pcevolve.modality.texts.answering import said
 from pcevolve.modality.texts.blanks import blank_out
 from pcevolve.modality.texts.reading import read
 from pcevolve.modality.texts.rewording import reworded
-from pcevolve.public.calls import Call
+from pcevolve.public.calls import Call, goes_to_rewriter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript import RunReader
@@ -87,7 +87,8 @@ def image_faults(run: RunReader) -> Iterator[str]:
         match entry.record:
             case Answered() as answer:
                 seen.arrived |= _collect_digests(answer, run.bodies)
-                seen.said[answer.slot] = tuple(_said_by(answer, run.bodies))
+                if goes_to_rewriter(answer.slot):
+                    seen.said[answer.slot] = tuple(_said_by(answer, run.bodies))
             case Received(slot=slot, outputs=outputs):
                 if fault := seen.note(slot, outputs):
                     yield f"answer {slot} (line {line}): {fault}"
@@ -108,7 +109,7 @@ class _Seen:
         arrived: Digests of all that came in answers.
         known: What came, by candidate id.
         shapes: Names in the bodies of calls of a kind, in order: the first of them settles it.
-        said: What a language model said in the last answer to a slot.
+        said: What the rewriter said in its last answer to a slot.
         rewordings: Prompts that follow from a rewriter's answers, by the stage, class and prototype that they are for.
     """
 
