@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Images or texts from seeds."""
         fields = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        seeds = [(fields["seed"] + k) % 2**32 for k in range(fields.get("n", 1))]
+        seeds = [(fields.get("seed", 0) + k) % 2**32 for k in range(fields.get("n", 1))]
         if "messages" in fields:
             question = fields["messages"][-1]["content"]
             said = [{"index": k, "message": {"role": "assistant", "content": _text(seed, question)}}

@@ -1,12 +1,15 @@
-"""Lines of a terminal: titles at the left, and what is told under each. Imports nothing that takes long."""
+"""Lines and tables of a terminal. Imports nothing that takes long."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from pcevolve.errors import shown
 
 Line: TypeAlias = tuple[str, str]
 """A title and what is told under it."""
@@ -21,3 +24,37 @@ def lay_out(lines: Iterable[Line]) -> Table:
     for title, text in lines:
         table.add_row(title, Text(text))  # a name in brackets is no style
     return table
+
+
+WIDE = 200
+"""Columns of a table that goes into a file or a pipe, where no screen has an edge."""
+NARROW = 80
+"""Columns of a table that any terminal can show as it is, as does a page that it is pasted into."""
+
+
+def print_table(
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    columns: int = WIDE,
+    lines: bool = False,
+) -> None:
+    """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out.
+
+    Args:
+        title: Stands above.
+        headings: Of the columns.
+        rows: Cells, which may hold several lines.
+        columns: Of text, where no terminal has an edge.
+        lines: Whether rows are told apart by lines.
+    """
+    table = Table(title=title, title_justify="left", show_lines=lines)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        # Cells are others' text: nothing in them is a style, a command to the terminal, or half a character.
+        table.add_row(*(Text("\n".join(map(shown, cell.split("\n")))) for cell in row))
+    console = Console()
+    if not console.is_terminal:
+        console.width = columns
+    console.print(table)

@@ -9,8 +9,7 @@ import pytest
 from scipy import linalg
 
 from pcevolve.evaluation import closeness as blocks
-from pcevolve.evaluation.closeness import closeness, fidelity, intrinsic_dimension
-from pcevolve.evaluation.memorisation import memorisation
+from pcevolve.evaluation.closeness import closeness, fidelity, intrinsic_dimension, memorisation
 from pcevolve.evaluation.texts import LEAST, distinct_pairs, mauve, next_word_accuracy
 
 

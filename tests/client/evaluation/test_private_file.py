@@ -4,7 +4,7 @@ import json
 import os
 import stat
 
-from pcevolve.evaluation.private_file import write_private
+from pcevolve.durable import write_private
 
 
 def mode(path) -> int:

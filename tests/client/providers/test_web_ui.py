@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.auditing import audit
+from pcevolve.egress.policy import is_same_model
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
 from pcevolve.providers.a1111 import escaped
-from pcevolve.providers.naming import is_same_model
 from support.online import b64, said
 from support.runs import small_plan
 

@@ -17,8 +17,7 @@ from pcevolve.auditing.rebuilt import RebuiltRelease
 from pcevolve.public.finding import Finding
 from pcevolve.publish import card, facts, stated_facts
 from pcevolve.transcript.bodies import MOST_BYTES
-from pcevolve.transcript.files import kind_of
-from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, Form
+from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, Form, kind_of
 from pcevolve_shared.reading import read_file
 
 CLAIM: Final = "the cards say what the record gives"

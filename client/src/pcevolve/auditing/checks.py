@@ -20,17 +20,20 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import NO_BOUNDARY
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import cut
-from pcevolve.transcript.files import KIND_NAMES, file_faults, irregular_files, kind_of
 from pcevolve.transcript.layout import (
     AUDIT,
     BODIES,
     EXPORTS,
+    KIND_NAMES,
     KINDS,
     LOG,
     RELEASE,
     REPORT,
     SUMMARY,
     TRANSCRIPT,
+    file_faults,
+    irregular_files,
+    kind_of,
 )
 from pcevolve.transcript.records import GREETING_SLOT, Answered, Sent
 

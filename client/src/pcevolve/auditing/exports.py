@@ -10,8 +10,7 @@ from pathlib import Path
 from pcevolve.auditing.rebuilt import RebuiltRelease
 from pcevolve.public.finding import Finding
 from pcevolve.publish import export_files, shard_names
-from pcevolve.transcript.files import file_faults, irregular_files
-from pcevolve.transcript.layout import CARD, EXPORTS, Form
+from pcevolve.transcript.layout import CARD, EXPORTS, Form, file_faults, irregular_files
 
 FOOTER = 100_000
 """Bytes at the end of a Parquet file in which its writer is looked for."""

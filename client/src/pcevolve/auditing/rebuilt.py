@@ -22,8 +22,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import Release, classifier, released_image, released_paths
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import MOST_BYTES
-from pcevolve.transcript.files import file_faults
-from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE
+from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE, file_faults
 from pcevolve.transcript.manifest import Manifest, ReleasedImage
 from pcevolve_shared.reading import parse_json, read_file
 

@@ -24,8 +24,7 @@ from pcevolve.public.finding import Finding
 from pcevolve.publish import card, marks
 from pcevolve.publish.dataset import encode, summary
 from pcevolve.transcript import RunLayout, RunReader
-from pcevolve.transcript.files import kind_of
-from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, REPORT, SUMMARY, TRANSCRIPT, WIRE_PAGE
+from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, REPORT, SUMMARY, TRANSCRIPT, WIRE_PAGE, kind_of
 
 
 @dataclass

@@ -13,9 +13,8 @@ import typer
 from rich.console import Console
 
 from pcevolve.cli.options import Json, RunFolder, Verbose, require_run
-from pcevolve.cli.tables import print_table
 from pcevolve.errors import ModelError, printable
-from pcevolve.screen import lay_out
+from pcevolve.screen import lay_out, print_table
 
 if TYPE_CHECKING:
     from pcevolve.auditing import Audit

@@ -16,11 +16,11 @@ import typer
 
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, given_options, takes
-from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.config.places import default_ledger
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import loss
 from pcevolve.public.options import checked
+from pcevolve.screen import NARROW, print_table
 from pcevolve.session.first.pricing import PlannedRun, priced, rows_of
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import typer
 from rich.progress import Progress
 
 from pcevolve.cli.options import ConfigFile, Json, Said, gather, given_options, takes
-from pcevolve.cli.tables import NARROW, print_table
 from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.options import checked
 from pcevolve.public.wordings import USUAL
+from pcevolve.screen import NARROW, print_table
 from pcevolve.session.first.check import Checkup, InspectedFolder, checkup, said, text_checkup
 from pcevolve.session.progress import error_console
 

@@ -15,8 +15,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import MOST_BYTES, Bodies
-from pcevolve.transcript.files import irregular_files
-from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, not_a_run
+from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, irregular_files, not_a_run
 from pcevolve.transcript.log import MOST_BYTES as MOST_LOG_BYTES
 from pcevolve.transcript.log import Entry, extended_plan_of, files_of, read
 from pcevolve.transcript.manifest import Manifest

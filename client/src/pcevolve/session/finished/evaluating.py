@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.config.config import RunConfig
+from pcevolve.durable import write_private_bytes
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.clock import Clock
-from pcevolve.evaluation.closeness import closeness
+from pcevolve.evaluation.closeness import closeness, memorisation
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict
 from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, control_of
-from pcevolve.evaluation.memorisation import memorisation
-from pcevolve.evaluation.private_file import write_private_bytes
 from pcevolve.modality.images.sheet import confusion_png
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.public.modality import Kind

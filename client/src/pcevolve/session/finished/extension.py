@@ -43,8 +43,7 @@ from pcevolve.session.progress import Audience, RunProgress, facts
 from pcevolve.session.rewriting import address_of as address_at
 from pcevolve.session.rewriting import reached
 from pcevolve.transcript import RunReader, Transcript
-from pcevolve.transcript.files import file_faults
-from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE
+from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE, file_faults
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pcevolve.durable import write_private
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.choice import resolve
 from pcevolve.evaluation.heads import train_linear, train_papers_head
 from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge
-from pcevolve.evaluation.private_file import write_private
 from pcevolve.evolution import Population
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium

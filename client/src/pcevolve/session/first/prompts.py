@@ -120,7 +120,7 @@ def writer_from(source: str) -> Writer:
     Raises:
         ModelError: It is not at hand.
     """
-    from pcevolve.writers.local import load_writer  # waits for torch
+    from pcevolve.writers import load_writer  # waits for torch
 
     return load_writer(source)
 

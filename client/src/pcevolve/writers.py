@@ -1,4 +1,7 @@
-"""A published causal language model, by directory or hub's id, from disk alone."""
+"""Language models on the owner's machine that write prompts (LE), from disk alone. They get public words alone.
+
+May import ``errors`` and ``pretrained``. Imported by ``session``.
+"""
 
 from __future__ import annotations
 
