@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from pcevolve_server.diffusion.loading import load
-from pcevolve_server.settings import ModelSettings, Precision
+from pcevolve_server.model_settings import ModelSettings, Precision
 from pcevolve_server.work import Generator, Recipe, Task, generate
 
 PROMPT = "A printed glyph image with digit 3"

@@ -39,7 +39,8 @@ from pcevolve_server.library.embedding import Appearance, Neighbours
 from pcevolve_server.library.folder import ImageFile, Listing
 from pcevolve_server.library.shards import DIGEST_BYTES, Facts, FactStore, pieces
 from pcevolve_server.library.words import WordIndex, draw
-from pcevolve_server.settings import ModelSettings, Settings
+from pcevolve_server.model_settings import ModelSettings
+from pcevolve_server.settings import Settings
 from pcevolve_shared import images, wire
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Images
 from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.library.loading import load
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 
 Row = dict[str, Any]
 Made = tuple[list[Image.Image | None], list[int], Row]

@@ -12,7 +12,7 @@ from benchmarks.server.served import GUIDANCE, PROMPT, SIDE, STEPS, STRENGTH
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.diffusion.loading import load
 from pcevolve_server.diffusion.schedulers import run_steps
-from pcevolve_server.settings import Batching, ModelSettings
+from pcevolve_server.model_settings import Batching, ModelSettings
 
 _IMAGES = 64  # that a figure is taken of; fewer one at a time, which takes long
 _ALONE = 4

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from benchmarks.solvers.teacher import draw, loaded
-from pcevolve_server.settings import Precision
+from pcevolve_server.model_settings import Precision
 from pcevolve_server.work import Recipe
 
 _TRAINING = Path(__file__).parents[2] / "api_server" / "training"

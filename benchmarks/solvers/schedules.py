@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.solvers.teacher import draw, loaded
-from pcevolve_server.settings import Precision
+from pcevolve_server.model_settings import Precision
 from pcevolve_server.work import Recipe
 
 GUIDANCE: Final = 5.0

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from pcevolve_server.diffusion.loading import load
-from pcevolve_server.settings import OWN_SCHEDULER, Batching, ModelSettings, Precision
+from pcevolve_server.model_settings import OWN_SCHEDULER, Batching, ModelSettings, Precision
 from pcevolve_server.work import Generator, Recipe, Task
 
 COMMIT = "36526ea6eb13e1430eabecd66124944c908a6175"

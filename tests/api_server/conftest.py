@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from pcevolve_server.settings import Batching, Precision
+from pcevolve_server.model_settings import Batching, Precision
 from support.served import FakeGenerator, served, wait_until
 
 

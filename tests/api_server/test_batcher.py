@@ -8,9 +8,10 @@ from PIL import Image
 
 from pcevolve_server.errors import BusyError, DeadlineError, GenerationError, NotReadyError
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.model_settings import Batching, ModelSettings
 from pcevolve_server.models import Offer, Traffic
 from pcevolve_server.queue.batcher import Batcher
-from pcevolve_server.settings import Batching, ModelSettings, Settings
+from pcevolve_server.settings import Settings
 from pcevolve_server.work import Picture, Recipe, Task
 from support.served import FakeGenerator, on_thread
 

@@ -7,8 +7,8 @@ import openai
 import pytest
 
 from pcevolve_server import models
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import Shelf
-from pcevolve_server.settings import ModelSettings
 from pcevolve_shared import limits, wire
 from support.served import FakeGenerator, served
 from support.tiny_writer import load, save_writer

@@ -8,7 +8,7 @@ import torch
 
 from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError, SettingsError
-from pcevolve_server.settings import Batching, Embedding, Lora, ModelSettings
+from pcevolve_server.model_settings import Batching, Embedding, Lora, ModelSettings
 from pcevolve_server.work import Recipe, Task
 from support import single_file
 from support.tiny_model import load, save_lora, tiny_pipeline

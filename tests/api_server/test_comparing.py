@@ -10,8 +10,9 @@ import pytest
 from pcevolve_server import benching, capacity
 from pcevolve_server.engines import choice
 from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import Offer
-from pcevolve_server.settings import EngineKind, ModelSettings, Settings
+from pcevolve_server.settings import EngineKind, Settings
 from support.served import FakeGenerator
 
 ONE, ALL, SEVERAL = "--threads 1", "--threads 8", "--engine processes --replicas 4 --threads 2"

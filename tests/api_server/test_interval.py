@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_server.settings import Batching, Precision
+from pcevolve_server.model_settings import Batching, Precision
 from pcevolve_server.work import Recipe, Task
 from support.tiny_model import load
 

@@ -8,7 +8,7 @@ import torch
 from pcevolve_server import models
 from pcevolve_server.errors import AbandonedError, ModelLoadError
 from pcevolve_server.language.sampling import Drawn
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import TextRecipe, TextTask
 from support.tiny_writer import load, save_writer
 

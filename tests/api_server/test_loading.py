@@ -8,7 +8,7 @@ from PIL import Image
 
 from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import ModelSettings, SafetyPolicy
+from pcevolve_server.model_settings import ModelSettings, SafetyPolicy
 from support.tiny_model import load
 
 pytestmark = pytest.mark.models

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import Batching, Lora, Precision
+from pcevolve_server.model_settings import Batching, Lora, Precision
 from pcevolve_server.work import Recipe, Task
 from support.model_zoo import ZOO
 from support.tiny_model import load, save_lora, tiny_pipeline

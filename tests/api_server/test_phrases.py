@@ -6,9 +6,9 @@ import pytest
 
 from pcevolve_server import models, sources
 from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.phrases.counts import Counts
 from pcevolve_server.phrases.model import Phrases
-from pcevolve_server.settings import ModelSettings
 from pcevolve_server.work import Completion, TextRecipe, TextTask
 from pcevolve_shared.blanks import BLANK, question
 

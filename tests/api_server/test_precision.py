@@ -7,7 +7,7 @@ from PIL import Image
 
 from pcevolve_server.diffusion import numerics, pipelines, traits
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import ModelSettings, Offload, Precision
+from pcevolve_server.model_settings import ModelSettings, Offload, Precision
 from pcevolve_server.work import Recipe, Task
 from support.tiny_model import load, tiny_pipeline
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve_server.settings import Batching
+from pcevolve_server.model_settings import Batching
 from pcevolve_server.work import Recipe, Task
 from support.tiny_model import load
 

@@ -11,8 +11,8 @@ from pcevolve_server.errors import (
     EngineLostError,
     GenerationError,
 )
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import Offer, Shelf
-from pcevolve_server.settings import ModelSettings
 from pcevolve_server.work import Recipe, Task
 
 TASKS = [Task(Recipe(width=8, height=8), "p", "", 1)]

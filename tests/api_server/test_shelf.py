@@ -13,8 +13,8 @@ from PIL import Image
 from pcevolve_server import models
 from pcevolve_server.engines import processes
 from pcevolve_server.errors import GenerationError, ModelLoadError
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import Shelf
-from pcevolve_server.settings import ModelSettings
 from pcevolve_server.work import Recipe, Task
 from support.collections import library
 from support.shelves import MIB, Painter, two_that_do_not_fit_together

@@ -10,7 +10,7 @@ from PIL import Image
 from pcevolve_server.diffusion import steady
 from pcevolve_server.diffusion.steady import IMAGES, PADDED, Steady
 from pcevolve_server.errors import AbandonedError
-from pcevolve_server.settings import Batching, Precision
+from pcevolve_server.model_settings import Batching, Precision
 from pcevolve_server.work import Recipe, Task, generate
 from support.tiny_model import load
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.diffusion import loading
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Recipe, Task
 from support.model_zoo import randomised
 from support.tiny_model import tiny_vae

@@ -9,7 +9,7 @@ from PIL import Image
 
 from pcevolve_server import models
 from pcevolve_server.errors import GenerationError, ModelLoadError
-from pcevolve_server.settings import Batching, ModelSettings
+from pcevolve_server.model_settings import Batching, ModelSettings
 from pcevolve_server.trial import try_out
 from support.collections import library
 from support.model_zoo import ZOO

@@ -2,7 +2,7 @@
 
 import string
 
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 
 PROMPT_TOKENS = 16
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 
 CONTEXT = 64
 TEMPLATE = (

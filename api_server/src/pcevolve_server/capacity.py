@@ -11,7 +11,8 @@ from PIL import Image
 
 from pcevolve_server.engines import Engine
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.settings import Batching, Settings
+from pcevolve_server.model_settings import Batching
+from pcevolve_server.settings import Settings
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import ModelInfo
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from pcevolve_server import sources
 from pcevolve_server.errors import GenerationError, ModelLoadError
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.trial import try_out
 from pcevolve_server.work import Made, Model, Unwanted, Work, perform, wanted
 from pcevolve_shared.wire import ModelInfo

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from torch import nn
 
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import Precision
+from pcevolve_server.model_settings import Precision
 
 _NATIVE = "amx_bf16"
 """Matrix units of a processor: without them bfloat16 is slower than float32 there (docs/your-model.md)."""

@@ -10,7 +10,7 @@ from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 
 from pcevolve_server.errors import ModelLoadError, SettingsError
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_shared import limits
 
 BUNDLED = "bundled"

@@ -23,7 +23,7 @@ from typing import Any
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.places import KEY_VARIABLE, key_in_file
-from pcevolve.config.sections import ProviderSettings
+from pcevolve.config.providers import ProviderSettings
 from pcevolve.config.sources import by_name, read_toml
 from pcevolve.egress.address import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError

@@ -3,7 +3,7 @@
 import pytest
 
 from pcevolve_server.library.loading import load
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 from support.collections import library
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.library import clip
 from pcevolve_server.library.words import quantize
-from pcevolve_server.settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings
 from support.collections import COLOURS, pixels
 from support.tiny_clip import tiny_clip
 

@@ -23,8 +23,8 @@ from PIL import Image
 from pcevolve_server import sources
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.model_settings import Lora, ModelSettings
 from pcevolve_server.networks import LOAD_ERRORS
-from pcevolve_server.settings import Lora, ModelSettings
 from pcevolve_server.work import Recipe
 
 logger = logging.getLogger(__name__)

@@ -20,8 +20,8 @@ from torch import Tensor
 from pcevolve_server import sources
 from pcevolve_server.diffusion.additions import only_weights
 from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.model_settings import Embedding, ModelSettings
 from pcevolve_server.networks import LOAD_ERRORS
-from pcevolve_server.settings import Embedding, ModelSettings
 
 logger = logging.getLogger(__name__)
 

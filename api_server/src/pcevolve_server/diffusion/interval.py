@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pcevolve_server.diffusion import traits
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import WHOLE, ModelSettings
+from pcevolve_server.model_settings import WHOLE, ModelSettings
 
 
 @dataclass(frozen=True)

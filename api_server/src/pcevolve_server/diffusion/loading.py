@@ -23,7 +23,14 @@ from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
 from pcevolve_server.diffusion.steady import settle, steady, steady_decoder
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.settings import OWN_SCHEDULER, WHOLE, Batching, ModelSettings, Offload, SafetyPolicy
+from pcevolve_server.model_settings import (
+    OWN_SCHEDULER,
+    WHOLE,
+    Batching,
+    ModelSettings,
+    Offload,
+    SafetyPolicy,
+)
 from pcevolve_server.work import Generator, Recipe, Task, generate
 
 

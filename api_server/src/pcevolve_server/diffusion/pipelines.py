@@ -22,8 +22,8 @@ from huggingface_hub import list_repo_files, snapshot_download, try_to_load_from
 from pcevolve_server import networks, sources
 from pcevolve_server.diffusion import textless, traits
 from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.model_settings import ModelSettings, Offload
 from pcevolve_server.networks import LOAD_ERRORS
-from pcevolve_server.settings import ModelSettings, Offload
 
 logger = logging.getLogger(__name__)
 

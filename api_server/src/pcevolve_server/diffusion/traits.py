@@ -20,8 +20,8 @@ from torch import nn
 from pcevolve_server import sources
 from pcevolve_server.diffusion import schedulers
 from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import weight
-from pcevolve_server.settings import ModelSettings
 from pcevolve_server.sources import BUNDLED
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution

@@ -22,8 +22,8 @@ from transformers import (
 from pcevolve_server import networks, sources
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
 from pcevolve_server.language.sampling import Drawn, Stops, Watch
+from pcevolve_server.model_settings import ModelSettings, Precision
 from pcevolve_server.networks import LOAD_ERRORS, weight
-from pcevolve_server.settings import ModelSettings, Precision
 from pcevolve_server.work import Completion, TextRecipe, TextTask, Unwanted, wanted
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo

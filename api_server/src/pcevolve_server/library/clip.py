@@ -19,8 +19,8 @@ from pcevolve_server import networks, sources
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.embedding import Codes
 from pcevolve_server.library.words import Vector, quantize
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import LOAD_ERRORS
-from pcevolve_server.settings import ModelSettings
 
 _SAFE, _PICKLED = "*.safetensors", ("*.bin", "*.pth")
 _DESCRIBED = ("*.json", "*.txt", "*.model")  # configuration and tokenizer

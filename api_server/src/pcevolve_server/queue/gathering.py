@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pcevolve_server.model_settings import Batching
 from pcevolve_server.models import Offer
-from pcevolve_server.settings import Batching, Settings
+from pcevolve_server.settings import Settings
 from pcevolve_server.work import AnyRecipe
 
 

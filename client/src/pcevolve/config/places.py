@@ -1,10 +1,13 @@
-"""Places of what belongs to a user and not to a run: the ledger, and the key of an API."""
+"""Places of what belongs to a user and not to a run: private data, the ledger, and the key of an API."""
 
 from __future__ import annotations
 
 import os
 import stat
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from pcevolve.errors import UsageError
 from pcevolve_shared.reading import read_file
@@ -14,6 +17,19 @@ REWRITER_KEY_VARIABLE = "PCEVOLVE_REWRITER_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 MOST_KEY_BYTES = 2**16
+REST = "rest"
+"""The value of ``test`` that measures on the images that ``subsample`` did not draw."""
+COMES_WITH_IT = ("cells", "digits", "terms")
+"""Private data for trying things out; see ``private.sources``."""
+
+
+def _absolute(text: str) -> str:
+    """A path that is the same from wherever a run is continued; names that are no paths stay as they are."""
+    kind = text.partition(":")[0]
+    return text if kind in (*COMES_WITH_IT, REST) or not text.strip() else str(Path(text).absolute())
+
+
+FileText = Annotated[str, AfterValidator(_absolute)]
 
 
 def default_ledger() -> Path:

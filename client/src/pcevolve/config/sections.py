@@ -10,29 +10,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pcevolve.config.places import KEY_VARIABLE, LEDGER_VARIABLE, REWRITER_KEY_VARIABLE, default_ledger
+from pcevolve.config.places import LEDGER_VARIABLE, REST, FileText, default_ledger
+from pcevolve.config.providers import ProviderSettings, RewriterSettings, Seconds
 from pcevolve.config.sources import read_toml
 from pcevolve.encoders.choice import AUTO
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
-from pcevolve.public.fields import TEMPLATE
-from pcevolve.public.options import EXACT, Setting, spelled
+from pcevolve.public.options import EXACT, OWN, Setting, spelled
 from pcevolve.transcript.layout import Form
 
-USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
-"""Of Stable Diffusion, where neither the user nor the API says anything."""
-USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
-"""Of a language model, where the user says nothing."""
-NEAR_AT_ONCE, FAR_AT_ONCE = 16, 4
-DAY = 86400.0
-"""Seconds: longer than anybody waits, and short enough for every clock."""
 SHORTEST_TICK = 0.001
-REST = "rest"
-"""The value of ``test`` that measures on the images that ``subsample`` did not draw."""
-COMES_WITH_IT = ("cells", "digits", "terms")
-"""Private data for trying things out; see ``private.sources``."""
-OWN = Setting()
-"""Of an option that stays with the client."""
 
 
 def _tick(seconds: float) -> float:
@@ -41,14 +28,6 @@ def _tick(seconds: float) -> float:
     return seconds
 
 
-def _absolute(text: str) -> str:
-    """A path that is the same from wherever a run is continued; names that are no paths stay as they are."""
-    kind = text.partition(":")[0]
-    return text if kind in (*COMES_WITH_IT, REST) or not text.strip() else str(Path(text).absolute())
-
-
-FileText = Annotated[str, AfterValidator(_absolute)]
-Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget of the run, > 0."), public.PUBLIC]
 TextColumn = Annotated[
     str,
@@ -67,16 +46,6 @@ UnitColumn = Annotated[
         description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
     ),
     OWN,
-]
-MaxCost = Annotated[
-    float,
-    Field(ge=0, allow_inf_nan=False, description="Most that it may cost, in the provider's currency."),
-    Setting(resumable=True),
-]
-Price = Annotated[
-    float,
-    Field(ge=0, allow_inf_nan=False, description="Cost of one image or text, for an API that does not say."),
-    Setting(resumable=True),
 ]
 
 
@@ -236,215 +205,6 @@ class PrivacySettings(public.Section):
         Field(description="INSECURE, for tests: noise from a seed. The run has no privacy."),
         OWN,
     ] = None
-
-
-class ProviderSettings(public.Section):
-    """The API, what is asked of its model, and what may be spent there."""
-
-    api: Annotated[str, Field(description="Address of the image API."), public.PUBLIC] = (
-        "http://127.0.0.1:8000"
-    )
-    dialect: Annotated[
-        str,
-        Field(
-            description="How the API speaks: getimg (pcevolve-server), openai, a1111 ...; for texts chat. A wrong name "
-            "is answered with all that there are."
-        ),
-        public.PUBLIC,
-    ] = "getimg"
-    model: public.Model = "bundled"
-    answered_by: Annotated[
-        public.Model | None,
-        Field(
-            description="Name by which the API's answers call the model, where it is asked for by another."
-        ),
-        public.PUBLIC,
-    ] = None
-    api_key_file: Annotated[
-        public.AbsolutePath | None,
-        Field(description=f"File with the API key (mode 600); or put the key itself into {KEY_VARIABLE}."),
-        Setting(resumable=True),
-    ] = None
-    max_cost: MaxCost | None = None
-    price: Price | None = None
-    max_requests: Annotated[
-        int | None,
-        Field(ge=1, description="Most requests that the run may make, retries included."),
-        Setting(resumable=True),
-    ] = None
-    yes: Annotated[
-        bool,
-        Field(
-            description="Do not ask: not before an online API is used, an epsilon above 20 or a selection that cannot "
-            "be told from luck."
-        ),
-        Setting(resumable=True),
-    ] = False
-    prompt_template: public.PromptTemplate = TEMPLATE
-    prompts: Annotated[
-        FileText | None,
-        Field(
-            description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the first "
-            "images are asked for with them, in equal shares; variations with prompt_template, or vary_by prompt. "
-            "They go out as they stand."
-        ),
-        public.PUBLIC,
-    ] = None
-    negative_prompt: public.NegativePrompt = ""
-    guidance: Annotated[
-        public.Guidance | None,
-        Field(description=f"Guidance scale; what the API recommends, or {USUAL_GUIDANCE:g}, if not given."),
-        public.PUBLIC,
-    ] = None
-    steps: Annotated[
-        public.Steps | None,
-        Field(description=f"Denoising steps; what the API recommends, or {USUAL_STEPS}, if not given."),
-        public.PUBLIC,
-    ] = None
-    sampler: public.Sampler | None = None
-    size: public.Pixels | None = None
-    adapter: public.Adapter | None = None
-    adapter_scale: Annotated[
-        public.AdapterScale | None,
-        Field(
-            description=f"Weight of the image prompt (provider.adapter); {USUAL_ADAPTER_SCALE:g} if not given."
-        ),
-        public.PUBLIC,
-    ] = None
-    tokens: Annotated[
-        public.Tokens | None,
-        Field(
-            description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
-        ),
-        public.PUBLIC,
-    ] = None
-    temperature: Annotated[
-        public.Temperature | None,
-        Field(
-            description="Temperature of the language model, of an API that writes texts; "
-            f"{USUAL_TEMPERATURE:g} if not given."
-        ),
-        public.PUBLIC,
-    ] = None
-    fields: public.ChatFields | None = None
-    batch: public.Batch = 32
-    seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
-    at_once: Annotated[
-        public.AtOnce | None,
-        Field(
-            description="Images that requests under way at the same time may ask for together; a single request may "
-            f"ask for more. {NEAR_AT_ONCE} for an API on this machine or at a private address, {FAR_AT_ONCE} for any "
-            "other, if not given."
-        ),
-        public.PUBLIC,
-    ] = None
-    image_hosts: public.ImageHosts = ()
-    greeting: Annotated[
-        bool,
-        Field(
-            description="Begin by asking for the list of models; off for an API that has none (GET /v1/models)."
-        ),
-        OWN,
-    ] = True
-    ca_file: Annotated[
-        public.AbsolutePath | None,
-        Field(
-            description="PEM file with the certificate of the authority that signed the API's; no other is trusted "
-            "then. The record has its digest."
-        ),
-        OWN,
-    ] = None
-    proxy: Annotated[
-        str | None,
-        Field(
-            description="Address of a proxy for an https API, such as http://proxy:3128; it cannot read what passes. "
-            "HTTPS_PROXY and the like are not used."
-        ),
-        OWN,
-    ] = None
-    timeout: Annotated[
-        Seconds,
-        Field(gt=0, description="Seconds to wait for one answer."),
-        Setting(resumable=True),
-    ] = 600.0
-    patience: Annotated[
-        Seconds,
-        Field(description="Seconds to keep retrying one request."),
-        Setting(resumable=True),
-    ] = 300.0
-    first_contact: Annotated[
-        Seconds,
-        Field(
-            description="Seconds to keep trying to reach the API at first; one that answers that it is loading is "
-            "waited for as long as provider.patience says."
-        ),
-        Setting(resumable=True),
-    ] = 10.0
-
-
-class RewriterSettings(public.Section):
-    """The chat API that says prompts in other words, for vary_by rewording; a second provider."""
-
-    api: Annotated[
-        str | None,
-        Field(description="Address of a chat API that rewords prompts."),
-        Setting(public=True, keyword="rewriter_api"),
-    ] = None
-    model: Annotated[
-        public.Model | None,
-        Field(description="Language model that the rewriter shall use."),
-        Setting(public=True, keyword="rewriter_model"),
-    ] = None
-    question: Annotated[
-        public.RewriterQuestion | None,
-        Field(
-            description="What it is asked, with {prompt} for the prompt; for another view of it if not given."
-        ),
-        Setting(public=True, keyword="rewriter_question"),
-    ] = None
-    tokens: Annotated[
-        public.Tokens,
-        Field(description="Most tokens of one answer; more for a model that thinks before it writes."),
-        Setting(public=True, keyword="rewriter_tokens"),
-    ] = 256
-    fields: Annotated[
-        public.ChatFields | None,
-        Field(description="As provider.fields."),
-        Setting(public=True, keyword="rewriter_fields"),
-    ] = None
-    api_key_file: Annotated[
-        public.AbsolutePath | None,
-        Field(
-            description=f"File with its key (mode 600); or put the key itself into {REWRITER_KEY_VARIABLE}."
-        ),
-        Setting(resumable=True, keyword="rewriter_key_file"),
-    ] = None
-    max_cost: Annotated[
-        MaxCost | None,
-        Field(description="Most that it may cost."),
-        Setting(resumable=True, keyword="rewriter_max_cost"),
-    ] = None
-    price: Annotated[
-        Price | None,
-        Field(description="Cost of one answer."),
-        Setting(resumable=True, keyword="rewriter_price"),
-    ] = None
-    max_requests: Annotated[
-        int | None,
-        Field(ge=1, description="Most requests to it, retries included."),
-        Setting(resumable=True, keyword="rewriter_max_requests"),
-    ] = None
-    ca_file: Annotated[
-        public.AbsolutePath | None,
-        Field(description="As provider.ca_file."),
-        Setting(keyword="rewriter_ca_file"),
-    ] = None
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        if (self.api is None) != (self.model is None):
-            raise ValueError("rewriter.api and rewriter.model: a rewriter needs both")
-        return self
 
 
 class EncoderSettings(public.Section):

@@ -73,6 +73,10 @@ class Setting:
     variable: str = ""
 
 
+OWN = Setting()
+"""Of an option that stays with the client."""
+
+
 @dataclass(frozen=True)
 class Option:
     """One declared option of a model, as the command line and the reference show it.

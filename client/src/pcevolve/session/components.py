@@ -8,7 +8,7 @@ from typing import Any
 
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
-from pcevolve.config.sections import ProviderSettings
+from pcevolve.config.providers import ProviderSettings
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress

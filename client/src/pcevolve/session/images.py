@@ -15,7 +15,8 @@ from rich.console import Console
 from rich_pixels import Pixels
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.sections import REST, USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS
+from pcevolve.config.places import REST
+from pcevolve.config.providers import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import BUNDLED
 from pcevolve.encoders.choice import PREFERRED, is_fetched

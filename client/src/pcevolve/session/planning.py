@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.places import ledger_volume
-from pcevolve.config.sections import FAR_AT_ONCE, NEAR_AT_ONCE
+from pcevolve.config.providers import FAR_AT_ONCE, NEAR_AT_ONCE
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import LedgerError, UsageError
 from pcevolve.ledger.creation import require_volume
@@ -78,52 +78,71 @@ def resolved_plan(
     if "strength" not in asked:
         _require_no_strength(settings)
     asking = of_kind(components.dialect.makes)
-    variations = settings.get("variations") or method.variations
-    initial = settings.method.initial or method.initial_for(settings.method.candidates, variations)
-    frame = frame_digest(settings.encoder.name, settings.encoder.weights) if method.centre_first else None
+    initial = settings.method.initial or method.initial_for(
+        settings.method.candidates, _variations(components)
+    )
     given = {name: value for name, value in settings.options().items() if value is not None}
     modality = asking.modality(settings, size, advice, asked)
     values = {name: given[name] for name in given.keys() & PublicPlan.model_fields.keys()} | {
         "run_id": run_id,
         "run_seed": settings.provider.seed,
-        "method": method.name,
         "labels": components.data.labels,
         "words": tuple((settings.data.words or {}).values()),
         "unit": components.data.unit_name,
-        "iterations": components.iterations,
         "secrecy": (promise := _secrecy(settings, method)),
         "cells": None if promise is None else settings.get("cells") or _cells(components, promise, initial),
         "modality": modality,
         "strengths": _strengths(components, asking.schedule(method), advice) if "strength" in asked else (),
         "initial": initial,
-        "variations": variations,
-        "prototypes": settings.method.prototypes or method.prototypes_for(settings.method.candidates),
-        "pool": settings.method.pool or method.pool,
-        "keep": settings.method.keep or method.keep,
-        "appearance": settings.method.appearance or _appearance(components),
-        "centre_first": bool(method.centre_first),
         "prompt_template": _template(settings, asking.template(settings.data.unlabelled)),
-        "prompts": prompts_for(
-            Path(settings.provider.prompts) if settings.provider.prompts else None,
-            0 if settings.method.vary_by == "image" else min(initial, USUAL),
-            settings.data.domain,
-            tuple(settings.data.words or components.data.labels),
-            words=tuple((settings.data.words or {}).values()),
-        ),
+        "prompts": _prompts(components, initial),
         "rewriter": rewriting.planned(settings),
         "batch": _batch(components, modality),
         "at_once": _at_once(components),
-        "epsilon": str(components.limits.run.epsilon),
-        "delta": components.limits.run.delta,
-        "noise": components.noise.source,
-        "weights": named_weights(settings.encoder.name, settings.encoder.weights),
-        "frame": frame,
+        **_selection(components),
         "forgets_insecure": settings.privacy.forget_insecure,
         "earlier": earlier,
         "library": library,
         "licence": _licence(settings, library),
     }
     return checked(PublicPlan, values, RunConfig)
+
+
+def _selection(components: Components) -> dict[str, object]:
+    """Facts of what is chosen and paid: the method's own where the user says nothing."""
+    settings, method, limit = components.settings, components.method, components.limits.run
+    weights = settings.encoder.weights
+    return {
+        "method": method.name,
+        "iterations": components.iterations,
+        "variations": _variations(components),
+        "prototypes": settings.method.prototypes or method.prototypes_for(settings.method.candidates),
+        "pool": settings.method.pool or method.pool,
+        "keep": settings.method.keep or method.keep,
+        "appearance": settings.method.appearance or _appearance(components),
+        "centre_first": bool(method.centre_first),
+        "epsilon": str(limit.epsilon),
+        "delta": limit.delta,
+        "noise": components.noise.source,
+        "weights": named_weights(settings.encoder.name, weights),
+        "frame": frame_digest(settings.encoder.name, weights) if method.centre_first else None,
+    }
+
+
+def _variations(components: Components) -> int:
+    found: int = components.settings.get("variations") or components.method.variations
+    return found
+
+
+def _prompts(components: Components, initial: int) -> Prompts:
+    settings = components.settings
+    return prompts_for(
+        Path(settings.provider.prompts) if settings.provider.prompts else None,
+        0 if settings.method.vary_by == "image" else min(initial, USUAL),
+        settings.data.domain,
+        tuple(settings.data.words or components.data.labels),
+        words=tuple((settings.data.words or {}).values()),
+    )
 
 
 def _licence(settings: RunConfig, library: Library | None) -> str:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import ledger_volume
-from pcevolve.config.sections import REST
+from pcevolve.config.places import REST, ledger_volume
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder, require_torch
 from pcevolve.encoders.choice import AUTO

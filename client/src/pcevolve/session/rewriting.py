@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from typing import Final
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.sections import USUAL_TEMPERATURE
+from pcevolve.config.providers import USUAL_TEMPERATURE
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.gate import Rewriter as Reached
 from pcevolve.egress.transport import Address, HttpTransport, Route

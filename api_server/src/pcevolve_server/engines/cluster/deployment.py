@@ -14,8 +14,8 @@ from ray import serve
 from pcevolve_server import logs, models
 from pcevolve_server.engines.thread import ThreadEngine
 from pcevolve_server.errors import GenerationError, RequestError
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import Offer, Shelf
-from pcevolve_server.settings import ModelSettings
 from pcevolve_server.work import Made, Work
 from pcevolve_shared.quiet import keep_quiet
 

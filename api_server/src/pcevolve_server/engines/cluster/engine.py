@@ -25,8 +25,9 @@ from pcevolve_server.errors import (
     NotReadyError,
     RequestError,
 )
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import Offer, Traffic
-from pcevolve_server.settings import ModelSettings, Settings
+from pcevolve_server.settings import Settings
 from pcevolve_server.work import Made, Work
 
 _POLL_SECONDS: Final = 0.2

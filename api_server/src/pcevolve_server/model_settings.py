@@ -1,0 +1,267 @@
+"""Settings of one model: what is loaded, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from pcevolve_server.errors import SettingsError
+
+WHOLE = (0.0, 1.0)
+"""All noise levels."""
+OWN_SCHEDULER = "own"
+"""That which a model brought along."""
+_LARGEST_SCALE = 10
+
+
+class SafetyPolicy(StrEnum):
+    """Use of the model's safety checker."""
+
+    AUTO = "auto"
+    OFF = "off"
+    REQUIRED = "required"
+
+
+class Batching(StrEnum):
+    """Conditions under which images share a model run."""
+
+    EXACT = "exact"
+    MERGE = "merge"
+
+
+class Precision(StrEnum):
+    """The numbers that a denoiser computes in."""
+
+    AUTO = "auto"
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+
+
+class Offload(StrEnum):
+    """How long a model's networks are on the GPU: always, or only while they run."""
+
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
+@dataclass(frozen=True)
+class Lora:
+    """A low-rank addition to a model's weights.
+
+    Attributes:
+        source: A weight file, a directory or a hub id.
+        scale: What it is multiplied by; 0 adds nothing.
+    """
+
+    source: str
+    scale: float = 1.0
+
+    @classmethod
+    def read(cls, text: str) -> Lora:
+        """From ``SOURCE`` or ``SOURCE=SCALE``.
+
+        Raises:
+            SettingsError: No source, or the scale is out of bounds.
+        """
+        source, equals, scale = text.rpartition("=")
+        if not equals or Path(text).expanduser().exists():
+            source, scale = text, "1"
+        try:
+            found = cls(source, float(scale))
+        except ValueError:
+            found = cls("")
+        if not found.source or not abs(found.scale) <= _LARGEST_SCALE:
+            raise SettingsError(
+                f"--lora {text}: write SOURCE or SOURCE=SCALE, with a scale from -{_LARGEST_SCALE} to {_LARGEST_SCALE}"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """A word that a model is taught by textual inversion.
+
+    Attributes:
+        source: A weight file, a directory or a hub id.
+        word: What prompts say for it; empty: the file's own word, or its name.
+    """
+
+    source: str
+    word: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Embedding:
+        """From ``SOURCE`` or ``SOURCE=WORD``.
+
+        Raises:
+            SettingsError: One of them is missing.
+        """
+        source, equals, word = text.rpartition("=")
+        if not equals or Path(text).expanduser().exists():
+            source, word = text, ""
+        if not source or (equals and not word and source != text):
+            raise SettingsError(f"--embedding {text}: write SOURCE or SOURCE=WORD")
+        return cls(source, word)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Spelling of a setting on the command line, where its field's name does not say it.
+
+    Attributes:
+        name: Of the flag.
+        variable: Of the environment, after ``PCEVOLVE_SERVER_``; empty: as the flag.
+        metavar: What stands for the value in the help.
+        read: What makes a value of each text of a flag that may be repeated.
+    """
+
+    name: str = ""
+    variable: str = ""
+    metavar: str | None = None
+    read: Callable[[str], object] = str
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """A model to load, and how; a field without a description is no flag of its own."""
+
+    model: str = "bundled"
+    model_id: Annotated[str, Field(description="Name that callers use; default: the model's.")] = ""
+    device: Annotated[str, Field(description="auto, cpu, cuda, cuda:1, mps.")] = "auto"
+    precision: Annotated[
+        Precision,
+        Field(
+            description="auto: on CUDA bfloat16 for Flux, SD 3 and other transformers, float16 for others; bfloat16 on"
+            " processors with matrix units for it; else float32."
+        ),
+    ] = Precision.AUTO
+    offload: Annotated[
+        Offload,
+        Field(
+            description="Bring a model's networks to the GPU one at a time, as they run; auto: where they do not fit"
+            " together."
+        ),
+    ] = Offload.AUTO
+    threads: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1024,
+            description="CPU threads; 0: one for small models, all cores, among replicas, for others.",
+        ),
+    ] = 0
+    compiled: Annotated[
+        bool,
+        Flag("compile"),
+        Field(
+            description="Compile a small model before it is ready: a minute the first time, seconds later; needs a C++"
+            " compiler."
+        ),
+    ] = False
+    batching: Annotated[
+        Batching,
+        Field(
+            description="exact: the same request gives the same bytes, whoever else asks; small models on a processor"
+            " share runs all the same, others run each request alone; merge: requests share runs, equal up to rounding."
+        ),
+    ] = Batching.EXACT
+    offline: Annotated[bool, Field(description="Never ask the hub.")] = False
+    allow_pickle: Annotated[
+        bool, Field(description="Also load weights that are not safetensors; they can run code.")
+    ] = False
+    library_clip: Annotated[
+        str,
+        Field(
+            description="Directory or hub id of an open_clip model: libraries of images are drawn from by what it sees"
+            " in them, where the prompt's words leave that open (pip install 'pcevolve-server[clip]')."
+        ),
+    ] = ""
+    library_cache: Annotated[
+        str, Field(description="Where indexes of libraries are kept; default: ~/.cache.")
+    ] = ""
+    loras: Annotated[
+        tuple[Lora, ...],
+        Flag("lora", "LORAS", read=Lora.read),
+        Field(
+            description="Weight file, directory or hub id of a LoRA, and =SCALE if not 1; may be repeated, and they are"
+            " added in this order."
+        ),
+    ] = ()
+    embeddings: Annotated[
+        tuple[Embedding, ...],
+        Flag("embedding", "EMBEDDINGS", read=Embedding.read),
+        Field(
+            description="Weight file, directory or hub id of a textual inversion, and =WORD if prompts call it"
+            " otherwise than its file; may be repeated."
+        ),
+    ] = ()
+    scheduler: Annotated[
+        str | None,
+        Field(
+            description="ddim, euler, dpmpp_2m, ..., or own: the one that the model brought along; default: by its"
+            " family."
+        ),
+    ] = None
+    guidance_interval: Annotated[
+        tuple[float, float],
+        Flag(metavar="LOW HIGH"),
+        Field(
+            description="Guidance tells between these shares of the noise levels alone, 1 being pure noise; elsewhere a"
+            " step costs half. Stable Diffusion 1 and 2."
+        ),
+    ] = WHOLE
+    tiling: Annotated[
+        bool,
+        Flag("vae-tiling"),
+        Field(
+            description="Decode images larger than a large model was made for in tiles that overlap: less memory, more"
+            " time."
+        ),
+    ] = False
+    adapter: Annotated[
+        str,
+        Flag("ip-adapter"),
+        Field(description="Weight file, directory or hub id of an IP-Adapter."),
+    ] = ""
+    adapter_scale: Annotated[
+        float, Flag("ip-adapter-scale"), Field(ge=0, le=1, description="Weight of the image.")
+    ] = 0.5
+    safety: Annotated[
+        SafetyPolicy,
+        Flag("safety-checker"),
+        Field(description="auto: use the model's if it has one."),
+    ] = SafetyPolicy.AUTO
+    safety_retries: Annotated[
+        int, Field(ge=0, le=20, description="New tries for a refused image, then 422.")
+    ] = 3
+
+    def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:
+        """The settings of other models in the same server, without what is meant for this one alone."""
+        shared = replace(
+            self,
+            model_id="",
+            scheduler=None,
+            loras=(),
+            embeddings=(),
+            adapter="",
+            compiled=False,
+            guidance_interval=WHOLE,
+        )
+        return tuple(replace(shared, model=name) for name in names)
+
+    def __post_init__(self) -> None:
+        """Refuse an interval whose ends are not in order.
+
+        Raises:
+            SettingsError: They are not, or are no shares.
+        """
+        low, high = self.guidance_interval
+        if not 0 <= low < high <= 1:
+            raise SettingsError("--guidance-interval: give two shares between 0 and 1, the smaller one first")
