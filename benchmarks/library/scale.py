@@ -164,7 +164,7 @@ def serve(folder: Path, count: int, port: int) -> None:
     found = Listing(folder / "tiles", tuple(files(count)), ("manifest.csv",))
     plain = Image.new("RGB", (128, 128), (90, 120, 150))
     with (
-        mock.patch.object(loading, "listing", return_value=found),
+        mock.patch.object(loading, "list_images", return_value=found),
         mock.patch.object(Collection, "read", return_value=plain),
     ):
         load = partial(loading.load, settings(folder), lambda: False)

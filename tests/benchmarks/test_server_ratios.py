@@ -28,7 +28,7 @@ def test_the_last_line_has_one_number_for_each_load_and_task(
 ):
     kept = tmp_path / "rounds.jsonl"
     Journal(kept, machine(), code())._keep(rounds(slower), SHORT)
-    monkeypatch.setattr("benchmarks.server.rounds.measured", lambda *_: pytest.fail("all of it is on file"))
+    monkeypatch.setattr("benchmarks.server.rounds.measure", lambda *_: pytest.fail("all of it is on file"))
     command.main(["--short", "--rounds", str(kept)])
     last = json.loads(capsys.readouterr().out.splitlines()[-1])
     # One client beside one image at a time, the others beside the best batch.

@@ -137,7 +137,7 @@ def test_private_images_are_looked_at_and_the_ledger_is_asked_before_the_greetin
 
 
 def test_a_private_image_that_cannot_be_embedded_stops_a_run_before_the_greeting(run, server, monkeypatch):
-    monkeypatch.setattr(bundled, "embedding", lambda state, pixels: np.nan)
+    monkeypatch.setattr(bundled, "embed", lambda state, pixels: np.nan)
     with pytest.raises(DataError, match="cannot embed a private image"):
         run()
     assert server.heard == []
