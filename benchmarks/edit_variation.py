@@ -11,8 +11,7 @@ It continues where it was cut off, and writes docs/results/edits.{md,json}.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,17 +22,15 @@ from benchmarks.private_sets import draw
 from benchmarks.rows import accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
-from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
+from benchmarks.selectors.trial import make_plan, model
+from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_missing
 from benchmarks.split import SETS
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import appearance_in, develop
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 
 WORLDS = ("digits:3,5,8", "blood:platelet,red blood cells,single red blood cell,white blood cell")
 LOW, HIGH = 0.4, 0.7
-JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet", "bundled": "bundled: **voted**"}
 
 
 @dataclass(frozen=True)
@@ -85,19 +82,8 @@ def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, obje
     else:
         plan = _without_strengths(plan)
         generator = EditGenerator(plan, model(), pictures, degree=way.degree)
-    watch = Watch()
-    evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
-    look = appearance_in(evolved.receipts)
-    made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
-    images = [develop(generator.received(each.digest), look) for each, _ in made]
-    found = scores(trial, images, np.array([target for _, target in made]))
-    return {
-        "world": world,
-        "seed": seed,
-        "way": name,
-        "images": watch.images,
-        "verdicts": found["verdicts"],
-    }
+    found, _ = evolve_and_score(trial, plan, method, private, generator)
+    return {"world": world, "seed": seed, "way": name, **found}
 
 
 def _without_strengths(plan: PublicPlan) -> PublicPlan:
@@ -110,14 +96,9 @@ def _without_strengths(plan: PublicPlan) -> PublicPlan:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     given = options(__doc__, seeds=5).parse_args(arguments)
-    measure_and_write(given, "edits", lambda known: _missing(known, given.seeds), measured, page)
-
-
-def _missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:
-    known = {(row["world"], row["seed"], row["way"]) for row in rows}
-    for seed in range(seeds):
-        for world in WORLDS:
-            yield from ((world, seed, name) for name in WAYS if (world, seed, name) not in known)
+    measure_and_write(
+        given, "edits", lambda known: list_missing(known, given.seeds, WORLDS, WAYS), measured, page
+    )
 
 
 HEADER = f"""# Evolution with an API that takes no strength
@@ -135,10 +116,7 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     """The tables, one for each set."""
     parts = [HEADER]
     for world in WORLDS:
-        groups = defaultdict(list)
-        for row in rows:
-            if row["world"] == world:
-                groups[row["way"]].append(row)
+        groups = group_by_way(rows, world)
         heads = ["way", "seeds", "API images", "mean", "over t2i", *JUDGES.values()]
         controls = {row["seed"]: _mean(row) for row in groups["t2i (control)"]}
         lines = [_line(name, groups[name], controls) for name in WAYS if groups[name]]

@@ -12,8 +12,7 @@ It continues where it was cut off, and writes docs/results/prompts.{md,json}.
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,9 @@ from benchmarks.rows import accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.standing import YARDSTICKS, standing_rows
-from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
+from benchmarks.selectors.trial import make_plan, model
+from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_missing
 from benchmarks.split import SETS
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import appearance_in, develop
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.wordings import filled
@@ -75,7 +73,6 @@ WAYS = {
 }
 NAMELESS = (RANDOM_PHASE, NEAREST_MEAN, "shots")
 """Yardsticks to which the classes' names are nothing."""
-JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet", "bundled": "bundled: **voted**"}
 
 
 def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
@@ -88,19 +85,14 @@ def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, objec
     )
     plan, method = make_plan(trial, private.labels)
     plan = _word(plan, world, way)
-    generator, watch = LocalGenerator(plan, model(), pictures), Watch()
-    evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
-    look = appearance_in(evolved.receipts)
-    made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
-    images = [develop(generator.received(each.digest), look) for each, _ in made]
-    found = scores(trial, images, np.array([target for _, target in made]))
+    generator = LocalGenerator(plan, model(), pictures)
+    found, made = evolve_and_score(trial, plan, method, private, generator)
     own = [
         generator.wordings.get(each.id) == WORDS[world].index(named.labels[target]) for each, target in made
     ]
     by_image = way.iterations and way.vary_by == "image"
-    about = {"world": world, "seed": seed, "way": name, "images": watch.images}
     right = float(np.mean(own)) if way.has_prompts and not by_image else None
-    return {**about, "right": right, "verdicts": found["verdicts"]}
+    return {"world": world, "seed": seed, "way": name, "right": right, **found}
 
 
 def _word(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
@@ -120,19 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measure_and_write(
         given,
         "prompts",
-        lambda known: _list_missing(known, given.seeds),
+        lambda known: list_missing(known, given.seeds, WORDS, WAYS),
         measure,
         lambda rows: page(rows, given.out, given.seeds),
     )
-
-
-def _list_missing(rows: Sequence[dict[str, Any]], seeds: int) -> Iterator[tuple[str, int, str]]:
-    known = {(row["world"], row["seed"], row["way"]) for row in rows}
-    for seed in range(seeds):
-        for world in WORDS:
-            for name in WAYS:
-                if (world, seed, name) not in known:
-                    yield world, seed, name
 
 
 HEADER = """# Varying prompts instead of images
@@ -159,10 +142,7 @@ def page(rows: Sequence[dict[str, Any]], results: Path, seeds: int) -> str:
     """
     parts = [HEADER]
     for world in WORDS:
-        groups = defaultdict(list)
-        for row in rows:
-            if row["world"] == world:
-                groups[row["way"]].append(row)
+        groups = group_by_way(rows, world)
         heads = ["way", "seeds", "API images", "own word, %", "mean", *JUDGES.values()]
         lines = [_line(name, groups[name]) for name in WAYS if groups[name]]
         beside = standing_rows(results, world, NAMELESS, seeds)

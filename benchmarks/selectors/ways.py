@@ -1,0 +1,57 @@
+"""Ways of evolving that are compared by whole runs: a row for each private set, seed and way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from benchmarks.rows import Row
+from benchmarks.selectors.design import Trial
+from benchmarks.selectors.local import LocalGenerator
+from benchmarks.selectors.trial import Watch, ran, scores
+from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.modality.images.appearance import appearance_in, develop
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate
+from pcevolve.selectors.method import Method
+
+JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet", "bundled": "bundled: **voted**"}
+"""Columns by judge; the last voted."""
+
+
+def evolve_and_score(
+    trial: Trial, plan: PublicPlan, method: Method, private: PrivateDataset, generator: LocalGenerator
+) -> tuple[Row, list[tuple[Candidate, int]]]:
+    """Carry out a plan and judge its dataset.
+
+    Returns:
+        How many images were asked for and what the judges say, and the dataset, each candidate with its class.
+    """
+    watch = Watch()
+    evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch)
+    look = appearance_in(evolved.receipts)
+    made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
+    images = [develop(generator.received(each.digest), look) for each, _ in made]
+    found = scores(trial, images, np.array([target for _, target in made]))
+    return {"images": watch.images, "verdicts": found["verdicts"]}, made
+
+
+def list_missing(
+    rows: Sequence[Row], seeds: int, worlds: Iterable[str], ways: Iterable[str]
+) -> Iterator[tuple[str, int, str]]:
+    """Yield private set, seed and way of each run that has no row, all of a seed together."""
+    known = {(row["world"], row["seed"], row["way"]) for row in rows}
+    every = ((world, seed, way) for seed in range(seeds) for world in worlds for way in ways)
+    yield from (each for each in every if each not in known)
+
+
+def group_by_way(rows: Sequence[Row], world: str) -> dict[str, list[Row]]:
+    """Return the rows of a private set by way."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["world"] == world:
+            groups[row["way"]].append(row)
+    return groups
