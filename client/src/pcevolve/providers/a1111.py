@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from pcevolve.providers.dialect import (
+    OF_DIFFUSION,
     Dialect,
     ModelSize,
     WireRequest,
@@ -91,20 +92,7 @@ class A1111Dialect(Dialect):
     """
 
     name = "a1111"
-    capabilities = frozenset(
-        {
-            "create",
-            "vary",
-            "strength",
-            "seed",
-            "steps",
-            "guidance",
-            "negative_prompt",
-            "sampler",
-            "size",
-            "batch",
-        }
-    )
+    capabilities = OF_DIFFUSION
     scheme = "Basic"
     most = 8
     reports_cost = True

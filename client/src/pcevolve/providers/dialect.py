@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -71,6 +71,15 @@ class Advice:
     def __str__(self) -> str:
         """For people."""
         return f"{self.steps} steps, guidance {self.guidance:g}, strength {self.low:g} to {self.high:g}"
+
+
+OF_DIFFUSION: Final = frozenset(
+    {
+        *("create", "vary", "strength", "seed", "batch", "size"),
+        *("steps", "guidance", "negative_prompt", "sampler"),
+    }
+)
+"""Capabilities of an API that says all that a diffusion model can be asked."""
 
 
 class Dialect(Protocol):

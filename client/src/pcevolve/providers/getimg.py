@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.dialect import (
+    OF_DIFFUSION,
     Advice,
     Dialect,
     ModelSize,
@@ -115,21 +116,7 @@ class GetimgDialect(Dialect):
     """PCEvolve's own server; and getimg's v1 API, which knows no ``n``, with ``provider.batch`` 1."""
 
     name = "getimg"
-    capabilities = frozenset(
-        {
-            "create",
-            "vary",
-            "strength",
-            "seed",
-            "steps",
-            "guidance",
-            "negative_prompt",
-            "sampler",
-            "size",
-            "batch",
-            "adapter",
-        }
-    )
+    capabilities = OF_DIFFUSION | {"adapter"}
     most = limits.MAX_BATCH
     reports_cost = True
     currency = "USD"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.dialect import (
+    OF_DIFFUSION,
     Advice,
     Dialect,
     ModelSize,
@@ -51,9 +52,7 @@ class OpenAIDialect(Dialect):
     """Generations and edits with the Stable Diffusion extension fields; PCEvolve's own server speaks it too."""
 
     name = "openai"
-    capabilities = frozenset(
-        {"create", "vary", "strength", "seed", "steps", "guidance", "negative_prompt", "size", "batch"}
-    )
+    capabilities = OF_DIFFUSION - {"sampler"}
     most = 10
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
