@@ -34,6 +34,7 @@ SELECTED = {
     "strengths": (0.8,),
     "centre_first": True,
 }
+RENAMED = ("max_tokens=max_completion_tokens", "temperature=")
 IMAGE_HOST = "127.0.0.1:8"
 LINKED = {"dialect": "siliconflow", "api": ADDRESS.base_url, "image_hosts": (IMAGE_HOST,)}
 
@@ -73,6 +74,12 @@ KINDS = {
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
     "reworded": Kind(lambda: small_plan(**REWORDS, candidates=4, initial=4, prototypes=2)),
+    "renamed": Kind(
+        lambda: small_plan(
+            dialect="chat",
+            modality={"kind": "text", "tokens": 40, "temperature": None, "fields": RENAMED},
+        )
+    ),
     "larger": Kind(small_plan, extensions=(Extension(more=2, strength=0.5),)),
     "larger selection": Kind(
         lambda: small_plan(**SELECTED, appearance="matched"),
