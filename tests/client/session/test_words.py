@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import pcevolve
 from pcevolve.auditing import audit
 from pcevolve.errors import UsageError
 from pcevolve.public.labels import labels_for
+from pcevolve.session.finished.evaluating import Question, evaluated
 from pcevolve.transcript import RunReader
 from support.folders import class_folders
 from support.native import native_server
@@ -100,6 +104,39 @@ def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_cla
     found = pcevolve.load(result.folder).folder
     assert found == result.folder
     assert not result.audit().faults
+
+
+def toned(folder: Path, names: dict[str, int], count: int, seed: int) -> Path:
+    """Class folders of noise around a tone for each."""
+    random = np.random.default_rng(seed)
+    for name, tone in names.items():
+        (folder / name).mkdir(parents=True)
+        for number in range(count):
+            pixels = tone + random.integers(0, 60, (16, 16, 3))
+            Image.fromarray(pixels.astype(np.uint8)).save(folder / name / f"{number}.png")
+    return folder
+
+
+def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(api, tmp_path):
+    """The words come in another order than the folders: to count on that order would exchange the classes."""
+    dark, bright = 0, 190
+    scans, test = (
+        toned(tmp_path / name, dict(zip(SECRET, (dark, bright), strict=True)), 4, seed)
+        for seed, name in enumerate(("scans", "test"))
+    )
+    words = {SECRET[1]: "bright", SECRET[0]: "dark"}
+    result = evolved(api, scans, tmp_path, words=words, test=test)
+    assert result.labels == ("bright", "dark")
+    own = json.loads((result.folder / "private" / "evaluation.json").read_text())
+    assert {row["judge"] for row in own["accuracy"]} == {"cnn", "bundled"}
+
+    for label, tone in (("bright", bright), ("dark", dark)):
+        shutil.rmtree(result.folder / "release" / label)
+        toned(result.folder / "release", {label: tone}, 4, 2)
+    found = evaluated(result.folder, Question(str(test), judges=("bundled",)))
+    assert found["judges"][0]["dataset"]["accuracy"]["mean"] == 1.0
+    with pytest.raises(UsageError, match=r"data\.words needs every class once"):
+        evaluated(result.folder, Question(str(toned(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3))))
 
 
 @pytest.mark.parametrize(
