@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,6 +137,14 @@ def test_each_provider_is_sent_its_own_key(tmp_path, native, openai):
     )
     for server, key in ((native, OTHER_KEY), (openai, KEY)):
         assert {each.headers["authorization"] for each in server.heard} == {f"Bearer {key}"}
+
+
+def test_a_provider_that_is_not_there_is_waited_for_as_long_as_first_contact_says(tmp_path):
+    gone = named("gone", api="http://127.0.0.1:9") + "\nfirst_contact = 0.1"
+    began = time.monotonic()
+    faults = filled(asked(tmp_path, written(tmp_path, gone)), lambda done, total: None, lambda line: None)
+    assert [each.partition(":")[0] for each in faults] == [f"{row.name}, gone, seed 0" for row in (B, RF)]
+    assert time.monotonic() - began < 60, "its patience is 300 seconds"
 
 
 def test_limits_and_keys_are_nothing_that_a_cell_depends_on(tmp_path):

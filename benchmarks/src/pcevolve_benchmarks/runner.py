@@ -132,15 +132,18 @@ def _session(chosen: Baseline, components: Components, transport: Transport, opt
     """Ask the provider who it is, and make the plan."""
     settings, dialect = components.settings, components.dialect
     direct = Direct(components, transport)
-    greeting = direct.answered(dialect.hello()).body
-    plan = resolved_plan(
-        components,
-        _RUN_ID,
-        dialect.native_size(settings.provider.model, greeting) or FALLBACK_SIZE,
-        library=dialect.library(settings.provider.model, greeting),
-        advice=dialect.advice(settings.provider.model, greeting),
-        graded=dialect.takes_strength(settings.provider.model, greeting),
-    )
+    if components.address.greets:
+        greeting = direct.answered(dialect.hello(), first=True).body
+        plan = resolved_plan(
+            components,
+            _RUN_ID,
+            dialect.native_size(settings.provider.model, greeting) or FALLBACK_SIZE,
+            library=dialect.library(settings.provider.model, greeting),
+            advice=dialect.advice(settings.provider.model, greeting),
+            graded=dialect.takes_strength(settings.provider.model, greeting),
+        )
+    else:
+        plan = resolved_plan(components, _RUN_ID, FALLBACK_SIZE)
     if plan.appearance != "as-is":
         raise UsageError("--appearance: baselines take images as they are: leave it out")
     plan = chosen.planned(plan)
@@ -237,8 +240,8 @@ class Direct:
         self._received.update((each.digest, data) for each, data in zip(named, made, strict=True))
         return named
 
-    def answered(self, request: WireRequest) -> Incoming:
-        """Send a request, again as long as the options have patience.
+    def answered(self, request: WireRequest, *, first: bool = False) -> Incoming:
+        """Send a request, again as long as the options have patience; only briefly at ``first``.
 
         Raises:
             ProviderError: No usable answer.
@@ -259,8 +262,9 @@ class Direct:
             reason = require_final(answer.status, fault, answer.header("Retry-After"))
             raise ProviderRefusedError(f"the API refused: {reason}")
 
-        return Patience(
+        patience = Patience(
             settings.provider.patience,
             settings.provider.first_contact,
             advice="when it is back, run this again",
-        ).until_answered(attempt)
+        )
+        return (patience.briefly() if first else patience).until_answered(attempt)
