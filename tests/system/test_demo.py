@@ -69,7 +69,7 @@ def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: py
 def test_a_demonstration_that_only_its_voter_measured_is_not_shown_again(tmp_path: Path):
     RunFolder(tmp_path).private.mkdir()
     RunFolder(tmp_path).result.write_text(json.dumps({"accuracy": {"final": {"mean": 0.97}}}))
-    assert demo._shown_before(tmp_path) is None
+    assert demo._read_summary(tmp_path) is None
 
 
 def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatch: pytest.MonkeyPatch):

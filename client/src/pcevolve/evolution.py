@@ -149,9 +149,9 @@ class _Evolution:
 
     def _populate(self, iteration: int) -> None:
         """Make a population, of reworded prompts where the plan has them reworded, and look ahead on it."""
-        self._made(self.plan.rewordings(iteration))
-        self.populations.append(self._made(self.plan.round(iteration)))
-        for call, made in self._answered(self.plan.lookaheads(iteration)):
+        self._make(self.plan.rewordings(iteration))
+        self.populations.append(self._make(self.plan.round(iteration)))
+        for call, made in self._answer(self.plan.lookaheads(iteration)):
             source = call.source or ""
             self.views[source] = self.views.get(source, ()) + made
 
@@ -190,21 +190,21 @@ class _Evolution:
         """The last population with its variations, or what a last release keeps of all rounds."""
         plan = self.plan
         if not plan.selects:
-            return joined(plan.labels, [self.populations[-1], self._made(plan.extensions())])
+            return joined(plan.labels, [self.populations[-1], self._make(plan.extensions())])
         receipt = self._release(plan.releases[-1])
         return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
 
     def _enlarge(self, number: int, extension: Extension) -> Population:
         """Vary the released dataset as an extension asks, and return what that adds."""
-        return self._made(self.plan.enlargement(number, extension))
+        return self._make(self.plan.enlargement(number, extension))
 
-    def _made(self, calls: Iterable[Call]) -> Population:
+    def _make(self, calls: Iterable[Call]) -> Population:
         made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
-        for call, brought in self._answered(calls):
+        for call, brought in self._answer(calls):
             made[call.label] += brought
         return {label: tuple(each) for label, each in made.items()}
 
-    def _answered(self, calls: Iterable[Call]) -> Iterator[tuple[Call, tuple[Candidate, ...]]]:
+    def _answer(self, calls: Iterable[Call]) -> Iterator[tuple[Call, tuple[Candidate, ...]]]:
         """Calls of one round, and what they bring."""
         asks = [(call, self._source(call)) for call in calls]
         for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):

@@ -239,10 +239,10 @@ class RunState:
         if varies_nothing(call):
             return NoImage()
         if call.source is not None:
-            return self._planned(call)
-        return self._released(call)
+            return self._by_plan(call)
+        return self._by_receipt(call)
 
-    def _planned(self, call: Call) -> Verdict:
+    def _by_plan(self, call: Call) -> Verdict:
         """The image that the plan itself names."""
         output = self._outputs.get(call.source or "")
         if output is None:
@@ -251,7 +251,7 @@ class RunState:
             return Refusal("carries an image that the plan names for another class")
         return self._or_its_prompt(call, Chosen(call.source or "", output.digest), output, PlanNames())
 
-    def _released(self, call: Call) -> Verdict:
+    def _by_receipt(self, call: Call) -> Verdict:
         """The image that a receipt chose."""
         receipt = self._receipts.get(call.iteration)
         chosen = () if receipt is None else receipt.of(call.label)

@@ -114,10 +114,10 @@ def places(
         cell = Cell(
             source.name, json.dumps(options, sort_keys=True), seed, row.yardstick, scale.tested, scale.heads
         )
-        yield Place(row.name, _named(source, column, data), cell, provider)
+        yield Place(row.name, _name_column(source, column, data), cell, provider)
 
 
-def _named(source: BenchData, column: Variant, data: Sequence[BenchData]) -> str:
+def _name_column(source: BenchData, column: Variant, data: Sequence[BenchData]) -> str:
     """Name of a column: its data set, its variant, or both where there are several of both."""
     if not column.name:
         return source.name

@@ -141,7 +141,7 @@ def made(wanted: Wanted, told: Told, say: Say) -> Made:
         UsageError: There is no such table, or options do not go together.
         DataError: The images cannot be used.
     """
-    asked = _asked(wanted)
+    asked = _ask(wanted)
     faults = filled(asked, told, say)
     tables = judged(asked.places, asked.store, asked.table.measures, asked.judges)
     folder = asked.out / "tables" / asked.scale.name
@@ -153,7 +153,7 @@ def made(wanted: Wanted, told: Told, say: Say) -> Made:
     return Made(asked.table, asked.scale, tuple(tables), page, tuple(faults))
 
 
-def _asked(wanted: Wanted) -> Asked:
+def _ask(wanted: Wanted) -> Asked:
     chosen, scale = wanted.table, wanted.scale
     for what, named in (("provider", wanted.providers), ("encoder", wanted.selecting)):
         if len(named) > 1 and chosen.by != what:

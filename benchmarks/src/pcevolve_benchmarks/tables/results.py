@@ -119,13 +119,13 @@ def judged(
 ) -> list[Judged]:
     """The table by each measure and judge, of each measure by those first that did not vote."""
     known = {place.cell.key: store.figures(place.cell.key) for place in places}
-    made = [_judged(places, known, measure, judge) for measure in measures for judge in judges]
+    made = [_judge(places, known, measure, judge) for measure in measures for judge in judges]
     return sorted(
         (each for each in made if each.values), key=lambda each: (measures.index(each.measure), each.voted)
     )
 
 
-def _judged(places: Sequence[Place], known: dict[str, list[Figure]], measure: Measure, judge: str) -> Judged:
+def _judge(places: Sequence[Place], known: dict[str, list[Figure]], measure: Measure, judge: str) -> Judged:
     found: dict[tuple[str, str], list[float]] = {}
     voted = False
     for place in places:

@@ -68,7 +68,7 @@ def rows_of(asked: Asked, data: BenchData) -> Iterator[Row]:
 
 def nearest_rows(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Synthetic images of a data set's runs beside their nearest private ones: by the encoder, then in pixels."""
-    for place in _finished(asked, data):
+    for place in _find_finished(asked, data):
         root = asked.root(place.cell)
         shots = images.read_run(RunConfig.load(RunFolder(root).config)).data
         looks = (load_encoder(asked.encoder(place.cell)).embed, images.stranger().look)
@@ -107,7 +107,7 @@ def beside_nearest(
 def voted_rows(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Of each round and class of a data set's runs, the candidates with the most noisy votes and with the fewest."""
     labels = load_folder(data.train, unique=False).labels
-    for place in _finished(asked, data):
+    for place in _find_finished(asked, data):
         outcome = reopened(asked.root(place.cell))
         for (iteration, votes), pool in zip(
             released_votes(outcome), populations(outcome, labels), strict=False
@@ -136,7 +136,7 @@ def _first_seed(asked: Asked, data: BenchData) -> list[Place]:
     return [each for each in asked.places if each.cell.data == data.name and each.cell.seed == 0]
 
 
-def _finished(asked: Asked, data: BenchData) -> Iterator[Place]:
+def _find_finished(asked: Asked, data: BenchData) -> Iterator[Place]:
     """Finished runs of the table's own rows, without its controls."""
     own = {row.name for row in asked.table.rows if not row.yardstick}
     for place in _first_seed(asked, data):

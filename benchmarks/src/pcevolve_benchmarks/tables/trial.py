@@ -139,7 +139,7 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator
     for judge in table_judges(job.judges, voter):
         real = as_seen_by(judge.name, job.data, cell.tested)
         seen = judge.look(dataset.images)
-        for name, value in _asked(job, judge, (seen, dataset.targets), real, test, shots, outcome):
+        for name, value in _ask(job, judge, (seen, dataset.targets), real, test, shots, outcome):
             yield Figure(judge.name, judge.voted, name, value)
 
 
@@ -168,7 +168,7 @@ def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
 Seen = tuple[NDArray[np.floating], NDArray[np.int64]]
 
 
-def _asked(
+def _ask(
     job: Job,
     judge: Judge,
     own: Seen,
@@ -178,7 +178,7 @@ def _asked(
     outcome: Outcome | Result | None,
 ) -> Iterator[tuple[str, float]]:
     """Ask one judge, by name."""
-    heads = _trained(judge, own, test, job.heads).heads
+    heads = _train(judge, own, test, job.heads).heads
     yield "accuracy", _right(heads, real, test)
     if networks := [head for head in heads if isinstance(head, WideNetwork)]:
         yield "ensemble", float(np.mean(ensembled(networks, real) == test.targets))
@@ -204,7 +204,7 @@ def _asked(
     if {"by iteration", "best", "loss"} & job.measures:
         accuracies = []
         for iteration, each in enumerate(populations(outcome, test.labels)):
-            trained = _trained(judge, (judge.look(each.images), each.targets), test, job.heads)
+            trained = _train(judge, (judge.look(each.images), each.targets), test, job.heads)
             accuracies.append(_right(trained.heads, real, test))
             yield f"accuracy@{iteration}", accuracies[-1]
             if (loss := trained.loss) is not None:
@@ -215,7 +215,7 @@ def _asked(
 
 def _accuracy(judge: Judge, own: Seen, real: NDArray[np.floating], test: HeldOut, heads: int) -> float:
     """Accuracy of heads that are trained on some images, mean over their seeds."""
-    return _right(_trained(judge, own, test, heads).heads, real, test)
+    return _right(_train(judge, own, test, heads).heads, real, test)
 
 
 def _right(heads: Sequence[Predict], real: NDArray[np.floating], test: HeldOut) -> float:
@@ -242,7 +242,7 @@ def _usable(features: NDArray[np.floating], targets: NDArray[np.int64]) -> Seen:
     return features[kept], targets[kept]
 
 
-def _trained(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
+def _train(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
     """Train a head for each seed.
 
     Raises:

@@ -95,7 +95,7 @@ def train_wide(training: Training, seed: int, depth: int, width: int, epochs: in
     network.train()
     for _ in range(epochs):
         for batch in torch.split(torch.randperm(len(inputs), generator=generator), BATCH):
-            scores = network(_augmented(inputs[batch], generator))
+            scores = network(_augment(inputs[batch], generator))
             loss = nn.functional.cross_entropy(scores, targets[batch])
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -142,7 +142,7 @@ def _network(classes: int, depth: int, width: int, generator: torch.Generator) -
     return network
 
 
-def _augmented(images: Tensor, generator: torch.Generator) -> Tensor:
+def _augment(images: Tensor, generator: torch.Generator) -> Tensor:
     """Each image mirrored or not, moved by some pixels, and its colours changed a little."""
     padded = nn.functional.pad(images, (PADDING,) * 4, mode="reflect")
     count, side = len(images), images.shape[-1]

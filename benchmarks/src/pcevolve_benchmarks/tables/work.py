@@ -87,7 +87,7 @@ def filled(asked: Asked, told: Told, say: Say) -> list[str]:
         ModelError: A judge or an encoder is not at hand; nothing was begun.
         ProviderUnreachableError: There is no server.
     """
-    missing = _missing(asked)
+    missing = _list_missing(asked)
     if not missing:
         return []
     _require_models(asked)
@@ -96,15 +96,15 @@ def filled(asked: Asked, told: Told, say: Say) -> list[str]:
     told(0, len(missing))
     with _served(asked, missing) as address:
         jobs = [_job(asked, cells, address) for cells in missing]
-        say(_announced(asked, jobs))
+        say(_announce(asked, jobs))
         begun = _saying(asked, len(jobs), say)
         for done, (job, found) in enumerate(asked.workers.each_done(carried_out, jobs, begun), 1):
-            faults += _kept(asked, job, found)
+            faults += _keep(asked, job, found)
             told(done, len(jobs))
     return faults
 
 
-def _announced(asked: Asked, jobs: Sequence[Job]) -> str:
+def _announce(asked: Asked, jobs: Sequence[Job]) -> str:
     """How many runs there are, and what those of each provider may cost together."""
     most: Counter[str] = Counter()
     for job in jobs:
@@ -119,12 +119,12 @@ def _saying(asked: Asked, total: int, say: Say) -> Callable[[Job], None]:
     numbers = count(1)
 
     def begun(job: Job) -> None:
-        say(f"run {next(numbers)} of {total}: {_titled(asked, job)}")
+        say(f"run {next(numbers)} of {total}: {_title(asked, job)}")
 
     return begun
 
 
-def _titled(asked: Asked, job: Job) -> str:
+def _title(asked: Asked, job: Job) -> str:
     place = asked.first_places[job.cells[0].run]
     return f"{place.row}, {place.column}, seed {place.cell.seed}"
 
@@ -138,7 +138,7 @@ def _require_models(asked: Asked) -> None:
     table_judges([*asked.judges, *encoders], None)
 
 
-def _missing(asked: Asked) -> list[tuple[Cell, ...]]:
+def _list_missing(asked: Asked) -> list[tuple[Cell, ...]]:
     """Cells that are not measured yet, those of one run together, in the table's order."""
     runs: dict[str, dict[str, Cell]] = {}
     for place in asked.places:
@@ -200,10 +200,10 @@ def _job(asked: Asked, cells: Sequence[Cell], address: str | None) -> Job:
     )
 
 
-def _kept(asked: Asked, job: Job, found: Found | ClientError) -> list[str]:
+def _keep(asked: Asked, job: Job, found: Found | ClientError) -> list[str]:
     """Keep what a job found; a line if it found nothing."""
     if isinstance(found, ClientError):
-        return [f"{_titled(asked, job)}: {found}"]
+        return [f"{_title(asked, job)}: {found}"]
     for cell, figures in found:
         facts = (cell.run, cell.data, cell.options, cell.seed, cell.yardstick)
         asked.store.keep(cell.key, facts, figures)

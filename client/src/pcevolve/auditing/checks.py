@@ -67,7 +67,7 @@ def checked(run: RunReader, load: LoadEncoder) -> tuple[list[Finding], RebuiltRe
     findings += _boundary(run)
     findings += _choices(settled, settled_again, load)
     plan, evolved = published.plan, published_again.evolved
-    if plan is None or not published.finished or not _made_of_it(run):
+    if plan is None or not published.finished or not _list_derived(run):
         return [*findings, _beside(run, finished=False)], None
     if evolved is None:  # nothing follows from a record that breaks off; what is wrong with it was told
         return [*findings, _beside(run, finished=True)], None
@@ -92,7 +92,7 @@ def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
         return [
             Finding(claim, (), 0, f"none of {measured} measurements and what followed was checked: {why}")
         ]
-    faults = _collected(chosen.faults())
+    faults = _collect(chosen.faults())
     room = f" (but for this machine's rounding: room for {chosen.room} bits)" if chosen.room else ""
     return [Finding(f"{claim}{room}", faults, measured)]
 
@@ -103,18 +103,18 @@ def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
     return [
         Finding(
             "every recorded body is complete and unchanged, and nothing else is stored",
-            _collected(_bodies(run)),
+            _collect(_bodies(run)),
             run.bodies_on_record,
         ),
         Finding(
             "run again over the recorded answers, the plan sends every request as it is on record, in this order",
-            (*_collected(_terms(run)), *again.requests),
+            (*_collect(_terms(run)), *again.requests),
             run.requests,
             pending="no plan is on record yet, and so no prompt was sent" if planless else "",
         ),
         Finding(
             "every image that left had come from the API, and the plan or a receipt named it; nothing else was free",
-            _collected(image_faults(run)),
+            _collect(image_faults(run)),
             run.requests,
         ),
         Finding(
@@ -136,7 +136,7 @@ def _end(run: RunReader) -> Finding:
     A closed record without a release may have been cut off there, or somebody may have removed the release: then
     nothing that was made of it may be left, and in either case the run is not called finished.
     """
-    claim, made = "the run is finished", _made_of_it(run)
+    claim, made = "the run is finished", _list_derived(run)
     there = run.settled.finished and run.layout.manifest.is_file()
     if there and run.finished and run.published is run.settled:
         return Finding(claim, (), 1)
@@ -149,7 +149,7 @@ def _end(run: RunReader) -> Finding:
     return Finding(claim, (), 0, pending=f"{why}; {run.goes_on} goes on")
 
 
-def _made_of_it(run: RunReader) -> list[str]:
+def _list_derived(run: RunReader) -> list[str]:
     """List what lies in the folder and is made of a closed record; links are not followed."""
     names = (RELEASE, SUMMARY, REPORT, *EXPORTS.values())
     return [name for name in names if kind_of(run.layout.root / name) is not None]
@@ -157,7 +157,7 @@ def _made_of_it(run: RunReader) -> list[str]:
 
 def _rebuilt(released: RebuiltRelease) -> list[Finding]:
     """Make what may be shared beside the transcript again from it; compare the data and judge the cards."""
-    faults = _collected(released.faults())
+    faults = _collect(released.faults())
     slack = (
         f" (but for {MOST_ROUNDED} value that rounding may have moved by one level: room for {released.capacity} bits)"
         if released.capacity
@@ -189,7 +189,7 @@ def _beside(run: RunReader, finished: bool) -> Finding:
     return Finding("nothing else lies in the run's folder", tuple(faults), count)
 
 
-def _collected(found: Iterable[str]) -> tuple[str, ...]:
+def _collect(found: Iterable[str]) -> tuple[str, ...]:
     """All faults of a check, and what stopped it if something did."""
     faults: list[str] = []
     try:

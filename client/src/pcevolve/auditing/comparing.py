@@ -339,7 +339,7 @@ class ComparingGate:
         self._note(
             sent,
             self._difference(sent, expected)
-            or _misstated(longer, LONGEST_KEY if has_key else 1)
+            or _misstates_length(longer, LONGEST_KEY if has_key else 1)
             or self._key_of(sent).fault(longer if has_key else None),
         )
 
@@ -357,7 +357,7 @@ class ComparingGate:
             sent,
             carried
             or self._difference(sent, expected)
-            or _misstated(sent.wire_bytes - expected.wire_bytes, 1),
+            or _misstates_length(sent.wire_bytes - expected.wire_bytes, 1),
         )
 
     def _difference(self, sent: Sent, expected: Outgoing) -> str | None:
@@ -374,6 +374,6 @@ class ComparingGate:
             self.faults.append(f"request {sent.slot} (line {self.lines.place}): {fault}")
 
 
-def _misstated(longer: int, most: int) -> str | None:
+def _misstates_length(longer: int, most: int) -> str | None:
     """Check if a request is not as long as it says, but for what stands in place of a key."""
     return None if 0 <= longer < most else "its recorded length is wrong"

@@ -126,10 +126,10 @@ class RebuiltRelease:
         """Check if manifest or classifier, if it is there, is the expected one to the last byte."""
         found = self._read(name)
         if found is not None and found != expected:
-            yield f"release/{name} is not what the record gives{_differing(found, expected)}"
+            yield f"release/{name} is not what the record gives{_name_differing(found, expected)}"
 
 
-def _differing(found: bytes, expected: bytes) -> str:
+def _name_differing(found: bytes, expected: bytes) -> str:
     """Name the fields of a manifest that differ, if some do."""
     try:
         ours, theirs = _flat(parse_json(expected)), _flat(parse_json(found))

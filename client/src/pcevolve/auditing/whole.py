@@ -99,7 +99,7 @@ class Audit:
     def unverified(self) -> list[str]:
         """Every file and folder of the run that was not verified, a folder with a slash at its end."""
         root = self.run.layout.root
-        verified = self._verified()
+        verified = self._list_verified()
         there = [path for path in sorted(root.iterdir()) if path.name not in verified]
         names = [f"{path.name}/" if kind_of(path) == stat.S_IFDIR else path.name for path in there]
         cards = self.released is not None and any(
@@ -110,7 +110,7 @@ class Audit:
             *([each.path for each in other_cards(self.released)] if cards and self.released else []),
         ]
 
-    def _verified(self) -> set[str]:
+    def _list_verified(self) -> set[str]:
         """The folders that were compared with the record, file by file; what is wrong with them the findings tell."""
         if not self.run.whole:
             return set()

@@ -360,7 +360,7 @@ class Gate:
         try:
             answer = exchange.answered(call.slot, announced, self._patience, announced=True)
         except (ProviderRefusedError, ProviderReplyError):
-            if (spared := self._spared(call)) is None:
+            if (spared := self._spare(call)) is None:
                 raise
             return spared
         return self._read_images(call, answer.body)
@@ -379,7 +379,7 @@ class Gate:
         for exchange in self._exchanges:
             exchange.transport.close()
 
-    def _spared(self, call: Call) -> list[bytes] | None:
+    def _spare(self, call: Call) -> list[bytes] | None:
         """What a call brought whose last attempt failed, where that ends no run; see ``Policy.spared``."""
         outcome = self._transcript.outcome(call.slot)
         if outcome is None:
@@ -421,7 +421,7 @@ class Gate:
             except (ProviderReplyError, ProviderRefusedError):  # links die after a while
                 continue
         if self._transcript.outputs(call.slot) is not None:
-            if (spared := self._spared(call)) is not None:
+            if (spared := self._spare(call)) is not None:
                 return spared
             raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
         return None

@@ -134,7 +134,7 @@ class Policy:
             ProviderReplyError: The answer breaks the API's contract, or it is not.
         """
         state = self._fixed_state(call)
-        made = self._dialect_of(call).decode(self._filled(state, call), body, linked)
+        made = self._dialect_of(call).decode(self._fill(state, call), body, linked)
         return of_asked_size(state.plan, made)
 
     def spared(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
@@ -158,7 +158,7 @@ class Policy:
         else:
             final = self._dialect_of(call).fault(outcome.status, body).reason == "content"
         if final and rewords:
-            return [(self._filled(state, call).words or "").encode()]
+            return [(self._fill(state, call).words or "").encode()]
         return [b""] * call.count if final and isinstance(verdict.wording, str) else None
 
     def _fixed_state(self, call: Call) -> RunState:
@@ -256,7 +256,7 @@ class Policy:
         verdict = state.image_of(call)
         if isinstance(verdict, Refusal):
             raise EgressError(f"request {call.slot} {verdict.why}")
-        spoken, filled = self._dialect_of(call), self._filled(state, call)
+        spoken, filled = self._dialect_of(call), self._fill(state, call)
         if isinstance(verdict, NoImage) or source is None:
             return spoken.encode(state.plan, filled, None)
         self._require_named(verdict, call, source)
@@ -264,7 +264,7 @@ class Policy:
             return spoken.encode(state.plan, filled, None)
         return spoken.encode(state.plan, filled, self._received(verdict.image.digest))
 
-    def _filled(self, state: RunState, call: Call) -> Call:
+    def _fill(self, state: RunState, call: Call) -> Call:
         """A call with the words that the rulebook gives it."""
         verdict = state.image_of(call)
         wording = verdict.wording if isinstance(verdict, ItsPrompt | OneImage) else call.wording

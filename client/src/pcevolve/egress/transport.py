@@ -182,7 +182,7 @@ class Route:
         Raises:
             UsageError: The file holds no certificate.
         """
-        trusted = authorities() if self.ca_file is None else _trusted(self.ca_file)
+        trusted = authorities() if self.ca_file is None else _trust(self.ca_file)
         return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=self.proxy)
 
 
@@ -193,7 +193,7 @@ def _certificates(path: Path) -> bytes:
         raise UsageError(f"provider.ca_file {path} cannot be read: {error.strerror}") from error
 
 
-def _trusted(path: Path) -> ssl.SSLContext:
+def _trust(path: Path) -> ssl.SSLContext:
     """Trust the certificates of a file, and no others."""
     try:
         return ssl.create_default_context(cadata=_certificates(path).decode("ascii"))
@@ -356,7 +356,7 @@ class HttpTransport:
     def _send(self, request: Outgoing, own: _Connections) -> Incoming:
         with own.deadline.within(self._seconds):
             try:
-                answer = _receive(own.http, self._sending(request, own.deadline))
+                answer = _receive(own.http, self._to_send(request, own.deadline))
             except httpx.HTTPError as error:
                 reason = _TOO_LONG if own.deadline.passed else _reason(error)
                 raise ConnectionTroubleError(reason) from error
@@ -364,7 +364,7 @@ class HttpTransport:
             raise ConnectionTroubleError(_TOO_LONG)
         return answer
 
-    def _sending(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
+    def _to_send(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
         extensions: dict[str, Any] = {"timeout": timeout.as_dict(), "trace": deadline.trace}
         target = request.target.encode("ascii")

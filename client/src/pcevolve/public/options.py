@@ -146,11 +146,11 @@ def options_of(model: type[BaseModel]) -> tuple[Option, ...]:
     for name in model.model_fields:
         for option in _options(name, model, hints[name]):
             known = found.get(option.name)
-            found[option.name] = option if known is None else _joined(known, option)
+            found[option.name] = option if known is None else _join(known, option)
     return tuple(found.values())
 
 
-def _joined(known: Option, other: Option) -> Option:
+def _join(known: Option, other: Option) -> Option:
     """An option that several sections have, one of which is a model's; their names are choices of one option."""
     if other.key == NAME:
         return replace(known, kind=f"{known.kind}|{other.kind}")
@@ -227,7 +227,7 @@ def checked(model: type[Model], values: Mapping[str, Any], named_by: type[BaseMo
     """
     names = named_by or model
     given = (
-        _nested(model, values)
+        _nest(model, values)
         if is_sectioned(model)
         else {
             name: _plain(name, value, isinstance(value, bool) and _is_switch(name, model), names)
@@ -240,7 +240,7 @@ def checked(model: type[Model], values: Mapping[str, Any], named_by: type[BaseMo
         raise UsageError(first_fault(error, names)) from None
 
 
-def _nested(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
     """Values by section.
 
     Raises:
@@ -277,8 +277,7 @@ def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) ->
 def _is_switch(name: str, model: type[BaseModel]) -> bool:
     """True if a field takes yes or no; and of one that is none, which is refused by another word."""
     return (
-        name not in model.model_fields
-        or _unwrapped(get_type_hints(model, include_extras=True)[name])[0] is bool
+        name not in model.model_fields or _unwrap(get_type_hints(model, include_extras=True)[name])[0] is bool
     )
 
 
@@ -314,7 +313,7 @@ def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
 
 
 def _option(section: str, key: str, hint: TypeHint, field: FieldInfo) -> Option:
-    kind, notes = _unwrapped(hint)
+    kind, notes = _unwrap(hint)
     setting = _last(Setting, notes)
     if setting is None or not _help(notes):
         raise TypeError(f"{key} does not say what it is for, or what becomes of it")
@@ -334,15 +333,15 @@ def _option(section: str, key: str, hint: TypeHint, field: FieldInfo) -> Option:
     )
 
 
-def _unwrapped(hint: TypeHint) -> tuple[TypeHint, tuple[object, ...]]:
+def _unwrap(hint: TypeHint) -> tuple[TypeHint, tuple[object, ...]]:
     """A type without ``None`` and annotations, and all of its annotations."""
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)
-        kind, more = _unwrapped(inner)
+        kind, more = _unwrap(inner)
         return kind, (*more, *notes)
     if get_origin(hint) in {Union, UnionType}:
         (inner,) = (each for each in get_args(hint) if each is not NoneType)
-        return _unwrapped(inner)
+        return _unwrap(inner)
     return hint, ()
 
 
@@ -353,7 +352,7 @@ def _last(kind: type[Note], notes: tuple[object, ...]) -> Note | None:
 
 def _kind(kind: TypeHint) -> str:
     if get_origin(kind) is tuple:
-        return _kind(_unwrapped(get_args(kind)[0])[0])
+        return _kind(_unwrap(get_args(kind)[0])[0])
     if get_origin(kind) is Literal:
         return "|".join(get_args(kind))
     return _KINDS.get(kind, "text")

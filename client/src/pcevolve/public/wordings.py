@@ -103,10 +103,10 @@ def usual_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...
     if not 1 <= count <= MOST:
         raise ValueError(f"there are 1 to {MOST} prompts for a class, not {count}")
     places = product(range(len(_CONTEXTS)), range(len(_WAYS)), range(len(_SENTENCES)))
-    return tuple(filled(_worded(*place), domain, label) for place in islice(places, count))
+    return tuple(filled(_word(*place), domain, label) for place in islice(places, count))
 
 
-def _worded(context: int, turn: int, sentence: int) -> str:
+def _word(context: int, turn: int, sentence: int) -> str:
     """One prompt of the grammar, without words for what it shows; another one for every three numbers."""
     others = len(_CONTEXTS) - 1
     behind = _CONTEXTS[1 + (context - 1 + sentence + turn) % others] if context else ""

@@ -212,7 +212,7 @@ class Method:
         Raises:
             UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
         """
-        rounds = self.events(budget, self._paying(scope), calibration)
+        rounds = self.events(budget, self._paying_scope(scope), calibration)
         if bool(self.centre_first) if centre_first is None else centre_first:
             rounds = with_centre(rounds)
         if class_counts:
@@ -229,10 +229,10 @@ class Method:
         """
         if self.appearance == "as-is":
             return "as-is"
-        first = with_appearance(self.events(budget, self._paying(scope), calibration))[0][0]
+        first = with_appearance(self.events(budget, self._paying_scope(scope), calibration))[0][0]
         return "as-is" if is_blurred(first, scope) else self.appearance
 
-    def _paying(self, scope: Scope) -> Scope:
+    def _paying_scope(self, scope: Scope) -> Scope:
         """The scope in which rounds are paid for: without rounds, the selection of the dataset is the one that pays."""
         if self.selects_anew:
             return replace(scope, iterations=scope.iterations + 1)

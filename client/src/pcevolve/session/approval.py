@@ -58,7 +58,7 @@ class PrivateNotes:
         """Look at ledger and data."""
         odd = {**_odd_shots(components, plan), **_passed_over(components.skipped), **_worked_on(components)}
         paid = paid_events(components, plan)
-        known = _known(account, plan, paid)
+        known = _describe_ledger(account, plan, paid)
         return cls(known, odd, tuple(_news(account, plan, paid, known, odd)))
 
 
@@ -157,7 +157,7 @@ def _passed_over(skipped: Sequence[str]) -> dict[str, str]:
     return {"passed over": f"no images: {', '.join(skipped[:NAMED])}{more}"}
 
 
-def _known(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:
+def _describe_ledger(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:
     """Describe the ledger, and what it knows of these data and of this provider."""
     new = (
         "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "

@@ -194,7 +194,7 @@ class Components:
             DataError: A private image has no embedding.
             ModelError: The encoder cannot be loaded.
         """
-        self._listed(plan)
+        self._list_secrets(plan)
         views = self.views  # loads the encoder, even for a control that looks at nothing
         if self.method.compares:
             views.prepare(with_appearances=0 in plan.releases, told=told)
@@ -209,7 +209,7 @@ class Components:
         """The side that looks at private images and chooses by them, or the control's, which draws."""
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
-        listed = self._listed(plan)
+        listed = self._list_secrets(plan)
         return PrivateJudge(
             views=replace(self.views, **listed) if listed else self.views,  # a copy would look at images anew
             chooser=chooser,
@@ -218,7 +218,7 @@ class Components:
             events=self.method.planned(plan),
         )
 
-    def _listed(self, plan: PublicPlan) -> dict[str, Any]:
+    def _list_secrets(self, plan: PublicPlan) -> dict[str, Any]:
         """Return what the secrets on the owner's list leave each private text, as fields of the views.
 
         Raises:

@@ -68,7 +68,7 @@ def about(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
         plan: Of the run.
         paid: What it does to the private data.
     """
-    yield "sends", _sent(plan)
+    yield "sends", _say_sent(plan)
     yield "privacy", _price(plan, paid)
     if folder := folder_promise(plan, paid):
         yield "folder", folder
@@ -90,7 +90,7 @@ def _names(labels: Sequence[str]) -> str:
     return shown + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
 
 
-def _sent(plan: PublicPlan) -> str:
+def _say_sent(plan: PublicPlan) -> str:
     """Say what leaves."""
     kind, calls = plan.modality.kind, plan.calls.values()
     asked = f"{_number(len(calls), 'request')} for {_number(sum(call.brings for call in calls), kind)}"
@@ -148,7 +148,7 @@ def left(summary: Mapping[str, Any]) -> Iterator[Line]:
     bill = f"; {summary['bill']}" if "at no charge" not in summary.get("bill", "at no charge") else ""
     back = f"{size(summary['bytes_received'])} came back"
     yield "sent", f"{_number(summary['requests'], 'request')}, {size(summary['bytes_sent'])}; {back}{bill}"
-    yield "privacy", _spent(summary)
+    yield "privacy", _say_spent(summary)
 
 
 def accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
@@ -174,7 +174,7 @@ def _percent(found: Mapping[str, Any]) -> str:
     return f"{100 * found['mean']:.0f} %"
 
 
-def _spent(summary: Mapping[str, Any]) -> str:
+def _say_spent(summary: Mapping[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
         return str(summary.get("promise", "no guarantee: see the warning"))
     folder = summary.get("epsilon_folder")

@@ -208,7 +208,7 @@ def _answer(board: Dashboard, port: int, head: bytes) -> bytes:
 
         def do_GET(self) -> None:
             """The page, to whoever knows its address."""
-            refused = _refused(board, port, self)
+            refused = _refusal(board, port, self)
             if refused is not None:
                 self._answer(refused)
                 return
@@ -240,7 +240,7 @@ def _answer(board: Dashboard, port: int, head: bytes) -> bytes:
     return Handler(nobody, nobody, nobody).wfile.getvalue()
 
 
-def _refused(board: Dashboard, port: int, request: BaseHTTPRequestHandler) -> HTTPStatus | None:
+def _refusal(board: Dashboard, port: int, request: BaseHTTPRequestHandler) -> HTTPStatus | None:
     """Return the status that refuses a request: another site's page made it, or it lacks the secret."""
     host = request.headers.get("Host")
     if host not in {f"{HOST}:{port}", f"localhost:{port}"}:  # the page came here by a name of its own

@@ -123,14 +123,14 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
         return RunData(data, rest, test_is_public=True)
     if isinstance(source, TermsSource):
         raise UsageError("--private terms are texts, and this API makes images")
-    listing, units = _listed(settings, source)
+    listing, units = _list(settings, source)
     if settings.data.unit_size and units is not None:
         require_unit_size(unit_names(listing, units), listing.names, units.kind, settings.data.unit_size)
-    used, rest_of_it = _drawn(settings, listing, units)
-    require_shots(settings, units_held(used, units), _counted(units), units_to_draw(used, units))
+    used, rest_of_it = _draw(settings, listing, units)
+    require_shots(settings, units_held(used, units), _count_units(units), units_to_draw(used, units))
     keep = 0 if settings.encoder.engine == "ray" else KEPT_PIXELS  # a cluster reads files
     window = window_ends(settings.data.window)
-    data = _grouped(load(used, keep=keep, told=told, window=window), units)
+    data = _group(load(used, keep=keep, told=told, window=window), units)
     skipped = tuple(short(file) for file in listing.skipped)
     return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
 
@@ -159,11 +159,11 @@ def most_to_draw(folder: Path, unit_map: Path | None) -> int:
     return min(units_to_draw(listing, read_units(unit_map, listing.names) if unit_map else None).values())
 
 
-def _counted(units: UnitMap | None) -> str:
+def _count_units(units: UnitMap | None) -> str:
     return "images" if units is None else f"units ({units.kind})"
 
 
-def _listed(settings: RunConfig, source: FolderSource) -> tuple[Listing, UnitMap | None]:
+def _list(settings: RunConfig, source: FolderSource) -> tuple[Listing, UnitMap | None]:
     """The images by name, and their units where several images are one."""
     nested = (
         settings.data.unit_map is not None
@@ -174,17 +174,17 @@ def _listed(settings: RunConfig, source: FolderSource) -> tuple[Listing, UnitMap
     return listing, read_units(settings.data.unit_map, listing.names) if settings.data.unit_map else None
 
 
-def _drawn(settings: RunConfig, listing: Listing, units: UnitMap | None) -> tuple[Listing, Listing | None]:
+def _draw(settings: RunConfig, listing: Listing, units: UnitMap | None) -> tuple[Listing, Listing | None]:
     """The images that the run uses, and the others where it draws some."""
     if settings.data.subsample is None:
         return listing, None
-    tell_drawable(settings, units_to_draw(listing, units), _counted(units))
+    tell_drawable(settings, units_to_draw(listing, units), _count_units(units))
     return subsample(
         listing, unit_names(listing, units), settings.data.subsample, settings.data.subsample_seed
     )
 
 
-def _grouped(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
+def _group(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
     return data if units is None else with_units(data, units)
 
 

@@ -366,14 +366,14 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Accoun
         plan.secure,
         plan.unit_size,
         plan.forgets_insecure,
-        _listed(components, plan, ledger),
+        _list_secrets(components, plan, ledger),
     )
     units = components.data.privacy_units()
     origin = Origin(str(components.settings.output.folder.absolute()), plan.domain)
     return ledger.account(plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin)
 
 
-def _listed(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
+def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
     """Return the owner's declared secrets, as the ledger knows them."""
     if plan.secrecy is None:
         return None
@@ -440,14 +440,14 @@ def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
             '{"CLASS": ["A ...", "Another ..."]}'
         ) from None
     if missing := [label for label in labels if not found.get(label)]:
-        raise UsageError(f"{option} {path}: no prompt for {_named(missing)}")
+        raise UsageError(f"{option} {path}: no prompt for {_name_labels(missing)}")
     if foreign := found.keys() - set(labels):
-        raise UsageError(f"{option} {path}: {_named(sorted(foreign))}: no such class in --private")
+        raise UsageError(f"{option} {path}: {_name_labels(sorted(foreign))}: no such class in --private")
     if len({len(each) for each in found.values()}) > 1:
         raise UsageError(f"{option} {path}: every class needs as many prompts as every other")
     return tuple(tuple(found[label]) for label in labels)
 
 
-def _named(labels: Sequence[str]) -> str:
+def _name_labels(labels: Sequence[str]) -> str:
     more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
     return ", ".join(repr(each) for each in labels[:_MOST_NAMED]) + more

@@ -162,7 +162,7 @@ class RunProgress:
         elif not self._made:
             self._began = self._last
         self._iteration = min(call.iteration, self._plan.iterations)
-        left = self._told().left
+        left = self._progress().left
         spent = epsilon(self._events, self._plan.delta)
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
@@ -178,9 +178,9 @@ class RunProgress:
     def released(self, receipt: Receipt) -> None:
         """Count what one release spent."""
         self._events.extend(receipt.events)
-        self._told()
+        self._progress()
 
-    def _told(self) -> Progress:
+    def _progress(self) -> Progress:
         spent = epsilon(self._events, self._plan.delta) if self._plan.secure else None
         each = (self._last - self._began) / self._made if self._made else None
         iterations = self._plan.iterations
@@ -251,7 +251,7 @@ def summary_table(summary: dict[str, Any]) -> Table:
         **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
         "method": summary["method"],
         "iterations": summary["iterations"],
-        "epsilon": _spent(summary),
+        "epsilon": _say_spent(summary),
         **_secrets(summary),
         f"{kind}s released": released,
         **_usefulness(summary.get("usefulness"), kind),
@@ -273,7 +273,7 @@ def _usefulness(found: dict[str, Any] | None, kind: Kind) -> dict[str, str]:
     return {"useful?": f"{assessed.word.upper()}: {assessed.reason(kind)}", "next": assessed.advice(kind)}
 
 
-def _spent(summary: dict[str, Any]) -> str:
+def _say_spent(summary: dict[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
         return str(summary.get("promise", "no guarantee: see the warning"))
     folder = summary.get("epsilon_folder")

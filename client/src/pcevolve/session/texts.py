@@ -141,7 +141,7 @@ def own_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset
     data = found.dataset(columns.unit)
     counts = {label: data.units_in(label) for label in data.labels}
     require_shots(settings, counts, counted, found.units_to_draw())
-    return data, _held_out(settings, data, rest)
+    return data, _read_held_out(settings, data, rest)
 
 
 def _secret_columns(settings: RunConfig) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ def _columns(settings: RunConfig) -> Columns:
     return Columns.named(settings.data.text_column, settings.data.label_column, settings.data.unit_column)
 
 
-def _held_out(settings: RunConfig, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
+def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
     """Held-out texts of the same classes."""
     if settings.data.test is None:
         return None
@@ -210,7 +210,7 @@ def measure_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled
 
     own = {name: each for name, each in sets.items() if name != SHUFFLED}  # it has the dataset's own texts
     return {
-        **({} if private is None else _copied(sets["dataset"], private)),
+        **({} if private is None else _longest_copied(sets["dataset"], private)),
         "distinct_pairs": {
             # Of two sets together it says nothing.
             name: distinct_pairs(each.images)
@@ -228,7 +228,7 @@ def measure_embeddings(made: FloatArray, real: FloatArray) -> dict[str, object]:
     return {"mauve": mauve(made, real)}
 
 
-def _copied(dataset: Labelled, private: Labelled) -> dict[str, object]:
+def _longest_copied(dataset: Labelled, private: Labelled) -> dict[str, object]:
     """The longest run of words that a synthetic text has from a private one."""
     from pcevolve.evaluation.texts import longest_copied_span
 

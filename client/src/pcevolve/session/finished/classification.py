@@ -94,12 +94,12 @@ class NearestMean:
         Raises:
             DataError: It is none, or has no embedding.
         """
-        embedding = self.encoder.embed([self._shown(path)])
+        embedding = self.encoder.embed([self._read(path)])
         if not np.isfinite(embedding).all():
             raise DataError(f"{path} has no embedding")
         return self.labels[int(self.nearest(embedding)[0])]
 
-    def _shown(self, path: Path) -> Item:
+    def _read(self, path: Path) -> Item:
         try:
             kind, window = medium(self.plan.modality.kind), window_ends(self.plan.window)
             return kind.opened(path, self.appearance, window)

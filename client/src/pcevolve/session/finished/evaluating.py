@@ -266,10 +266,10 @@ class Evaluation:
             ).to_json()
         found |= self._own.measure_embeddings(_embeddings(made), _embeddings(real))
         if private is not None:
-            found["memorisation"] = self._memorised(made, private, real)
+            found["memorisation"] = self._measure_memorisation(made, private, real)
         return found
 
-    def _memorised(self, made: Features, private: Features, real: Features) -> dict[str, object]:
+    def _measure_memorisation(self, made: Features, private: Features, real: Features) -> dict[str, object]:
         usable = np.flatnonzero(_usable(made))
         result = memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
         names = self.dataset.names

@@ -132,16 +132,16 @@ def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
     folder.require_transcript()
     with folder.claimed(resume=True):
         Transcript(folder.transcript).close()  # drops a line that a crash tore off
-        run = _required(folder)
+        run = _require(folder)
         due = _due(asked, run)
         _require_own_release(run)
         try:
-            return _published(asked, _evolved(asked, run, due, audience))
+            return _publish(asked, _evolve(asked, run, due, audience))
         except KeyboardInterrupt:
-            raise _stopped(folder.root, due.extension) from None
+            raise _stop_error(folder.root, due.extension) from None
 
 
-def _required(folder: RunFolder) -> RunReader:
+def _require(folder: RunFolder) -> RunReader:
     """The record of a run that came to its end at least once.
 
     Raises:
@@ -229,7 +229,7 @@ def _require_own_release(run: RunReader) -> None:
         raise UsageError(f"{fault}: the release is made anew, so move it elsewhere first")
 
 
-def _stopped(root: Path, extension: Extension) -> StoppedError:
+def _stop_error(root: Path, extension: Extension) -> StoppedError:
     """Return the error for a person who stops an extension."""
     again = f"pcevolve extend {root} {extension.options}"
     return StoppedError(
@@ -276,7 +276,7 @@ def _transport(asked: Asked, plan: PublicPlan) -> HttpTransport | InProcess:
     )
 
 
-def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evolved:
+def _evolve(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evolved:
     """Ask for what is missing, and close the record again."""
     require_ledger(asked.settings.privacy.ledger)
     before = run.require_plan()
@@ -285,7 +285,7 @@ def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evo
         closing(Ledger(asked.settings.privacy.ledger, create=False)) as ledger,
         _gate(asked, run, audience) as (gate, meter),
     ):
-        audience.console.print(facts("Before anything is asked for", _told(known, due.extension, meter)))
+        audience.console.print(facts("Before anything is asked for", _describe(known, due.extension, meter)))
         approve_requests(Address(known.api), asked.settings, known, gate, meter)
         plan = gate.extend(due.number, due.extension, ledger.committed)
         _remove_pages(asked.folder)
@@ -298,7 +298,7 @@ def _evolved(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evo
     return evolved
 
 
-def _told(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str]:
+def _describe(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str, str]:
     """Tell the owner what an extension is and costs, by title."""
     forecast = meter.forecast(plan.calls.values())
     kind = plan.modality.kind
@@ -320,7 +320,7 @@ def _remove_pages(folder: RunFolder) -> None:
     shutil.rmtree(folder.audit, ignore_errors=True)
 
 
-def _published(asked: Asked, evolved: Evolved) -> dict[str, Any]:
+def _publish(asked: Asked, evolved: Evolved) -> dict[str, Any]:
     """Write the release anew, and then what is said about it."""
     folder = asked.folder
     record = RunReader.strict(folder.root)

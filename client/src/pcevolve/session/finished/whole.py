@@ -25,7 +25,7 @@ def carried_out(run: CheckedRun, audience: Audience | None = None) -> Outcome:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     audience = audience or Audience()
-    return _measured(execute(run, audience), audience)
+    return _measure(execute(run, audience), audience)
 
 
 def carried_out_in_sight(run: CheckedRun, audience: Audience) -> Outcome:
@@ -35,10 +35,10 @@ def carried_out_in_sight(run: CheckedRun, audience: Audience) -> Outcome:
         ClientError: As ``carried_out``.
     """
     with dashboard(run.folder.root, audience.console) as board:
-        return _measured(execute(run, replace(audience, tell=board.told)), audience)
+        return _measure(execute(run, replace(audience, tell=board.told)), audience)
 
 
-def _measured(outcome: Outcome, audience: Audience) -> Outcome:
+def _measure(outcome: Outcome, audience: Audience) -> Outcome:
     """With its accuracies, where there are test data and the judges' library is installed."""
     if outcome.components.test is None:
         return outcome

@@ -144,8 +144,8 @@ def _rows(
     yield "images", _images(listing)
     yield "sizes", _sizes(found)
     yield "values, and how they are shown", _values(found)
-    yield "passed over", _named([short(file) for file in listing.skipped])
-    yield "same pixels twice", _named([_pair(found, pair) for pair in found.twins])
+    yield "passed over", _count_and_name([short(file) for file in listing.skipped])
+    yield "same pixels twice", _count_and_name([_pair(found, pair) for pair in found.twins])
     yield "look the same, other unit", _near(found)
     yield f"fits {said(meant)}", "yes" if enough else "NO"
     yield "would be refused", f"{faults}, see below" if faults else "nothing"
@@ -191,7 +191,7 @@ def _values(found: Inspection) -> str:
 def _near(found: Inspection) -> str:
     if not found.compared:
         return f"not looked for in more than {MOST_COMPARED:,} images"
-    return _named([_pair(found, pair) for pair in found.alike])
+    return _count_and_name([_pair(found, pair) for pair in found.alike])
 
 
 def _pair(found: Inspection, pair: Pair) -> str:
@@ -199,7 +199,7 @@ def _pair(found: Inspection, pair: Pair) -> str:
     return f"{one} = {other}"
 
 
-def _named(names: list[str]) -> str:
+def _count_and_name(names: list[str]) -> str:
     """Return how many names there are, and the first of them."""
     if not names:
         return "none"
@@ -253,7 +253,7 @@ def _warnings(found: Inspection) -> Iterator[str]:
             "for soft tissue in CT (plus what the files add to their values), and not by these images"
         )
     if found.flat:
-        names = _named([short(found.listing.files[place]) for place in found.flat])
+        names = _count_and_name([short(found.listing.files[place]) for place in found.flat])
         yield f"show next to nothing, black, white or one grey: {names}"
     targets = found.listing.targets
     across = [pair for pair in found.alike if targets[pair[0]] != targets[pair[1]]]
@@ -290,7 +290,7 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
         twins = []
     except DataError as error:
         twins = [str(error)]
-    counts = _held(records)
+    counts = _count_units(records)
     own = shot_faults(counts, records.units_to_draw(), meant)
     faults = [*(window if meant.window else []), *records.faults, *twins, *own]
     rows = list(_text_rows(records, columns, counts))
@@ -299,7 +299,7 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
     return Checkup(tuple(rows), tuple(faults), ())
 
 
-def _held(records: Records) -> dict[str, int]:
+def _count_units(records: Records) -> dict[str, int]:
     """Privacy units of each class, by label."""
     found: dict[str, set[str]] = {label: set() for label in sorted(set(records.labels))}
     for label, unit in zip(records.labels, records.units or records.names, strict=True):

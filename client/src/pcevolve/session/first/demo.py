@@ -178,12 +178,12 @@ def demonstrate(out: Path, kind: Kind = "image", verbose: bool = False) -> dict[
     """
     started = time.monotonic()
     stage = Stage(error_console(), verbose)
-    done = _shown_before(out)
+    done = _read_summary(out)
     if done is not None:
         stage.say("again", f"{out} holds a finished demonstration; remove the folder to run it anew")
         return done
     try:
-        return _demonstrated(out, kind, stage, started)
+        return _demonstrate(out, kind, stage, started)
     except StoppedError as stopped:
         raise StoppedError(stopped.lines[0], "to go on: the same command again") from None
 
@@ -214,7 +214,7 @@ class Stage:
             return execute(run, Audience(quiet, lambda each: counted(each.images, each.total)))
 
 
-def _demonstrated(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
+def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
     """Start the server, make both runs, and measure them."""
     shown = DEMONSTRATIONS[kind]
     given = f"{shown.options['shots']} private {kind}s each, epsilon {shown.options['epsilon']}"
@@ -222,17 +222,17 @@ def _demonstrated(out: Path, kind: Kind, stage: Stage, started: float) -> dict[s
     with local_server(_log(out), _port(out), shown.model) as address:
         options, pace = _affordable(out, address, shown, stage)
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
-        main = stage.run(_checked(out, out, address, **options, method=shown.method), "1/3 evolve")
+        main = stage.run(_check(out, out, address, **options, method=shown.method), "1/3 evolve")
         stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
         stage.console.print(lay_out(about(main.plan, paid_events(main.components, main.plan))))
         blind = _beside(out, "random")
-        control = stage.run(_checked(out, blind, address, **options, method="random"), "2/3 control")
+        control = stage.run(_check(out, blind, address, **options, method="random"), "2/3 control")
         stage.say("2/3", "made once more, chosen at random")
         others = {CONTROL: blind}
         if shown.secrets:
             others["secpe"] = _with_secrets(out, address, options, shown, stage)
     with told_of(stage.console, "3/3 measure") as counted:
-        rows, points = _measured(main, control, counted)
+        rows, points = _measure(main, control, counted)
     stage.say("3/3", "measured on real data kept aside")
     readers = {name: RunReader.strict(root) for name, root in others.items()}
     page = write_report(RunReader.strict(out), points, main.folder.private_report, readers)
@@ -247,12 +247,12 @@ def _with_secrets(
     listed = RunFolder(out).private / "secrets.txt"
     listed.write_text("\n".join(shown.secrets) + "\n")
     own = {**options, **shown.secret_options, "secrets": listed}
-    made = stage.run(_checked(out, _beside(out, "secpe"), address, **own), "secpe")
+    made = stage.run(_check(out, _beside(out, "secpe"), address, **own), "secpe")
     stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
     return made.folder.root
 
 
-def _measured(
+def _measure(
     main: Outcome, control: Outcome, counted: ProgressCallback
 ) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:
     """Return each judge's scores of the run, its control and the shots: for the summary, and for the page."""
@@ -287,14 +287,14 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
         return {**shown.options, "candidates": RunConfig.load(config).method.candidates}, ""
     probe = _beside(out, "probe")
     with told_of(stage.console, "how fast is this machine?") as counted:
-        asked = _checked(probe, probe, address, **{**shown.options, **shown.probe})
+        asked = _check(probe, probe, address, **{**shown.options, **shown.probe})
         per_image = seconds_per_image(asked, counted)
     found = affordable(per_image)
     about = f", {duration(expected_seconds(per_image, found))} in all" if isfinite(per_image) else ""
     return {**shown.options, "candidates": found}, about
 
 
-def _checked(root: Path, out: Path, address: str, **options: object) -> CheckedRun:
+def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun:
     """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
     ledger = RunFolder(root).private / "ledger.sqlite"
     own = {"out": out, "api": address, "ledger": ledger}
@@ -307,7 +307,7 @@ def _public_test(outcome: Outcome) -> PrivateDataset:
     return outcome.components.test
 
 
-def _shown_before(out: Path) -> dict[str, Any] | None:
+def _read_summary(out: Path) -> dict[str, Any] | None:
     """The summary of a demonstration that ran to its end, measurements by every judge included."""
     path = RunFolder(out).result
     summary: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}

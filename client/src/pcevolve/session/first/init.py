@@ -73,11 +73,11 @@ def template(whole: bool) -> str:
     for section, options in groupby(shown, key=lambda option: option.section):
         lines.append(f"[{section}]")
         for option in sorted(options, key=lambda option: option.name not in RunConfig.MOST_USED):
-            lines += [*_told(option), _said(option, option.name in RunConfig.MOST_USED), ""]
+            lines += [*_comment(option), _said(option, option.name in RunConfig.MOST_USED), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _told(option: Option) -> Iterator[str]:
+def _comment(option: Option) -> Iterator[str]:
     """Yield an option's help, as comments."""
     facts = [option.kind] if option.kind else []
     facts += [option.bounds] if option.bounds else []
@@ -91,12 +91,12 @@ def _told(option: Option) -> Iterator[str]:
 def _said(option: Option, plainly: bool) -> str:
     """An option and its value; behind ``#`` where the default does, or where there is none."""
     default = FIRST.get(option.name, option.default)
-    value = _example(option) if default == "" else _typed(option, default)
+    value = _example(option) if default == "" else _spell_default(option, default)
     line = " ".join(tomli_w.dumps({option.key: value}).split("\n")).strip()
     return line if plainly and default != "" else f"#{line}"
 
 
-def _typed(option: Option, default: str) -> object:
+def _spell_default(option: Option, default: str) -> object:
     """A default as TOML writes its kind."""
     kinds = {"int": int, "number": float}
     return kinds.get(option.kind, str)(default)

@@ -193,10 +193,10 @@ def outlook(classes: int, shots: int) -> Iterator[tuple[str, ...]]:
         The number of shots, and for each of ``EPSILONS`` which classes are told apart, in words.
     """
     for more in MORE:
-        yield f"{shots * more}", *(_seen(epsilon, classes, shots * more) for epsilon in EPSILONS)
+        yield f"{shots * more}", *(_tell_apart(epsilon, classes, shots * more) for epsilon in EPSILONS)
 
 
-def _seen(epsilon: int, classes: int, shots: int) -> str:
+def _tell_apart(epsilon: int, classes: int, shots: int) -> str:
     """Return which classes the noise of a release leaves to be told apart, in words; by arithmetic alone."""
     from pcevolve.selectors.means import means_noise
 

@@ -104,7 +104,7 @@ def by_refining(
     found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
     for done, (label, seed) in enumerate(product(labels, range(count)), 1):
         answer = writer.asked(REFINE + filled(TEMPLATE, domain, label), seed)
-        found[label] += (_refined(answer, label),)
+        found[label] += (_refine(answer, label),)
         told(done, count * len(labels))
     return found
 
@@ -165,7 +165,7 @@ def write(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
     write_durably(out, written(prompts).encode(), 0o644)
 
 
-def _refined(answer: str, label: str) -> str:
+def _refine(answer: str, label: str) -> str:
     """An answer as one prompt: without what introduces it, in one line.
 
     Raises:
