@@ -209,6 +209,13 @@ def test_a_proxy_carries_what_it_cannot_read_and_the_environments_is_not_used(se
     assert b"/v1/x" not in proxy.asked
 
 
+def test_a_proxy_that_is_not_there_is_not_taken_for_the_api(secure):
+    certificate, server = secure
+    with pytest.raises(ConnectionTroubleError) as error:
+        HttpTransport(5, Route(certificate, "http://127.0.0.1:9")).send(Address(server.url).outgoing(REQUEST))
+    assert error.value.reason == "the proxy is not there"
+
+
 @pytest.mark.parametrize(
     "proxy", ["proxy:3128", "http://user:pw@proxy", "http://proxy/path", "socks5://proxy"]
 )

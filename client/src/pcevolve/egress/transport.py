@@ -358,7 +358,11 @@ class HttpTransport:
             try:
                 answer = _receive(own.http, self._to_send(request, own.deadline))
             except httpx.HTTPError as error:
-                reason = _TOO_LONG if own.deadline.passed else _reason(error)
+                reason = (
+                    _TOO_LONG
+                    if own.deadline.passed
+                    else _reason(error, by_proxy=self._route.proxy is not None)
+                )
                 raise ConnectionTroubleError(reason) from error
         if own.deadline.passed:  # what was cut off may look like an answer that ends with its connection
             raise ConnectionTroubleError(_TOO_LONG)
@@ -390,8 +394,8 @@ def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
     return Incoming(answer.status_code, headers, mostly_images(body))
 
 
-def _reason(error: httpx.HTTPError) -> FailureReason:
-    """A short reason without addresses or payload."""
+def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
+    """A short reason without addresses or payload; with a proxy, it is the proxy that cannot be reached."""
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection in time"
     if isinstance(error, httpx.ProxyError):
@@ -402,7 +406,7 @@ def _reason(error: httpx.HTTPError) -> FailureReason:
         if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
             return "that port speaks no TLS"
     if isinstance(error, httpx.ConnectError):
-        return "connection refused or no such host"
+        return "the proxy is not there" if by_proxy else "connection refused or no such host"
     return _TOO_LONG if isinstance(error, httpx.TimeoutException) else "the connection broke"
 
 

@@ -86,7 +86,7 @@ def _number(count: int, word: str) -> str:
 
 
 def _names(labels: Sequence[str]) -> str:
-    shown = ", ".join(f"{label!r}" for label in labels[:NAMED])
+    shown = ", ".join(f"{label!r}" if label else "nothing" for label in labels[:NAMED])
     return shown + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
 
 

@@ -23,6 +23,7 @@ FailureReason = Literal[
     "the certificate is not trusted",
     "that port speaks no TLS",
     "the proxy refused",
+    "the proxy is not there",
     "no connection in time",
     "the connection broke",
     "the answer took too long",
