@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import t as student
 
 from pcevolve.evaluation.intervals import Value
+from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import table
 from pcevolve_benchmarks.tables.cells import Cell, Place
 from pcevolve_benchmarks.tables.pages import as_json, markdown
@@ -30,8 +31,9 @@ def store(tmp_path: Path) -> Store:
     return kept
 
 
-PLACES = [Place("PE", "ε = 4", cell("pe", seed)) for seed in range(3)] + [
-    Place("random", "ε = 4", cell("random", 0))
+HERE = Provider("bundled", {"model": "bundled"}, {})
+PLACES = [Place("PE", "ε = 4", cell("pe", seed), HERE) for seed in range(3)] + [
+    Place("random", "ε = 4", cell("random", 0), HERE)
 ]
 
 

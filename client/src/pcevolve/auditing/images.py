@@ -297,7 +297,7 @@ class _Seen:
 
 
 def _said_by(answer: Answered, bodies: Bodies) -> Iterator[str]:
-    """What a language model says in an answer; nothing where none does."""
+    """Return what a language model says in an answer; nothing where none does."""
     with suppress(ValueError, RecursionError):
         yield from _said_in(json.loads(answer.body.text or bodies.get(answer.body)))
 

@@ -380,7 +380,7 @@ class Gate:
             exchange.transport.close()
 
     def _spare(self, call: Call) -> list[bytes] | None:
-        """What a call brought whose last attempt failed, where that ends no run; see ``Policy.spared``."""
+        """Return what a call brought whose last attempt failed, where that ends no run; see ``Policy.spared``."""
         outcome = self._transcript.outcome(call.slot)
         if outcome is None:
             return None

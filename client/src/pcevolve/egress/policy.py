@@ -128,7 +128,7 @@ class Policy:
         return self._dialect_of(call).links(call, body)
 
     def outputs(self, call: Call, body: bytes, linked: Sequence[bytes]) -> list[bytes]:
-        """What an answer brought, if it is of a bearable size; of a rewriter's, the prompt that follows from it.
+        """Return what an answer brought, if it is of a bearable size; of a rewriter's, the prompt that follows.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract, or it is not.
@@ -138,7 +138,7 @@ class Policy:
         return of_asked_size(state.plan, made)
 
     def spared(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
-        """What a call brought whose failure ends no run, for nobody had chosen the words; None where it does end one.
+        """Return what a call brought whose failure ends no run, for nobody chose its words; None where it ends one.
 
         A released prompt that the rewriter's moderation refuses, or that it answers with more than can be kept, stays
         as it was. Of a rewording that the API's moderation refuses there are no images: that counts as images that

@@ -191,7 +191,7 @@ class Transcript:
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 
     def outcome(self, slot: str) -> Answered | Failed | None:
-        """What came of the last attempt at a slot, if that is on record."""
+        """Return the outcome of the last attempt at a slot, if that is on record."""
         return self._outcomes.get(slot)
 
     def outputs(self, slot: str) -> tuple[str, ...] | None:
