@@ -3,7 +3,7 @@
 Each request of the plan carries no image, or exactly one that had come from the API before, under an id that the public
 plan names or that the receipt of its class and round chose. Everything else in its body is one of the values that the
 plan has for the call, under a name that is known here; nothing in it is free. Texts are images to this check; which of
-their words are blank is arithmetic that both use.
+their words are blank, and which prompt a rewriter's answer gives, are pure functions that both use.
 """
 
 from __future__ import annotations
