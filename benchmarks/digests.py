@@ -110,8 +110,11 @@ def cases() -> Iterator[Case]:
                 yield Case(f"{kind}: {name}, {relation}, {rounds}", kind, asked)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class StandIn(BaseHTTPRequestHandler):
+    """A provider that answers from seeds alone."""
+
     protocol_version = "HTTP/1.1"
+    side = SIDE
 
     def do_GET(self) -> None:
         """The list of models."""
@@ -120,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
             "name": "bundled",
             "family": "stable-diffusion",
             "pipelines": ["text-to-image", "image-to-image"],
-            "base_resolution": {"width": SIDE, "height": SIDE},
+            "base_resolution": {"width": self.side, "height": self.side},
         }
         chat = {"object": "list", "data": [{"id": "bundled", "object": "model"}]}
         self._say(chat if self.path.startswith("/texts") else [model])
@@ -135,11 +138,15 @@ class _Handler(BaseHTTPRequestHandler):
                     for k, seed in enumerate(seeds)]  # fmt: skip
             self._say({"object": "chat.completion", "model": "bundled", "choices": said})
             return
+        made = self.made(fields, seeds)
+        self._say({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
+
+    def made(self, fields: dict[str, Any], seeds: list[int]) -> list[dict[str, Any]]:
+        """Images as an answer holds them, one for each seed."""
         source = base64.b64decode(fields["image"]) if "image" in fields else None
-        made = [
+        return [
             {"image": base64.b64encode(_image(seed, fields, source)).decode(), "seed": seed} for seed in seeds
         ]
-        self._say({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
 
     def _say(self, payload: object) -> None:
         body = json.dumps(payload).encode()
@@ -281,7 +288,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--compare", type=Path)
     asked = parser.parse_args()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), StandIn)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         found = dict(digests(f"http://127.0.0.1:{server.server_port}", Path(folder)))

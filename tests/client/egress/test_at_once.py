@@ -15,6 +15,7 @@ import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.egress.allowance import Allowance
+from pcevolve.egress.lanes import Lanes
 from pcevolve.egress.transport import Address, HttpTransport, Incoming, Outgoing
 from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError
 from pcevolve.public.release import PublicEcho
@@ -95,6 +96,18 @@ def test_the_dataset_is_that_of_one_request_after_the_other(tmp_path):
         each for kind, each in kinds(one) if kind is Sent
     ]
     assert kinds(other) != kinds(one)
+
+
+def test_the_next_request_has_left_when_somebody_works_on_an_answer():
+    begun = []
+
+    def begin(asked: int) -> Callable[[], int]:
+        begun.append(asked)
+        return lambda: asked
+
+    lanes = Lanes(2, lambda: None)
+    answers = lanes.answers([0, 1, 2], lambda asked: False, begin, lambda asked, brought: brought)
+    assert [(next(answers), list(begun)) for _ in range(3)] == [(0, [0, 1]), (1, [0, 1, 2]), (2, [0, 1, 2])]
 
 
 def test_a_gate_lets_nothing_out_of_turn_although_there_is_room(tmp_path):

@@ -90,6 +90,7 @@ class _Several(Generic[Asked, Brought, Answer]):
                     self._fill(threads)
                     while place not in self.done:
                         self._take_some()
+                    self._fill(threads)  # the API works on the next ones while the caller works on this one
                     yield self.done.pop(place)
             except BaseException as error:
                 self.lanes.stopping.set()

@@ -6,7 +6,7 @@ record can do it again. Private images are never seen here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -17,11 +17,12 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
-from pcevolve.evolution import Pool, Population
+from pcevolve.evolution import Ask, Generator, Pool, Population
 from pcevolve.geometry.distances import IntArray
 from pcevolve.geometry.frame import project
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance
 from pcevolve.modality.media import medium
+from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
@@ -69,6 +70,7 @@ class Chooser:
     selector: Selector
     _embedded: dict[tuple[str, Rendition], FloatArray] = field(default_factory=dict)
     _appearing: dict[str, Appearance | None] = field(default_factory=dict)
+    _shown: list[Rendition] = field(default_factory=list)
 
     def common_appearance(self, pool: Pool) -> Appearance:
         """Mean appearance of the candidates of all classes."""
@@ -79,7 +81,24 @@ class Chooser:
         """Return the selector's input: one scene for each rendition."""
         if self.plan.pool != "all":
             self._forget_others(pool)
-        return tuple(self._scene(iteration, pool, rendition) for rendition in renditions)
+        self._shown[:] = renditions
+        return tuple(self._scene(iteration, pool, rendition) for rendition in self._shown)
+
+    def receive(self, call: Call, made: Sequence[Candidate]) -> None:
+        """Embed what a call brought, if the next release compares it, so that ``scenes`` finds it done.
+
+        Args:
+            call: Of the round that is under way.
+            made: What came, in any order of calls.
+        """
+        plan = self.plan
+        compared = call.iteration < plan.iterations or plan.selects
+        by_views = plan.lookahead > 0 and call.iteration < plan.iterations
+        if not compared or call.purpose not in (("look",) if by_views else ("create", "vary")):
+            return
+        settled = 0 not in plan.releases or plan.appearance == "auto"
+        for rendition in self._shown or ([None] if settled else []):
+            self._look([each.digest for each in made], rendition)
 
     def _forget_others(self, pool: Pool) -> None:
         """Drop embeddings of what is not in the pool and will not be again: of many large rounds they fill memories."""
@@ -190,6 +209,29 @@ class Chooser:
             self._embedded.update(
                 ((digest, rendition), row.copy()) for digest, row in zip(some, rows, strict=True)
             )
+
+
+@dataclass(frozen=True)
+class EmbeddingGenerator:
+    """A generator whose answers are embedded as they come, while the API works on the next ones.
+
+    Attributes:
+        generator: Brings them.
+        chooser: Embeds them, which is public work: whoever sees when requests leave learns what the provider's images
+            would have told.
+        decided: Whether the release of an iteration is on record, so that nothing has to be compared for it.
+    """
+
+    generator: Generator
+    chooser: Chooser
+    decided: Callable[[int], bool]
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """See ``Generator.answers``."""
+        for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
+            if not self.decided(call.iteration + 1):
+                self.chooser.receive(call, made)
+            yield made
 
 
 def counted(measured: Measurement) -> tuple[float, ...]:

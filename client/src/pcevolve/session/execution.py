@@ -22,7 +22,7 @@ from pcevolve.egress.pace import Pace
 from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.errors import StoppedError
-from pcevolve.evolution import Evolved, Pool, Population, evolve
+from pcevolve.evolution import Evolved, Generator, Pool, Population, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.preview import write_preview
 from pcevolve.pages.report import write_report
@@ -36,7 +36,7 @@ from pcevolve.publish import Release, publish, write_summary
 from pcevolve.publish.dataset import encode
 from pcevolve.publish.exports import export_run
 from pcevolve.screen import lay_out
-from pcevolve.selectors.choosing import Chooser
+from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
 from pcevolve.selectors.usefulness import assessment
 from pcevolve.session import rewriting
 from pcevolve.session.approval import approve, costs_ahead, disclosure, require_liking
@@ -164,6 +164,13 @@ class _Session:
         return self.meter.bill() + (
             "" if self.rewriter is None else f"; {self.rewriter.meter.bill()} (rewriter)"
         )
+
+    @property
+    def generator(self) -> Generator:
+        """The gate, whose answers are embedded as they come where something compares them."""
+        if self.chooser is None:
+            return self.gate
+        return EmbeddingGenerator(self.gate, self.chooser, self.gate.has_receipt)
 
     def require_usable(self, pool: Pool, console: Console, *, is_dataset: bool = False) -> None:
         """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out.
@@ -388,7 +395,7 @@ def _evolved(session: _Session, audience: Audience) -> Evolved:
     judge = PacedJudge(chosen, session.gate, require_usable)
     try:
         with progress.shown():
-            evolved = evolve(plan, session.gate, judge, progress)
+            evolved = evolve(plan, session.generator, judge, progress)
         if not plan.selects:  # what a release selects from was looked at before
             require_usable(Pool(evolved.populations[-1]), is_dataset=True)
         return evolved

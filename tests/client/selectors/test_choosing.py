@@ -1,0 +1,98 @@
+"""Candidates are embedded as they come: what the next release compares, once, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve.evolution import Ask, Pool
+from pcevolve.public.calls import Call
+from pcevolve.public.release import Candidate
+from pcevolve.selectors import method
+from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
+from pcevolve_shared import images
+from support.runs import small_plan
+
+
+class Counting:
+    """An encoder that remembers how many images it saw."""
+
+    name = "counting"
+    dimension = 3
+    frame = None
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def embed(self, pictures: Sequence[Image.Image | None]) -> np.ndarray:
+        self.seen += len(pictures)
+        return np.array([np.asarray(each, dtype=float).mean((0, 1)) for each in pictures])
+
+
+class Noise:
+    """A generator of images that follow from their ids."""
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        for call, _ in asks:
+            names = [call.output(index) for index in range(call.count)]
+            yield tuple(
+                Candidate(each, call.label, call.iteration, None, each, "image/png") for each in names
+            )
+
+
+def received(digest: str) -> bytes:
+    pixels = np.random.default_rng(list(digest.encode())).integers(0, 256, (8, 8, 3))
+    return images.encode(Image.fromarray(pixels.astype(np.uint8)))
+
+
+def chooser(**changes: object) -> Chooser:
+    plan = small_plan(method="pe", delta=1e-5, **changes)
+    return Chooser(plan, Counting(), received, method("pe").make_selector())
+
+
+def brought(used: Chooser, calls: Sequence[Call], decided: bool = False) -> list[tuple[Candidate, ...]]:
+    generator = EmbeddingGenerator(Noise(), used, lambda iteration: decided)
+    return list(generator.answers([(call, None) for call in calls]))
+
+
+def test_what_came_is_embedded_once_before_anybody_asks() -> None:
+    used = chooser()
+    calls = list(used.plan.round(0))
+    made = brought(used, calls)
+    assert used.encoder.seen == sum(call.count for call in calls) == 6
+    of_class = {
+        label: tuple(
+            one for call, each in zip(calls, made, strict=True) if call.label == label for one in each
+        )
+        for label in used.plan.labels
+    }
+    (scene,) = used.scenes(1, Pool(of_class), (None,))
+    assert used.encoder.seen == 6
+    fresh = chooser()
+    (expected,) = fresh.scenes(1, Pool(of_class), (None,))
+    assert all(map(np.array_equal, scene.pools, expected.pools))
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls", "decided"),
+    [
+        ({}, lambda plan: plan.round(2), False),
+        ({"keep": "selected"}, lambda plan: plan.round(0), True),
+        ({"lookahead": 1}, lambda plan: plan.round(0), False),
+        ({"more": 1}, lambda plan: plan.extensions(), False),
+    ],
+    ids=["the last round", "a release on record", "what is judged by its variations", "what only enlarges"],
+)
+def test_what_no_release_compares_is_not_embedded(changes, calls, decided) -> None:
+    used = chooser(**changes)
+    assert brought(used, list(calls(used.plan)), decided)
+    assert used.encoder.seen == 0
+
+
+def test_variations_are_embedded_where_candidates_are_judged_by_them() -> None:
+    used = chooser(lookahead=1)
+    brought(used, list(used.plan.lookaheads(0)))
+    assert used.encoder.seen == 6
