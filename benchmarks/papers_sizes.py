@@ -30,7 +30,7 @@ from typing import Any
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 SIDE = 32
 ROUNDS: dict[str, tuple[int, dict[str, int]]] = {
-    "5,000 candidates": (1, {"candidates": 5000, "prototypes": 50}),
+    "5,000 candidates": (1, {"candidates": 5000, "prototypes": 40}),
     "2 x 5,000 prototypes": (2, {"candidates": 5000, "prototypes": 5000}),
 }
 PRIVATE, WIDTH, SIGMA, THRESHOLD = 300_000, 256, 2.0, 4.0
