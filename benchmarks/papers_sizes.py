@@ -73,6 +73,7 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
     import pcevolve
     from benchmarks.stages import Stages
     from pcevolve.auditing import Audit, checks
+    from pcevolve.auditing.rerun import Rerun
     from pcevolve.egress import gate, in_process
     from pcevolve.private.judge import PrivateJudge
     from pcevolve.selectors.choosing import Chooser
@@ -81,6 +82,7 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
     from pcevolve.transcript.log import Transcript
 
     classes, sizes = ROUNDS[name]
+    scaled: dict[str, Any] = {option: value // parts for option, value in sizes.items()}
     stages = Stages()
     stages.watch(Chooser, "_look", "embed candidates")
     for method in ("_begin", "_end", "_send"):
@@ -103,7 +105,7 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
             private=folder / "private", domain="pattern", provider=Patterns(), out=folder / "run", quiet=True,
             yes=True, ledger=folder / "ledger.sqlite", method="pe", iterations=1, shots=5, encoder="bundled",
             unlabelled=classes == 1,
-            **{option: max(value // parts, 1) for option, value in sizes.items()},
+            **scaled,
         )  # fmt: skip
         stages.busy["anything else"] = time.process_time() - worked - sum(stages.busy.values())
         run_gib = _gib()
@@ -117,7 +119,7 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
                 checks, function, lambda run, plain=plain: list(plain(run))
             )  # a generator works when it is read
             stages.watch(checks, function, part)
-        stages.watch(checks.Rerun, "of", "audit: requests")
+        stages.watch(Rerun, "of", "audit: requests")
         stages.watch(checks, "_choices", "audit: choices")
         stages.watch(checks, "_rebuilt", "audit: dataset")
         before, worked = sum(stages.busy.values()), time.process_time()

@@ -138,6 +138,7 @@ def run(out: str, address: str) -> None:
     from benchmarks.stages import Stages
     from pcevolve.egress import lanes
     from pcevolve.egress.gate import Gate
+    from pcevolve.egress.pace import Pace
     from pcevolve.private.judge import PrivateJudge
     from pcevolve.session import execution
     from pcevolve.session.first.demo import OF_IMAGES
@@ -151,7 +152,7 @@ def run(out: str, address: str) -> None:
     watch(Bodies, "_write", "record and fsync")
     watch(PrivateJudge, "show", "embeds what is left")
     watch(PrivateJudge, "release", "votes and pays")
-    watch(execution.Pace, "_fill", "fills its ticks")
+    watch(Pace, "_fill", "fills its ticks")
     watch(execution, "publish", "dataset and pages")
     watch(execution, "write_report", "dataset and pages")
     watch(Gate, "hello", "greeting")
