@@ -228,8 +228,10 @@ class EmbeddingGenerator:
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """See ``Generator.answers``."""
+        # Once a round: no release comes within one, and to look for it in a long record takes as long as the record.
+        decided = {each: self.decided(each + 1) for each in {call.iteration for call, _ in asks}}
         for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
-            if not self.decided(call.iteration + 1):
+            if not decided[call.iteration]:
                 self.chooser.receive(call, made)
             yield made
 
