@@ -17,7 +17,7 @@ from safetensors.numpy import load
 from pcevolve.auditing import Audit
 from pcevolve.cli.main import main
 from pcevolve.session.first import demo
-from pcevolve.session.folder import RunFolder
+from pcevolve.session.folder import NO_TIME, RunFolder
 from pcevolve.transcript import RunReader
 from support.folders import events, receipts, released_files
 from support.forkserver import ForkServer
@@ -81,6 +81,7 @@ def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, privat
         path for path in out.rglob("*") if path.is_file() and "private" not in path.relative_to(out).parts
     ]
     assert len(shared) > 20
+    assert {path.stat().st_mtime for path in shared} == {NO_TIME}  # none tells how long private work took
     everything = (
         b"".join(path.read_bytes() for path in shared if path.name != "config.toml") + done.stderr.encode()
     )

@@ -423,6 +423,7 @@ def _finished(session: _Session, evolved: Evolved, started: float) -> dict[str, 
     }
     export_run(folder.root, session.components.settings.output.formats)
     save_result(folder, result)
+    folder.forget_times()
     return result
 
 

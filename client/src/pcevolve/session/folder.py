@@ -11,11 +11,17 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from pcevolve.errors import UsageError
 from pcevolve.transcript import RunLayout
 from pcevolve.transcript.layout import not_a_run
 from pcevolve.transcript.log import plan_of, read
+
+
+NO_TIME: Final = 315_532_800
+"""The first second that a zip archive can hold, of 1980: the time of every file that may be shared."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,18 @@ class RunFolder(RunLayout):
         What stands behind the plan is not read, for a crash may have torn off the end.
         """
         return self.log.exists() and plan_of(read(self.transcript)) is not None
+
+    def forget_times(self) -> None:
+        """Give all files that may be shared one and the same time.
+
+        When a measurement was written, and how soon the next file was, tells how long private work took, which on the
+        wire is padded. Archives keep such times.
+        """
+        for folder, folders, names in os.walk(self.root):
+            for name in (*names, *folders):
+                os.utime(Path(folder, name), (NO_TIME, NO_TIME), follow_symlinks=False)
+            if self.private.name in folders and folder == str(self.root):
+                folders.remove(self.private.name)
 
     def _clear_false_start(self) -> None:
         """A run that never fixed its plan has sent no prompt and paid nothing: begin afresh."""
