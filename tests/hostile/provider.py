@@ -91,7 +91,7 @@ def written(request: Request) -> bytes:
     """What an honest server that writes says: its one model, or texts that differ by their seeds."""
     if request.moment == "hello":
         return json.dumps({"data": [{"id": "bundled"}]}).encode()
-    seed = request.fields["seed"]
+    seed = request.fields.get("seed", 0)  # there is none in the question whether it writes several
     names = [spelled(seed + k) for k in range(request.count)]
     return said([f"text {name} of a hundred and {request.moment}" for name in names])
 

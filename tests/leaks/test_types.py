@@ -32,6 +32,7 @@ ENTRANCES = {
     "vary": {"call": Call, "source": Prototype | PublicEcho},
     "hello": {"run_id": str},
     "balance": {},
+    "takes_several": {"model": str},
     "record_receipt": {"receipt": Receipt},
     "has_receipt": {"iteration": int},
     "private_section": {},

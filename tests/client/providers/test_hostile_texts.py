@@ -37,9 +37,10 @@ def answering(content: str | None):
         if heard.method == "GET" or honest.status != 200:
             return honest
         answer = json.loads(honest.body)
-        label = next(
-            each for each in ("cut", "good") if each in json.loads(heard.body)["messages"][-1]["content"]
-        )
+        asked = json.loads(heard.body)["messages"][-1]["content"]
+        label = next((each for each in ("cut", "good") if each in asked), None)
+        if label is None:  # whether it writes two texts at once
+            return honest
         for choice in answer["choices"]:
             made[label] += 1
             if made[label] % 2:
