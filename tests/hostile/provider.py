@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pcevolve.providers.chat import TRIAL
 from pcevolve_shared import images, wire
 from support.provider import png
 
-Moment = Literal["hello", "first", "variation"]
+Moment = Literal["hello", "trial", "first", "variation"]
 MOMENTS: tuple[Moment, ...] = ("hello", "first", "variation")
 SIZE = 16
 
@@ -91,7 +92,9 @@ def written(request: Request) -> bytes:
     """What an honest server that writes says: its one model, or texts that differ by their seeds."""
     if request.moment == "hello":
         return json.dumps({"data": [{"id": "bundled"}]}).encode()
-    seed = request.fields.get("seed", 0)  # there is none in the question whether it writes several
+    if request.moment == "trial":
+        return said(["word"] * request.count)
+    seed = request.fields["seed"]
     names = [spelled(seed + k) for k in range(request.count)]
     return said([f"text {name} of a hundred and {request.moment}" for name in names])
 
@@ -227,7 +230,10 @@ def _understood(head: bytes, body: bytes, writes: bool) -> Request:
     if path == wire.MODELS:
         return Request("hello", {}, writes)
     if writes:
-        return Request("variation" if is_variation(body) else "first", json.loads(body), writes)
+        fields = json.loads(body)
+        if fields["messages"][-1]["content"] == TRIAL:
+            return Request("trial", fields, writes)
+        return Request("variation" if is_variation(body) else "first", fields, writes)
     return Request("first" if path == wire.TEXT_TO_IMAGE else "variation", json.loads(body))
 
 

@@ -42,7 +42,7 @@ ENDLESS: list[Case] = [
             floods(OK + b"\r\n" + HEAD, b"word " * 2**18),
             says="longer than|no usable",
         )
-        for moment in ("first", "variation")
+        for moment in ("trial", "first", "variation")
     ),
     Case(
         "a text without end in chunks",
@@ -86,6 +86,9 @@ SHAPES: list[Case] = [
     Case("a number", "first", each(7), says=CONTRACT),
     Case("a list without parts", "variation", each(["a"]), over=True, says="0 of 2 texts can be used"),
     Case("choices as a text", "first", says(b'{"choices":"text"}'), says=CONTRACT),
+    Case("no choices", "trial", says(b'{"choices":[]}'), code=0),
+    Case("ten thousand texts", "trial", brings(lambda request: ["w"] * 10_000), code=0),
+    Case("a page", "trial", says(b"<!doctype html><h1>It works!</h1>"), code=0),
     Case("a page", "variation", says(b"<!doctype html><h1>It works!</h1>"), says=CONTRACT),
     Case("models called like commands", "hello", says(b'{"data":[{"id":"\\u001b]0;owned\\u0007\\u202e"}]}'), code=2,
          says="no model"),

@@ -19,7 +19,6 @@ from pcevolve.transcript import RunLayout
 from pcevolve.transcript.layout import not_a_run
 from pcevolve.transcript.log import plan_of, read
 
-
 NO_TIME: Final = 315_532_800
 """The first second that a zip archive can hold, of 1980: the time of every file that may be shared."""
 
