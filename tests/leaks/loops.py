@@ -201,4 +201,10 @@ LOOPS: dict[str, Callable[..., Evolved]] = {
 
 def replace(name: str) -> None:
     """Put a hostile loop in the place of the honest one, in a process that has not yet begun its command."""
-    execution.evolve = LOOPS[name]
+    loop = LOOPS[name]
+
+    def evolved(plan: PublicPlan, generator: Any, judge: PacedJudge, watcher: Watcher) -> Evolved:
+        # What embeds answers as they come stands before the gate, and keeps nobody from it.
+        return loop(plan, generator.generator, judge, watcher)
+
+    execution.evolve = evolved
