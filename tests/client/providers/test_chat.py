@@ -228,6 +228,22 @@ def test_a_question_for_two_in_other_words_than_everybodys_is_told(world, begin,
     assert any("in other words than everybody" in each for each in faults)
 
 
+@pytest.mark.parametrize("speak", [groq, scaleway])
+def test_a_question_for_two_that_was_answered_and_is_asked_again_is_told(world, begin, speak):
+    # How often it is asked would be seen by the API, and is nobody's to choose.
+    server = world("chat").server
+    server.speak = speak
+    root = begin(server.address)
+
+    def twice(events: list[dict]) -> list[dict]:
+        asked = [each for each in events if each.get("slot") == "trial"]
+        end = events.index(asked[-1]) + 1
+        return [*events[:end], *asked, *events[end:]]
+
+    forge(root, twice)
+    assert any("stands where the plan is due" in each for finding in audit(root) for each in finding.faults)
+
+
 def rewritten_trial(root: Path, event: dict, words: str) -> dict:
     if event["kind"] != "sent" or event["slot"] != "trial":
         return event

@@ -7,7 +7,8 @@ that stands where another is due ends the comparison, and anything else that dif
 ::
 
     record   = opened greeting (balance | trial)* planned (round | release)* finished (extended round finished)*
-    greeting = exchange* until one is answered with success;  balance = trial = exchange
+    greeting = exchange* until one is answered with success;  balance = exchange
+    trial    = exchange; none after one whose answer tells whether two can be asked for
     round    = calls in the plan's order, with no more images under way at once than the plan says
     call     = exchange+ received;  exchange = sent (answered | failed)
 """
@@ -133,8 +134,9 @@ class ComparingGate:
         """
         self.lines.take(Opened, "the opening line")
         greets = self.run.opened.greets
-        while greets and not self._exchange(GREETING_SLOT, self.policy.greeting(), "the greeting"):
-            pass
+        while greets:
+            outcome = self._exchange(GREETING_SLOT, self.policy.greeting(), "the greeting")
+            greets = not (isinstance(outcome, Answered) and outcome.succeeded)
         self._compare_questions()
         self.lines.take(Planned, "the plan")
         if self.plan is not None:
@@ -143,13 +145,15 @@ class ComparingGate:
     def _compare_questions(self) -> None:
         """Compare what may stand before the plan: questions for the balance, and for two texts at once."""
         questions = {BALANCE_SLOT: self.policy.balance_request()}
+        told = False
         while isinstance(sent := self.lines.next(), Sent) and sent.slot in (BALANCE_SLOT, TRIAL_SLOT):
             if sent.slot == TRIAL_SLOT:
                 model = model_named(self.run.bodies.get(sent.body)) if self.plan is None else self.plan.model
-                questions[TRIAL_SLOT] = self.policy.trial(model or "")
+                questions[TRIAL_SLOT] = None if told else self.policy.trial(model or "")
             if (question := questions[sent.slot]) is None:
                 return
-            self._exchange(sent.slot, question, "a question about the API")
+            outcome = self._exchange(sent.slot, question, "a question about the API")
+            told |= sent.slot == TRIAL_SLOT and isinstance(outcome, Answered) and outcome.tells_number
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """Yield the candidates that each call of a round brought, as the record has them.
@@ -305,8 +309,8 @@ class ComparingGate:
         self.policy.note_answer(known.call, made)
         return made
 
-    def _exchange(self, slot: str, expected: Outgoing, due: str) -> bool:
-        """Compare one attempt at a request that is no call of the plan; whether it succeeded."""
+    def _exchange(self, slot: str, expected: Outgoing, due: str) -> Answered | Failed:
+        """Compare one attempt at a request that is no call of the plan, and return what came of it."""
         sent = self.lines.take(Sent, due)
         if sent.slot != slot:
             raise self.lines.misplaced(due, last=True)
@@ -318,7 +322,7 @@ class ComparingGate:
         self.key.note(outcome, ())
         if isinstance(outcome, Answered):
             self._require_length(outcome)
-        return isinstance(outcome, Answered) and outcome.succeeded
+        return outcome
 
     def _require_length(self, answer: Answered) -> None:
         """Note an answer whose recorded length is not that of its headers and body."""

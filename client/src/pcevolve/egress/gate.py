@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Exchange
@@ -50,9 +50,6 @@ from pcevolve.transcript.records import (
     link_slot,
 )
 from pcevolve_shared import images
-
-REFUSED_FIELDS: Final = (400, 422)
-"""Statuses by which APIs refuse a field that they do not take."""
 
 
 class Rewriter(NamedTuple):
@@ -175,10 +172,9 @@ class Gate:
         return self._dialect.takes_several(self._transcript.bodies.get(answer.body))
 
     def _trial(self) -> Answered | None:
-        """The answer on record that tells whether several may be asked for: a success, or a refusal of the fields."""
+        """The answer on record that tells whether several may be asked for."""
         answers = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Answered))
-        asked = (each for each in answers if each.slot == TRIAL_SLOT)
-        return next((each for each in asked if each.succeeded or each.status in REFUSED_FIELDS), None)
+        return next((each for each in answers if each.slot == TRIAL_SLOT and each.tells_number), None)
 
     def begin(
         self,

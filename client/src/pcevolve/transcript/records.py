@@ -36,6 +36,8 @@ GENESIS = "0" * 64
 GREETING_SLOT: Final = "hello"
 BALANCE_SLOT: Final = "account"
 TRIAL_SLOT: Final = "trial"
+REFUSED_FIELDS: Final = (400, 422)
+"""Statuses by which APIs refuse a field that they do not take."""
 _LINK = "/link"
 
 
@@ -140,6 +142,11 @@ class Answered(_Record):
         if self.body.size > LONGEST_FAULT or self.body.text is None:
             return is_success(self.status)
         return is_success(self.status) and not is_error(parse(self.body.text.encode()))
+
+    @property
+    def tells_number(self) -> bool:
+        """True if it tells whether an API takes two texts at once: a success, or a refusal of a field."""
+        return self.succeeded or self.status in REFUSED_FIELDS
 
 
 class Received(_Record):
