@@ -27,6 +27,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.stages import Stages
+
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 SIDE = 32
 ROUNDS: dict[str, tuple[int, dict[str, int]]] = {
@@ -71,9 +73,33 @@ def _png(seed: int, before: Any) -> bytes:  # noqa: ANN401
 def a_round(name: str, parts: int) -> dict[str, Any]:
     """Make one round and audit it; seconds of processor time by stage."""
     import pcevolve
-    from benchmarks.stages import Stages
-    from pcevolve.auditing import Audit, checks
-    from pcevolve.auditing.rerun import Rerun
+
+    classes, sizes = ROUNDS[name]
+    scaled: dict[str, Any] = {option: value // parts for option, value in sizes.items()}
+    stages = _watch_run()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        _write_private(folder / "private", classes)
+        worked = time.process_time()
+        pcevolve.evolve(
+            private=folder / "private", domain="pattern", provider=Patterns(), out=folder / "run", quiet=True,
+            yes=True, ledger=folder / "ledger.sqlite", method="pe", iterations=1, shots=5, encoder="bundled",
+            unlabelled=classes == 1,
+            **scaled,
+        )  # fmt: skip
+        stages.busy["anything else"] = time.process_time() - worked - sum(stages.busy.values())
+        run_gib = _gib()
+        requests = _audit(folder / "run", stages)
+    return {
+        "requests": requests,
+        "embedded": classes * sizes["candidates"] // parts,
+        "seconds": {part: round(stages.busy[part], 2) for part in ORDER},
+        "run_gib": run_gib,
+        "audit_gib": _gib(),
+    }
+
+
+def _watch_run() -> Stages:
     from pcevolve.egress import gate, in_process
     from pcevolve.private.judge import PrivateJudge
     from pcevolve.selectors.choosing import Chooser
@@ -81,8 +107,6 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
     from pcevolve.transcript.bodies import Bodies
     from pcevolve.transcript.log import Transcript
 
-    classes, sizes = ROUNDS[name]
-    scaled: dict[str, Any] = {option: value // parts for option, value in sizes.items()}
     stages = Stages()
     stages.watch(Chooser, "_look", "embed candidates")
     for method in ("_begin", "_end", "_send"):
@@ -93,52 +117,43 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
     stages.watch(PrivateJudge, "release", "ledger and choice")
     for function in ("publish", "write_report", "write_preview"):
         stages.watch(execution, function, "dataset and pages")
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for label in range(classes):
-            own = folder / "private" / (f"c{label}" if classes > 1 else "")
-            own.mkdir(parents=True)
-            for number in range(5):
-                (own / f"{number}.png").write_bytes(_png(10**6 + 9 * label + number, None))
-        worked = time.process_time()
-        pcevolve.evolve(
-            private=folder / "private", domain="pattern", provider=Patterns(), out=folder / "run", quiet=True,
-            yes=True, ledger=folder / "ledger.sqlite", method="pe", iterations=1, shots=5, encoder="bundled",
-            unlabelled=classes == 1,
-            **scaled,
-        )  # fmt: skip
-        stages.busy["anything else"] = time.process_time() - worked - sum(stages.busy.values())
-        run_gib = _gib()
-        looked = stages.busy["embed candidates"]
-        for function, part in (
-            ("_bodies", "audit: bodies"),
-            ("image_faults", "audit: images that left"),
-        ):
-            plain = getattr(checks, function)
-            setattr(
-                checks, function, lambda run, plain=plain: list(plain(run))
-            )  # a generator works when it is read
-            stages.watch(checks, function, part)
-        stages.watch(Rerun, "of", "audit: requests")
-        stages.watch(checks, "_choices", "audit: choices")
-        stages.watch(checks, "_rebuilt", "audit: dataset")
-        before, worked = sum(stages.busy.values()), time.process_time()
-        audited = Audit.of(folder / "run")
-        broken = [each.claim for each in audited.findings if not each.holds]
-        assert len(broken) == 1, broken
-        inside = sum(stages.busy.values()) - before
-        stages.busy["audit: choices"] += stages.busy["embed candidates"] - looked
-        stages.busy["embed candidates"] = looked
-        stages.busy["audit: rest"] = time.process_time() - worked - inside
-        requests = audited.run.requests
-        embedded = classes * sizes["candidates"] // parts
-    return {
-        "requests": requests,
-        "embedded": embedded,
-        "seconds": {part: round(stages.busy[part], 2) for part in ORDER},
-        "run_gib": run_gib,
-        "audit_gib": _gib(),
-    }
+    return stages
+
+
+def _write_private(folder: Path, classes: int) -> None:
+    """Five images of each class; of one class without a folder for it."""
+    for label in range(classes):
+        own = folder / (f"c{label}" if classes > 1 else "")
+        own.mkdir(parents=True)
+        for number in range(5):
+            (own / f"{number}.png").write_bytes(_png(10**6 + 9 * label + number, None))
+
+
+def _audit(run: Path, stages: Stages) -> int:
+    """Audit a run, whose one fault is that there was no boundary, and return how many requests it made."""
+    from pcevolve.auditing import Audit, checks
+    from pcevolve.auditing.rerun import Rerun
+
+    looked = stages.busy["embed candidates"]
+    for function, part in (("_bodies", "audit: bodies"), ("image_faults", "audit: images that left")):
+        plain = getattr(checks, function)
+        setattr(
+            checks, function, lambda run, plain=plain: list(plain(run))
+        )  # a generator works when it is read
+        stages.watch(checks, function, part)
+    stages.watch(Rerun, "of", "audit: requests")
+    stages.watch(checks, "_choices", "audit: choices")
+    stages.watch(checks, "_rebuilt", "audit: dataset")
+    before, worked = sum(stages.busy.values()), time.process_time()
+    audited = Audit.of(run)
+    inside = sum(stages.busy.values()) - before
+    broken = [each.claim for each in audited.findings if not each.holds]
+    assert len(broken) == 1, broken
+    # What the audit embeds belongs to its own choices.
+    stages.busy["audit: choices"] += stages.busy["embed candidates"] - looked
+    stages.busy["embed candidates"] = looked
+    stages.busy["audit: rest"] = time.process_time() - worked - inside
+    return audited.run.requests
 
 
 def votes(name: str, parts: int, way: str) -> dict[str, Any]:

@@ -9,16 +9,15 @@ from pathlib import Path
 from leaks.forgeries.forging import (
     Act,
     Event,
-    Events,
     Forgery,
     edited,
+    embodied,
     made_to_fit,
     of_family,
-    place,
 )
 from leaks.forgeries.lines import DAMAGED
 from leaks.forgeries.requests import BODY
-from support.forge import forge, rewritten_body
+from pcevolve.providers.dialect import json_body
 
 KIND = "renamed"
 SLOT = "i000/c000/n000000"
@@ -28,21 +27,12 @@ ANOTHER = r"line \d+: 'received' i000/c000/n000000 stands where request i000/c00
 def respelt(change: Callable[[dict], object], kind: str = "sent") -> Act:
     """A request, or the answer to it, with other fields; its record is as it would be."""
 
-    def edit(body: bytes) -> bytes:
+    def edit(body: bytes, root: Path) -> bytes:
         values = json.loads(body)
         change(values)
-        return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+        return json_body(values)
 
-    def act(root: Path) -> None:
-        def changed(events: Events) -> Events:
-            here = place(events, kind, slot=SLOT)
-            events[here] = rewritten_body(root, events[here], edit)
-            return events
-
-        forge(root, changed)
-        made_to_fit(root)
-
-    return act
+    return embodied(edit, SLOT, kind)
 
 
 def renamed(old: str, new: str) -> Act:

@@ -16,7 +16,7 @@ from pcevolve.publish import Release, publish
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.records import GENESIS, Line, digest
-from support.forge import Event, forge, reissue
+from support.forge import Event, forge, reissue, rewritten_body
 from support.populations import Populations
 
 Act = Callable[[Path], object]
@@ -126,6 +126,27 @@ def places(events: Events, kind: str, **fields: object) -> list[int]:
 def place(events: Events, kind: str, which: int = 0, **fields: object) -> int:
     """Where an event of a kind stands, counted among its like."""
     return places(events, kind, **fields)[which]
+
+
+def embodied(edit: Callable[[bytes, Path], bytes], slot: str, kind: str = "sent") -> Act:
+    """The request of a slot, or the answer to it, with another body; its record is as it would be.
+
+    Args:
+        edit: Given the body and the run's folder, returns another.
+        slot: Of the request.
+        kind: Of the line.
+    """
+
+    def act(root: Path) -> None:
+        def changed(events: Events) -> Events:
+            here = place(events, kind, slot=slot)
+            events[here] = rewritten_body(root, events[here], lambda body: edit(body, root))
+            return events
+
+        forge(root, changed)
+        made_to_fit(root)
+
+    return act
 
 
 def written(path: str, change: Callable[[bytes], bytes]) -> Act:

@@ -13,6 +13,7 @@ from leaks.forgeries.forging import (
     Events,
     Forgery,
     edited,
+    embodied,
     made_to_fit,
     of_family,
     place,
@@ -22,8 +23,8 @@ from leaks.forgeries.forging import (
 )
 from leaks.forgeries.lines import DAMAGED, dropped, moved
 from leaks.forgeries.requests import BODY, ELSEWHERE, PRIVATE
+from pcevolve.providers.dialect import json_body
 from pcevolve.transcript.bodies import Bodies
-from support.forge import forge, rewritten_body
 from support.runs import ADDRESS, REWRITER
 
 KIND = "reworded"
@@ -38,24 +39,12 @@ PATIENT = "patient 17 with a cut"
 def saying(slot: str, change: Callable[[str, Path], str], kind: str = "sent") -> Act:
     """A request, or an answer, that says something else; its record is as it would be."""
 
-    def act(root: Path) -> None:
-        def edit(body: bytes) -> bytes:
-            return change(body.decode(), root).encode()
-
-        def changed(events: Events) -> Events:
-            here = place(events, kind, slot=slot)
-            events[here] = rewritten_body(root, events[here], edit)
-            return events
-
-        forge(root, changed)
-        made_to_fit(root)
-
-    return act
+    return embodied(lambda body, root: change(body.decode(), root).encode(), slot, kind)
 
 
 def field(slot: str, name: str, value: object) -> Act:
     def change(body: str, root: Path) -> str:
-        return json.dumps(json.loads(body) | {name: value}, ensure_ascii=False, separators=(",", ":"))
+        return json_body(json.loads(body) | {name: value}).decode()
 
     return saying(slot, change)
 
@@ -67,7 +56,7 @@ def asked(change: Callable[[str], str], slot: str = QUESTION) -> Act:
         values = json.loads(body)
         message = values["messages"][0]
         message["content"] = change(message["content"])
-        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        return json_body(values).decode()
 
     return saying(slot, edit)
 
@@ -78,7 +67,7 @@ def drawn(words: Callable[[Path, str], str]) -> Act:
     def edit(body: str, root: Path) -> str:
         values = json.loads(body)
         values["prompt"] = words(root, values["prompt"])
-        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        return json_body(values).decode()
 
     return saying(DRAWN, edit)
 

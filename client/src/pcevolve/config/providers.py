@@ -151,8 +151,8 @@ class ProviderSettings(public.Section):
     proxy: Annotated[
         str | None,
         Field(
-            description="Address of a proxy for an https API, such as http://proxy:3128; it cannot read what passes. "
-            "HTTPS_PROXY and the like are not used."
+            description="Address of a proxy for an https API, such as http://proxy:3128; it cannot read what passes, "
+            "unless provider.ca_file is its own authority. HTTPS_PROXY and the like are not used."
         ),
         OWN,
     ] = None

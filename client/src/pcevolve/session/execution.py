@@ -271,20 +271,13 @@ def _session(
     ):
         pace = Pace(settings.privacy.pad_selection, settings.privacy.pace)
         meter = Meter(allowance(settings), components.dialect, transcript, components.address.is_nearby)
+        wait = patience(settings, console)
         gate = Gate(
-            transcript,
-            components.dialect,
-            components.address,
-            transport,
-            patience(settings, console),
-            pace,
-            meter,
-            rewriter,
+            transcript, components.dialect, components.address, transport, wait, pace, meter, rewriter
         )
         with told_of(console, f"embedding private {components.dialect.makes}s") as embedding:
             ready = prepared(components, ledger, transcript, embedding)
-        account = ready.account
-        begun = transcript.plan()
+        account, begun = ready.account, transcript.plan()
         plan, advice = _greeted(components, gate, ready.draft, begun)
         if audience.verbose:
             told = {
@@ -294,20 +287,10 @@ def _session(
             }
             console.print(facts("Before the run goes on" if begun else "Before anything is spent", told))
         else:
-            console.print(
-                lay_out(
-                    [*(RESUMED if begun else ()), *before(components, plan, ready.notes, meter, pace.tick)]
-                )
-            )
-        approve(
-            components,
-            plan,
-            plan.opening if only_look else plan.calls.values(),
-            gate,
-            meter,
-            begun is not None,
-            rewriter,
-        )
+            ahead = before(components, plan, ready.notes, meter, pace.tick)
+            console.print(lay_out([*(RESUMED if begun else ()), *ahead]))
+        calls = plan.opening if only_look else plan.calls.values()
+        approve(components, plan, calls, gate, meter, begun is not None, rewriter)
         if begun is None:
             plan = _settle_batch(components, gate, meter, plan, console)
         settings.save(folder.config)
