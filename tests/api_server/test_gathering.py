@@ -34,8 +34,8 @@ class Padding:
         return [Picture(Image.new("RGB", (8, 8))) for _ in asked]
 
 
-async def loaded(replicas, clients, write_seconds=0.003, seconds=8):
-    """Sizes of batches and waits while clients ask for an image again and again; images are written one by one."""
+async def loaded(replicas, clients, write_seconds=0.003, seconds=8, back_seconds=0.0):
+    """Sizes of batches and waits while clients ask again and again; images are written one by one, and travel."""
     engine, loop, writing = Padding(replicas), asyncio.get_running_loop(), asyncio.Lock()
     batcher, waits = Batcher(engine, Metrics(), Settings()), []
 
@@ -47,6 +47,7 @@ async def loaded(replicas, clients, write_seconds=0.003, seconds=8):
             waits.append(loop.time() - begun)
             async with writing:
                 await asyncio.sleep(write_seconds)
+            await asyncio.sleep(back_seconds)
 
     await asyncio.gather(*map(ask, range(clients)))
     await batcher.close()
@@ -65,6 +66,12 @@ def test_few_clients_share_one_batch_and_do_not_wait_for_each_others(clients):
     size, wait = passing(loaded(1, clients))
     assert size >= 0.95 * clients
     assert wait < 1.2 * RUN_SECONDS
+
+
+def test_clients_who_take_a_while_to_ask_again_do_not_fall_into_two_groups():
+    """One that came too late would run alone, and then wait for all others' run, for ever."""
+    size, _ = passing(loaded(1, 8, back_seconds=0.035))
+    assert size >= 0.95 * 8
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -90,8 +97,8 @@ async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.
         (PADDED, [0.0] * FULL, FULL, 0.0),  # it is full
         (PADDED, [0.0], 1, 0.0),  # nobody else is likely to come
         (PADDED, [0.0], 0, 0.02),  # nothing is known
-        (PADDED, [0.0], FULL, 0.1),  # fifteen more were likely to, and did not
-        (PADDED, [0.0, 0.09, 0.17], FULL, 0.28),  # each newcomer is a reason to wait for the next
+        (PADDED, [0.0], FULL, 0.2),  # fifteen more were likely to, and did not
+        (PADDED, [0.0, 0.09, 0.17], FULL, 0.38),  # each newcomer is a reason to wait for the next
         (PADDED, [place / 12 for place in range(FULL)], FULL, 0.4),  # but not for ever
         (PLAIN, [0.0, 0.01, 0.03], 3, 0.04),  # until all are there
     ],

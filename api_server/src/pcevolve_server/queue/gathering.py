@@ -56,7 +56,7 @@ def _room(model: Offer, settings: Settings) -> Room:
 _SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
 """Seconds of a pause: a share of a run, within bounds."""
 _MOST_PAUSES = 20
-_PATIENCE = 5
+_PATIENCE = 10
 """Pauses without a newcomer, while fewer wait than are likely to come back."""
 
 _REMEMBERED = 150
