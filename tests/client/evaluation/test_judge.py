@@ -7,7 +7,7 @@ from PIL import Image
 
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.heads import Training, train_cnn, train_linear
-from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge
+from pcevolve.evaluation.judge import SEEDS, Accuracy, AccuracyTest, Judge
 from pcevolve.private.bundled import load_digits
 
 pytestmark = pytest.mark.models
@@ -42,31 +42,45 @@ def linear(digits):
     return AccuracyTest.on(digits[1], PIXELS)
 
 
+def judged_by(test, data, seeds=SEEDS):
+    """A test's accuracy of one labelled set."""
+    (accuracy,) = test.of([(data.items, data.targets)], seeds)
+    return accuracy
+
+
 def test_real_shots_teach_a_linear_head_real_digits(digits, linear):
-    accuracy = linear.of(digits[0].items, digits[0].targets)
+    accuracy = judged_by(linear, digits[0])
     assert accuracy.mean > 0.85
     assert len(accuracy.seeds) == 3
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_heads_train_side_by_side_and_are_the_same_however_many_do(digits, linear, threads):
-    before, judged = torch.get_num_threads(), linear.of(digits[0].items, digits[0].targets, (0, 1, 2, 3))
+    before, judged = torch.get_num_threads(), judged_by(linear, digits[0], (0, 1, 2, 3))
     torch.set_num_threads(threads)
     try:
-        assert linear.of(digits[0].items, digits[0].targets, (0, 1, 2, 3)).seeds == judged.seeds
+        assert judged_by(linear, digits[0], (0, 1, 2, 3)).seeds == judged.seeds
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
 
 
+def test_several_sets_are_judged_as_each_alone(digits, linear):
+    shots = digits[0]
+    swapped = (shots.items, 1 - np.asarray(shots.targets))
+    found = linear.of([(shots.items, shots.targets), swapped])
+    assert found == [judged_by(linear, shots), *linear.of([swapped])]
+    assert found[1].mean == pytest.approx(1 - found[0].mean, abs=0.1)
+
+
 def test_images_without_information_give_chance(linear):
     grey = [Image.new("RGB", (64, 64), (128, 128, 128))] * 6
-    assert 0.35 < linear.of(grey, [0, 1] * 3).mean < 0.65
+    assert 0.35 < linear.of([(grey, [0, 1] * 3)])[0].mean < 0.65
 
 
 def test_same_seeds_give_the_same_accuracy_and_leave_torchs_generator_alone(digits, linear):
     before = torch.random.get_rng_state()
-    first, again = (linear.of(digits[0].items, digits[0].targets) for _ in range(2))
+    first, again = (judged_by(linear, digits[0]) for _ in range(2))
     assert first == again
     assert torch.equal(before, torch.random.get_rng_state())
 
@@ -97,7 +111,7 @@ def test_coordinate_that_is_constant_in_training_cannot_decide_on_real_data():
 
 def test_fewer_than_three_seeds_are_refused(digits, linear):
     with pytest.raises(UsageError, match="accuracy over 2 seeds asked for: use 3 or more"):
-        linear.of(digits[0].items, digits[0].targets, seeds=(0, 1))
+        judged_by(linear, digits[0], (0, 1))
 
 
 def test_private_results_show_their_class_name_alone(linear):

@@ -21,6 +21,8 @@ from pcevolve.private.dataset import PrivateDataset
 
 Features: TypeAlias = NDArray[np.floating]
 """What a judge sees, ``(items, ...)``: a row for each image or text."""
+LabelledSet: TypeAlias = tuple[Sequence[Item | None], Sequence[int]]
+"""Images or texts, and for each its class: an index into the labels."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,17 @@ class Judge:
     seconds: Callable[[Training, int], float] = head_seconds
 
     def predictions(
-        self, training: Training, seeds: Sequence[int], features: Features
-    ) -> list[NDArray[np.int64]]:
-        """Train a classifier for each seed, several at once, and let each say the classes of other features."""
-        with lone_workers(thread_count()) as workers:
-            return list(workers.map(lambda seed: self.train(training, seed)(features), seeds))
+        self, trainings: Sequence[Training], seeds: Sequence[int], features: Features
+    ) -> list[list[NDArray[np.int64]]]:
+        """Train a classifier on each set for each seed, several at once; what each says of other features, by set."""
+        with lone_workers(
+            thread_count()
+        ) as workers:  # all at once: three seeds alone leave one of two cores idle
+            each = [
+                [workers.submit(lambda on, seed: self.train(on, seed)(features), on, seed) for seed in seeds]
+                for on in trainings
+            ]
+            return [[said.result() for said in of_set] for of_set in each]
 
 
 SEEDS = (0, 1, 2)
@@ -110,25 +118,23 @@ class AccuracyTest:
     def __repr__(self) -> str:
         return "AccuracyTest"
 
-    def of(
-        self, images: Sequence[Item | None], targets: Sequence[int], seeds: Sequence[int] = SEEDS
-    ) -> Accuracy:
-        """Train a new head on a labelled set, once per seed, and test it on the held-out data.
+    def of(self, sets: Sequence[LabelledSet], seeds: Sequence[int] = SEEDS) -> list[Accuracy]:
+        """Train new heads on each labelled set, once per seed, and test them on the held-out data.
 
         Args:
-            images: Synthetic (or, as an upper bound, real) images; unusable ones are left out.
-            targets: Indices into ``labels``, one per image.
-            seeds: Of the head's initialisation and batch order; three or more, public.
+            sets: Synthetic (or, as an upper bound, real) images; unusable ones are left out.
+            seeds: Of the heads' initialisation and batch order; three or more, public.
 
         Returns:
-            Accuracy in 0..1; private.
+            Accuracy in 0..1 of each set; private.
 
         Raises:
             UsageError: Fewer than three seeds.
             DataError: A class has no usable image.
         """
-        said = self.judge.predictions(self._training(images, targets), seeds, self.features)
-        return Accuracy.of([float(np.mean(each == self.targets)) for each in said])
+        trainings = [self._training(*each) for each in sets]
+        said = self.judge.predictions(trainings, seeds, self.features)
+        return [Accuracy.of([float(np.mean(each == self.targets)) for each in of_set]) for of_set in said]
 
     def _training(self, images: Sequence[Item | None], targets: Sequence[int]) -> Training:
         features = self.judge.look(images)

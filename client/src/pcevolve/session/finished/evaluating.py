@@ -242,7 +242,7 @@ class Evaluation:
                 f"judge {judge.name} can use no {self.kind} of class {self.labels[min(missing)]!r}"
             )
         tested = _usable(real)
-        said = judge.predictions(training, SEEDS, real[tested])
+        (said,) = judge.predictions([training], SEEDS, real[tested])
         return Verdict.of(said, self.test.targets[tested], self.labels)
 
     def _draw(self, judge: Judge, verdict: Verdict) -> None:

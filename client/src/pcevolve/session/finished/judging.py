@@ -17,7 +17,7 @@ from pcevolve.durable import write_private
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.choice import resolve
 from pcevolve.evaluation.heads import train_linear, train_papers_head
-from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge
+from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge, LabelledSet
 from pcevolve.evolution import Population
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium
@@ -123,21 +123,7 @@ class Scores:
 
     judge: str
     voted: bool
-    by_iteration: tuple[Accuracy, ...]
-
-    @classmethod
-    def of(cls, outcome: Outcome, test: AccuracyTest, every: bool) -> Scores:
-        """Score a run: its text-to-image images as they came, its dataset, and all populations between if asked."""
-        every_set = [*outcome.evolved.populations[:-1], outcome.evolved.dataset]
-        wanted = every_set if every else [outcome.evolved.populations[0], outcome.evolved.dataset]
-        first, *later = wanted
-        found = appearance_in(outcome.evolved.receipts)
-        scores = [_accuracy(outcome, first, test, None if later else found)]
-        return cls(
-            test.judge.name,
-            test.judge.voted,
-            (*scores, *(_accuracy(outcome, population, test, found) for population in later)),
-        )
+    by_iteration: Sequence[Accuracy]
 
     def as_json(self) -> dict[str, Any]:
         """The judge, and what it says of the initial (text-to-image only) and the final dataset."""
@@ -165,16 +151,45 @@ def scored(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, 
         return outcome.summary
     told(0, 1)
     tests, found = [*tests_of(outcome, held_out)], []
+    sets = labelled_sets(outcome, held_out.labels, every=False)
     for place, test in enumerate(tests):
         told(place, len(tests))
-        found.append(Scores.of(outcome, test, every=False).as_json())
+        found.append(Scores(test.judge.name, test.judge.voted, test.of(sets)).as_json())
     return keep_accuracy(outcome, found)
 
 
-def accuracy_of_dataset(outcome: Outcome, test: AccuracyTest) -> Accuracy:
-    """Return the score that a test's judge gives a run's dataset alone."""
-    look = appearance_in(outcome.evolved.receipts)
-    return _accuracy(outcome, outcome.evolved.dataset, test, look)
+def labelled_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
+    """What a run made, to train on: its text-to-image images as they came, and its dataset.
+
+    Args:
+        outcome: The run.
+        labels: Of the held-out data, in their order.
+        every: Whether all populations between are wanted, too; then a run without any has its dataset alone.
+    """
+    evolved, look = outcome.evolved, appearance_in(outcome.evolved.receipts)
+    every_set = [*evolved.populations[:-1], evolved.dataset]
+    first, *later = every_set if every else [evolved.populations[0], evolved.dataset]
+    return [
+        _labelled(outcome, labels, first, None if later else look),
+        *(_labelled(outcome, labels, population, look) for population in later),
+    ]
+
+
+def labelled_dataset(outcome: Outcome, labels: Sequence[str]) -> LabelledSet:
+    """A run's dataset, to train on; ``labels`` are those of the held-out data."""
+    return _labelled(outcome, labels, outcome.evolved.dataset, appearance_in(outcome.evolved.receipts))
+
+
+def _labelled(
+    outcome: Outcome, labels: Sequence[str], population: Population, wanted: Appearance | None
+) -> LabelledSet:
+    bodies, decoded = Bodies(outcome.folder.bodies), medium(outcome.plan.modality.kind).decoded
+    rows = [
+        (decoded(bodies.file(candidate.digest), wanted), target)
+        for target, label in enumerate(labels)
+        for candidate in population[label]
+    ]
+    return [item for item, _ in rows], [target for _, target in rows]
 
 
 def keep_accuracy(outcome: Outcome, accuracy: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -183,16 +198,3 @@ def keep_accuracy(outcome: Outcome, accuracy: Sequence[dict[str, Any]]) -> dict[
     result = {**outcome.summary, "accuracy": accuracy}
     save_result(outcome.folder, result)
     return result
-
-
-def _accuracy(
-    outcome: Outcome, population: Population, test: AccuracyTest, wanted: Appearance | None
-) -> Accuracy:
-    bodies = Bodies(outcome.folder.bodies)
-    decoded = medium(outcome.plan.modality.kind).decoded
-    images, targets = [], []
-    for target, label in enumerate(test.labels):
-        for candidate in population[label]:
-            images.append(decoded(bodies.file(candidate.digest), wanted))
-            targets.append(target)
-    return test.of(images, targets)

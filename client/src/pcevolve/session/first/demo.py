@@ -34,7 +34,13 @@ from pcevolve.screen import lay_out
 from pcevolve.session.approval import paid_events
 from pcevolve.session.console import about
 from pcevolve.session.execution import Outcome, execute
-from pcevolve.session.finished.judging import Scores, accuracy_of_dataset, keep_accuracy, tests_of
+from pcevolve.session.finished.judging import (
+    Scores,
+    keep_accuracy,
+    labelled_dataset,
+    labelled_sets,
+    tests_of,
+)
 from pcevolve.session.first.local_server import local_server
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import CheckedRun, checked
@@ -257,17 +263,19 @@ def _measure(
 ) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:
     """Return each judge's scores of the run, its control and the shots: for the summary, and for the page."""
     rows, points = [], []
-    shots = main.components.data
-    tests = [*tests_of(main, _public_test(main))]
+    shots, held_out = main.components.data, _public_test(main)
+    tests, labels = [*tests_of(main, held_out)], held_out.labels
+    made = [*labelled_sets(main, labels, every=True), labelled_dataset(control, labels)]
+    sets = [*made, (shots.items, shots.targets.tolist())]
     for place, test in enumerate(tests):
         counted(place, len(tests))
-        scores, chance = Scores.of(main, test, every=True), accuracy_of_dataset(control, test)
-        own = test.of(shots.items, shots.targets.tolist())
+        *by_iteration, chance, own = test.of(sets)
+        scores = Scores(test.judge.name, test.judge.voted, by_iteration)
         rows.append(scores.as_json() | {"random": chance.to_json(), "shots": own.to_json()})
-        judge, last = (scores.judge, scores.voted), len(scores.by_iteration) - 1
+        judge, last = (scores.judge, scores.voted), len(by_iteration) - 1
         points += [
             AccuracyPoint(main.plan.method, *judge, t, each.mean, each.sem)
-            for t, each in enumerate(scores.by_iteration)
+            for t, each in enumerate(by_iteration)
         ]
         points.append(AccuracyPoint(CONTROL, *judge, last, chance.mean, chance.sem))
         points.append(AccuracyPoint(SHOTS, *judge, last, own.mean, own.sem))
