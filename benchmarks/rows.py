@@ -62,7 +62,8 @@ def measure_and_write(
         page: Makes the page of all rows.
     """
     torch.set_num_threads(1)
-    given.pictures.mkdir(parents=True, exist_ok=True)
+    for folder in (given.pictures, given.out):
+        folder.mkdir(parents=True, exist_ok=True)
     rows = resume(given.out / f"{name}.json", missing, lambda wanted: measured(*wanted, given.pictures))
     (given.out / f"{name}.md").write_text(page(rows))
 
