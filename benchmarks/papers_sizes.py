@@ -135,7 +135,7 @@ def _audit(run: Path, stages: Stages) -> int:
     from pcevolve.auditing.rerun import Rerun
 
     looked = stages.busy["embed candidates"]
-    for function, part in (("_bodies", "audit: bodies"), ("image_faults", "audit: images that left")):
+    for function, part in (("_bodies", "audit: bodies"), ("find_image_faults", "audit: images that left")):
         plain = getattr(checks, function)
         setattr(
             checks, function, lambda run, plain=plain: list(plain(run))

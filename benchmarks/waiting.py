@@ -136,7 +136,7 @@ def run(out: str, address: str) -> None:
     began = time.perf_counter()
     import pcevolve
     from benchmarks.stages import Stages
-    from pcevolve.egress import lanes
+    from pcevolve.egress import pace
     from pcevolve.egress.gate import Gate
     from pcevolve.egress.pace import Pace
     from pcevolve.private.judge import PrivateJudge
@@ -147,7 +147,7 @@ def run(out: str, address: str) -> None:
 
     stages = Stages()
     seconds, watch = stages.seconds, stages.watch
-    watch(lanes, "wait", "waits for the API")
+    watch(pace, "wait", "waits for the API")
     watch(Transcript, "append", "record and fsync")
     watch(Bodies, "_write", "record and fsync")
     watch(PrivateJudge, "show", "embeds what is left")

@@ -330,7 +330,7 @@ def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, tally: Tall
 LEAKY = """
 import sys
 from dataclasses import replace
-from pcevolve.egress.transport import HttpTransport
+from pcevolve.egress.sockets import HttpTransport
 
 honest = HttpTransport.send
 

@@ -40,14 +40,14 @@ REVIEWED = {
     "pcevolve.selectors.rounds": {
         "APPEARANCE_SHARE": 0.2, "BLURRED_APPEARANCE": 0.2, "CENTRE_SHARE": 0.2, "COUNT_SHARE": 0.1,
     },
-    "pcevolve.auditing.rebuilt": {"MOST_ROUNDED": 1},
+    "pcevolve.auditing.rebuilt": {"MOST_ROUNDED": 1, "FOOTER": 100_000},
     "pcevolve.auditing.comparing": {"LONGEST_KEY": 5000},
-    "pcevolve.auditing.exports": {"FOOTER": 100_000},
     "pcevolve.auditing.cards": {"MOST_ABOVE": 1.01},
     "pcevolve.transcript.layout": {"MOST_OPENING_BYTES": 100_000, "FORMAT": 2},
     "pcevolve.dp_audit.event": {"THRESHOLDS": 400},
     "pcevolve.egress.allowance": {"_ROUNDING": 1e-9},
-    "pcevolve.egress.transport": {"SHORTEST_SECRET": 8, "CONNECT_SECONDS": 10.0},
+    "pcevolve.egress.sockets": {"CONNECT_SECONDS": 10.0},
+    "pcevolve.egress.transport": {"SHORTEST_SECRET": 8},
     "pcevolve.private.secrets": {"SHORTEST": 3, "MOST": 100_000},
     "pcevolve.private.tables": {
         "MOST_TEXTS": 4_000_000, "MOST_FILE_BYTES": 4_294_967_296, "MOST_ROW": 4_194_304, "LEAST_UNPACKED": 16_777_216,
@@ -59,7 +59,7 @@ REVIEWED = {
     },
     "pcevolve.modality.images.dicom": {"MOST_READS": 500_000, "MOST_ELEMENT_BYTES": 1_048_576, "PIECE": 65_536},
     "pcevolve_benchmarks.datasets.pickles": {"MOST_BYTES": 1_073_741_824, "MOST_READS": 1_000_000},
-    "pcevolve.ledger.keys": {"SIZE": 32},
+    "pcevolve.ledger.store": {"SIZE": 32},
     "pcevolve.session.dashboard": {"ANSWER_SECONDS": 60.0},
     "pcevolve_shared.limits": {
         "MAX_IMAGE_BYTES": 16_777_216, "MAX_PIXELS": 16_777_216, "MAX_SIDE": 8192, "MAX_PROMPT_CHARS": 2048,

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from pcevolve.auditing import audit
-from pcevolve.egress.paced import PacedJudge
+from pcevolve.egress.gate import PacedJudge
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool, evolve

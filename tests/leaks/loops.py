@@ -12,8 +12,7 @@ import numpy as np
 
 from leaks import secrets
 from leaks.world import asked, unchecked_prototype
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.paced import PacedJudge
+from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
 from pcevolve.evolution import Evolved, Watcher, evolve

@@ -12,7 +12,7 @@ from leaks.corpus import CORPUS
 from leaks.families import timing
 from leaks.world import World
 from pcevolve.egress.gate import Gate
-from pcevolve.egress.lanes import Ready
+from pcevolve.egress.pace import Ready
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.retry import Patience
 from pcevolve.evolution import Pool
@@ -43,7 +43,7 @@ class LeakyGate(Gate):
         plan = self._transcript.plan()
         image = None if source is None else self._transcript.bodies.file(source.candidate.digest)
         request = self._dialect.encode(plan, call, image)
-        self._exchange.answered(call.slot, self._address.outgoing(request), self._patience)
+        self._exchange.obtain(call.slot, self._address.outgoing(request), self._patience)
         return Ready(())
 
 
@@ -54,7 +54,7 @@ class ChattyGate(Gate):
         call, source = ask
         request = self._policy.request_for(call, source)
         more = str(vars(call).get("user", "")).encode()
-        self._exchange.answered(
+        self._exchange.obtain(
             call.slot, dataclasses.replace(request, body=request.body + more), self._patience
         )
         return Ready(())

@@ -10,7 +10,7 @@ from leaks.forgeries.forging import Forgery
 from leaks.forgeries.honest import Honest
 from leaks.forgeries.requests import BODY, ELSEWHERE
 from leaks.forgeries.rewordings import FORGERIES, KIND, OUTPUTS
-from pcevolve.auditing.images import image_faults
+from pcevolve.auditing.images import find_image_faults
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.transcript import RunReader
 
@@ -26,7 +26,7 @@ def honest(memory: Path) -> Honest:
 
 def test_neither_has_anything_against_an_honest_run(honest: Honest, folder: Path):
     run = RunReader.strict(honest.copy(KIND, folder))
-    assert list(image_faults(run)) == []
+    assert list(find_image_faults(run)) == []
     assert Rerun.of(run).requests == []
 
 
@@ -36,4 +36,4 @@ def test_both_tell_where_prompts_are_not_what_was_reworded(forgery: Forgery, hon
     forgery.act(root)
     run = RunReader.lenient(root)
     assert Rerun.of(run).requests
-    assert list(image_faults(run)) or forgery.name in BELIEVED
+    assert list(find_image_faults(run)) or forgery.name in BELIEVED

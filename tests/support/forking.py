@@ -63,7 +63,7 @@ CLIENT = Command(
         "httpcore",
     ),
     (
-        "pcevolve.egress.transport:authorities",
+        "pcevolve.egress.sockets:authorities",
         "pcevolve.pages.report.page:template",
         "pcevolve.pages.wire.page:template",
     ),

@@ -11,9 +11,9 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.gate import Gate, Rewriter
+from pcevolve.egress.exchange import Rewriter
+from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, Transport
 from pcevolve.encoders import named_weights

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.egress.transport import Address, ConnectionTroubleError, HttpTransport
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address, ConnectionTroubleError
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared.quiet import VARIABLES

@@ -25,7 +25,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.places import KEY_VARIABLE, key_in_file
 from pcevolve.config.providers import ProviderSettings
 from pcevolve.config.sources import by_name, read_toml
-from pcevolve.egress.address import require_address, require_key, require_proxy
+from pcevolve.egress.transport import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
 from pcevolve.public.options import checked, options_of, typed_as

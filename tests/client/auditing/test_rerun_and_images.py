@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.auditing.comparing import ComparingGate
-from pcevolve.auditing.images import _Seen, image_faults
+from pcevolve.auditing.images import _Seen, find_image_faults
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Paid
@@ -360,7 +360,7 @@ def events(run: RunReader) -> list[Record]:
 def test_neither_has_anything_against_an_honest_record(honest: Honest):
     run = honest.record(list(honest.blocks))
     assert told_by_rerun(run) == []
-    assert list(image_faults(run)) == []
+    assert list(find_image_faults(run)) == []
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -369,7 +369,7 @@ def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: l
     """The rerun refuses all of them, and so whatever the small check has something against."""
     run = mutated(honest, *mutations)
     told = told_by_rerun(run)
-    if list(image_faults(run)):
+    if list(find_image_faults(run)):
         assert told
     # Answers that come together may come in any order; of prompts, one may stand for several choices.
     if honest.plan.at_once == 1 and not honest.plan.varies_prompts:
@@ -380,14 +380,14 @@ def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: l
 @given(mutations=st.lists(st.builds(carrying, NUMBERS, NUMBERS), min_size=1, max_size=4))
 def test_both_name_the_same_requests_that_carry_another_image(honest: Honest, mutations: list[Mutation]):
     run = mutated(honest, *mutations)
-    assert lines_of(told_by_rerun(run), BODY) == lines_of(image_faults(run))
+    assert lines_of(told_by_rerun(run), BODY) == lines_of(find_image_faults(run))
 
 
 @settings(max_examples=examples(120), deadline=None)
 @given(mutations=st.lists(st.builds(worded, NUMBERS, NUMBERS), min_size=1, max_size=3))
 def test_both_name_the_same_requests_that_carry_another_prompt(honest: Honest, mutations: list[Mutation]):
     run = mutated(honest, *mutations)
-    assert lines_of(told_by_rerun(run), BODY) == lines_of(image_faults(run))
+    assert lines_of(told_by_rerun(run), BODY) == lines_of(find_image_faults(run))
 
 
 @pytest.mark.parametrize("kind", FORGED)
@@ -395,7 +395,7 @@ def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     """Of the first round, whose requests carry what the honest one chose, if they carry an image."""
     run = mutated(honest, receipted(0, kind, 10 if honest.plan.rewriter else 7))  # by another prompt
     assert told_by_rerun(run)
-    assert list(image_faults(run)) or honest.plan.varies_prompts
+    assert list(find_image_faults(run)) or honest.plan.varies_prompts
 
 
 def obeying(honest: Honest, blocks: Blocks) -> None:
@@ -424,11 +424,11 @@ def test_the_small_check_refuses_an_image_of_another_class_that_a_receipt_names(
     if honest.plan.varies_prompts or honest.plan.modality.kind == "text":
         pytest.skip("no image goes back")
     run = mutated(honest, receipted(0, "the classes exchanged", 0), obeying)
-    assert any("an image of another class" in each for each in image_faults(run))
+    assert any("an image of another class" in each for each in find_image_faults(run))
 
 
 def test_the_small_check_refuses_the_same_values_in_another_order(honest: Honest):
-    assert any("in another order" in each for each in image_faults(mutated(honest, turned)))
+    assert any("in another order" in each for each in find_image_faults(mutated(honest, turned)))
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -437,7 +437,7 @@ def test_both_refuse_another_image_and_another_prompt(honest: Honest, number: in
     found = []
     for wording in (0, 1):
         run = mutated(honest, altered(honest, number, wording))
-        found.append((bool(told_by_rerun(run)), bool(list(image_faults(run)))))
+        found.append((bool(told_by_rerun(run)), bool(list(find_image_faults(run)))))
     due = found.count((True, True)) if honest.plan.rewriter else 1 if honest.plan.varies_prompts else 2
     assert found.count((True, True)) == due > 0
     assert found.count((False, False)) == 2 - due
@@ -453,7 +453,7 @@ def test_the_small_check_finds_what_a_rulebook_with_one_rule_less_lets_through(
     assert lines_of(told_by_rerun(run), BODY)
     monkeypatch.setattr(ComparingGate, "_difference", lambda gate, sent, expected: None)
     assert told_by_rerun(run) == []
-    assert list(image_faults(run))
+    assert list(find_image_faults(run))
 
 
 def test_the_rerun_finds_what_a_small_check_that_believes_any_image_lets_through(
@@ -461,5 +461,5 @@ def test_the_rerun_finds_what_a_small_check_that_believes_any_image_lets_through
 ):
     run = mutated(honest, altered(honest, 2, 0), altered(honest, 3, 1))
     monkeypatch.setattr(_Seen, "explain", lambda seen, sent: None)
-    assert list(image_faults(run)) == []
+    assert list(find_image_faults(run)) == []
     assert told_by_rerun(run)

@@ -15,8 +15,9 @@ import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.egress.allowance import Allowance
-from pcevolve.egress.lanes import Lanes
-from pcevolve.egress.transport import Address, HttpTransport, Incoming, Outgoing
+from pcevolve.egress.pace import Lanes
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address, Incoming, Outgoing
 from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError
 from pcevolve.public.release import PublicEcho
 from pcevolve.transcript import RunReader

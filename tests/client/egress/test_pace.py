@@ -33,7 +33,7 @@ def paced(clock: Clock, tick: float = 0.0, gap: float = 0.0) -> Pace:
 
 def pause(pace: Pace, clock: Clock, took: float, opens_round: bool = True) -> float:
     """Seconds from an answer to the next request, if the private side takes ``took``."""
-    pace.answered()
+    pace.note_answer()
     before = clock.now
     clock.now += took
     pace.await_turn(opens_round)
@@ -68,7 +68,7 @@ def test_private_work_of_any_length_within_a_tick_looks_the_same(took):
 def test_how_long_public_work_took_does_not_carry_private_work_over_a_tick(public, private):
     clock = Clock()
     pace = paced(clock, tick=1.0)
-    pace.answered()
+    pace.note_answer()
     clock.now += public
     section(pace, clock, private)
     pace.await_turn(opens_round=True)

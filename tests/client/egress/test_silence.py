@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers.dialect import WireRequest
@@ -93,7 +94,9 @@ def test_a_gate_whose_connection_is_closed_sends_nothing_more(tmp_path):
     run.evolve()
     sent, recorded = len(provider.requests), len(run.transcript.entries)
     with pytest.raises(EgressError, match="the last request of the plan was answered: nothing more is sent"):
-        run.gate._exchange.answered("i000/c000/n000000", run.gate._policy.greeting(), run.gate._patience)
+        run.gate._exchange.obtain(
+            "i000/c000/n000000", run.gate._policy.greeting_request(), run.gate._patience
+        )
     assert (len(provider.requests), len(run.transcript.entries)) == (sent, recorded)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.egress.transport import ADVICE, Address, ConnectionTroubleError, HttpTransport, Route
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import ADVICE, Address, ConnectionTroubleError, Route
 from pcevolve.errors import UsageError
 from pcevolve.providers.dialect import WireRequest
 from support.certificates import self_signed

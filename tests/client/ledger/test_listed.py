@@ -10,7 +10,6 @@ import pytest
 
 from pcevolve.cli.budget import _as_json
 from pcevolve.dp.secrecy import most_success, most_success_of, secret_budget
-from pcevolve.ledger.account import as_event
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.privacy import FREE, Event
@@ -41,9 +40,9 @@ def test_a_run_with_the_same_secrets_adds_their_budget_whatever_data_it_was_on(p
     spend(path, "same", secrets=MINE)
     spend(path, "elsewhere", secrets=Listed(MINE.fingerprint, 50, ETA / 2), units=images(b"7"))
     borne = asking(path, secrets=MINE).borne_by_secrets()
-    assert borne == (as_event(MINE), Event("gaussian", str(2 / Fraction(ETA))))
+    assert borne == (MINE.as_event(), Event("gaussian", str(2 / Fraction(ETA))))
     mu = math.sqrt(1 + 1 / 4 + 1) * ETA
-    assert most_success_of([*borne, as_event(MINE)], 1e-4) == pytest.approx(most_success(mu, 1e-4))
+    assert most_success_of([*borne, MINE.as_event()], 1e-4) == pytest.approx(most_success(mu, 1e-4))
 
 
 @pytest.mark.parametrize(("relation", "changes"), [("replace-one", 3), ("add-remove", 6)])

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.errors import BudgetError, DataError, LedgerError
-from pcevolve.ledger.cuts import Cut, Party
-from pcevolve.ledger.keys import Key
 from pcevolve.ledger.ledger import Ledger, PrivateUnit, Terms
-from pcevolve.ledger.overlap import Reach, exposures
-from pcevolve.ledger.units import Units
+from pcevolve.ledger.overlap import Reach, compute_exposures
+from pcevolve.ledger.store import Key
+from pcevolve.ledger.units import Cut, Party, Units
 from pcevolve.privacy import FREE, Event
 from support.accounts import account, budget, gaussian, images, outcome, patients, query
 from support.examples import examples
@@ -53,7 +52,7 @@ def worst(mine, others, relation="replace-one", most=None):
     own, theirs = party("mine", mine), [party(run, units) for run, units in others.items()]
     reach = Reach.of(own, theirs, theirs)
     runs = [*theirs, own]
-    found = exposures(reach, runs, relation, {run.run_id: run.run_id for run in runs})
+    found = compute_exposures(reach, runs, relation, {run.run_id: run.run_id for run in runs})
     return sorted((each.sizes for each in found), key=lambda each: sorted(each.items()))
 
 

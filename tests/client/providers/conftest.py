@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address
 from pcevolve.providers import dialect
 from support import online
 from support.runs import SmallRun, small_plan

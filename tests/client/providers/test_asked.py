@@ -55,7 +55,7 @@ def test_a_plan_that_says_what_its_requests_do_not_lets_nothing_out(
 def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_path, monkeypatch):
     # as somebody would forge it who writes the record without our gate
     with monkeypatch.context() as without:
-        without.setattr("pcevolve.egress.policy.misstated", lambda *of: ())
+        without.setattr("pcevolve.egress.policy.find_misstatements", lambda *of: ())
         world("openai-plain").open(tmp_path, steps=50).finish()
     faults = [fault for finding in audit(tmp_path) for fault in finding.faults]
     assert faults == ["the plan says that steps is asked for, and it is not"]

@@ -15,7 +15,8 @@ from textwrap import wrap
 import pytest
 
 from pcevolve.auditing import audit
-from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.transcript.records import Opened, Sent
 from support.online import KEY, Heard, LocalServer, Reply, openai, said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.auditing import audit
-from pcevolve.egress.links import follow
+from pcevolve.egress.answers import follow
 from pcevolve.errors import (
     EgressError,
     ProviderRefusedError,
@@ -105,7 +105,7 @@ def test_no_link_is_followed_before_there_is_a_plan(api, tmp_path):
     policy = api.open(tmp_path).gate._policy
     policy._state = None
     with pytest.raises(EgressError, match="before the plan is fixed"):
-        policy.link(f"{api.pictures.address}/1.png")
+        policy.link_request(f"{api.pictures.address}/1.png")
 
 
 FAR = small_plan(api="https://api.example", image_hosts=("img.example", "127.0.0.1", "cdn.example:8443"))

@@ -11,7 +11,7 @@ import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.transport import HttpTransport
+from pcevolve.egress.sockets import HttpTransport
 from pcevolve.errors import AllowanceError, ProviderRefusedError, ProviderReplyError, ProviderUnreachableError
 from pcevolve.providers import DIALECTS, dialect
 from pcevolve.providers.chat import RewriterDialect

@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.auditing import audit
-from pcevolve.egress.policy import is_same_model
+from pcevolve.egress.answers import is_same_model
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
-from pcevolve.providers.a1111 import escaped
+from pcevolve.providers.a1111 import escape
 from support.online import b64, said
 from support.runs import small_plan
 
@@ -47,7 +47,7 @@ def test_domain_and_labels_are_no_syntax_and_a_template_may_be():
 @example("\\(")
 @example("AND BREAK //*/")
 def test_nothing_in_escaped_words_is_syntax(words: str):
-    assert not SYNTAX.search(escaped(words))
+    assert not SYNTAX.search(escape(words))
 
 
 def test_a_run_with_such_words_is_followed_by_the_audit_which_spells_them_itself(world, tmp_path):

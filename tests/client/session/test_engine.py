@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from pcevolve.cli import main as cli
-from pcevolve.egress.transport import HttpTransport
+from pcevolve.egress.sockets import HttpTransport
 from pcevolve.private.cluster import connection
 from pcevolve.private.engine import LocalEngine
 from pcevolve.session import progress

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.errors import TranscriptError
-from pcevolve.providers.multipart import form
+from pcevolve.providers.codec import encode_form
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.log import Transcript, read
 from pcevolve.transcript.records import Failed
@@ -160,7 +160,7 @@ def test_an_image_in_loose_base64_comes_back_in_its_own_spelling(tmp_path):
 def test_an_image_is_stored_once_whether_it_crosses_bare_as_data_url_in_a_form_or_alone(tmp_path):
     bodies = Bodies(tmp_path)
     text = base64.b64encode(png(1)).decode()
-    _, in_form = form({"prompt": "a scratch\r\non metal", "seed": "7"}, png(1))
+    _, in_form = encode_form({"prompt": "a scratch\r\non metal", "seed": "7"}, png(1))
     sent = [f'{{"image":"{text}"}}'.encode(), f'{{"image":"data:image/png;base64,{text}"}}'.encode(), in_form]
     refs = [bodies.put(body) for body in (*sent, png(1))]
     assert [bodies.get(ref) for ref in refs] == [*sent, png(1)]
@@ -172,6 +172,6 @@ def test_an_image_is_stored_once_whether_it_crosses_bare_as_data_url_in_a_form_o
 @given(st.binary(max_size=300), st.text(max_size=50), st.binary(max_size=60))
 def test_any_form_comes_back_byte_for_byte(tmp_path_factory, image, value, rest):
     bodies = Bodies(tmp_path_factory.mktemp("bodies"))
-    _, body = form({"prompt": value}, image)
+    _, body = encode_form({"prompt": value}, image)
     for each in (body, body + rest, body[:-1], body.replace(b"\r\n", b"\n")):
         assert bodies.get(bodies.put(each)) == each

@@ -90,7 +90,7 @@ def _taken_for_an_image(world: World) -> object:
 def _told_by_a_friend(world: World) -> object:
     """Outputs of a rewording that a loop in league reports itself."""
     call = next(world.run.plan.rewordings(1))
-    return world.run.gate._store(call, [secrets.PERSON.encode()], None)
+    return world.run.gate._replies.store(call, [secrets.PERSON.encode()], None)
 
 
 def _policy_elsewhere(world: World) -> object:

@@ -18,10 +18,11 @@ from typing import NoReturn
 
 from leaks.attempts import Act, Attempt
 from leaks.world import World
+from pcevolve.egress.gate import PacedJudge
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
-from pcevolve.egress.transport import HttpTransport, Incoming, Outgoing
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import BudgetError, ClientError, ProviderRefusedError
 from pcevolve.evolution import Evolved, Judge, Pool, evolve
 from pcevolve.public.release import Query, Receipt
@@ -317,13 +318,15 @@ def _unmoved(ask: Callable[[World], object]) -> Act:
 
 def _posted(world: World) -> object:
     gate = world.run.gate
-    return gate._exchange.answered("i000/c000/n000000", gate._policy.greeting(), Patience(seconds=1, first=1))
+    return gate._exchange.obtain(
+        "i000/c000/n000000", gate._policy.greeting_request(), Patience(seconds=1, first=1)
+    )
 
 
 def _on_a_closed_transport(world: World) -> object:
     transport = HttpTransport(1.0)
     transport.close()
-    return transport.send(world.run.gate._policy.greeting())
+    return transport.send(world.run.gate._policy.greeting_request())
 
 
 def _call(world: World, place: int) -> object:

@@ -17,7 +17,7 @@ from leaks.forgeries.forging import (
 )
 from leaks.forgeries.lines import DAMAGED
 from leaks.forgeries.requests import BODY
-from pcevolve.providers.dialect import json_body
+from pcevolve.providers.codec import encode_json
 
 KIND = "renamed"
 SLOT = "i000/c000/n000000"
@@ -30,7 +30,7 @@ def respelt(change: Callable[[dict], object], kind: str = "sent") -> Act:
     def edit(body: bytes, root: Path) -> bytes:
         values = json.loads(body)
         change(values)
-        return json_body(values)
+        return encode_json(values)
 
     return embodied(edit, SLOT, kind)
 

@@ -21,7 +21,7 @@ from leaks.forgeries.forging import (
     rewritten,
     stored,
 )
-from pcevolve.providers.dialect import json_body
+from pcevolve.providers.codec import encode_json
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared import images
 from support.forge import forge, rewritten_body
@@ -38,7 +38,7 @@ def sent_with(slot: str, **fields: object) -> Act:
     def act(root: Path) -> None:
         def edit(body: bytes) -> bytes:
             values = json.loads(body) | fields
-            return json_body(values)
+            return encode_json(values)
 
         def change(events: Events) -> Events:
             here = max(each for each in places(events, "sent") if events[each]["slot"].startswith(slot))

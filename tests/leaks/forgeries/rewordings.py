@@ -23,7 +23,7 @@ from leaks.forgeries.forging import (
 )
 from leaks.forgeries.lines import DAMAGED, dropped, moved
 from leaks.forgeries.requests import BODY, ELSEWHERE, PRIVATE
-from pcevolve.providers.dialect import json_body
+from pcevolve.providers.codec import encode_json
 from pcevolve.transcript.bodies import Bodies
 from support.runs import ADDRESS, REWRITER
 
@@ -44,7 +44,7 @@ def saying(slot: str, change: Callable[[str, Path], str], kind: str = "sent") ->
 
 def field(slot: str, name: str, value: object) -> Act:
     def change(body: str, root: Path) -> str:
-        return json_body(json.loads(body) | {name: value}).decode()
+        return encode_json(json.loads(body) | {name: value}).decode()
 
     return saying(slot, change)
 
@@ -56,7 +56,7 @@ def asked(change: Callable[[str], str], slot: str = QUESTION) -> Act:
         values = json.loads(body)
         message = values["messages"][0]
         message["content"] = change(message["content"])
-        return json_body(values).decode()
+        return encode_json(values).decode()
 
     return saying(slot, edit)
 
@@ -67,7 +67,7 @@ def drawn(words: Callable[[Path, str], str]) -> Act:
     def edit(body: str, root: Path) -> str:
         values = json.loads(body)
         values["prompt"] = words(root, values["prompt"])
-        return json_body(values).decode()
+        return encode_json(values).decode()
 
     return saying(DRAWN, edit)
 

@@ -9,8 +9,8 @@ by itself. May be imported by ``cli`` and ``interface``.
 from __future__ import annotations
 
 from pcevolve.auditing.checks import audit
-from pcevolve.auditing.selection import encoder_of
+from pcevolve.auditing.selection import find_encoder
 from pcevolve.auditing.whole import Audit
 from pcevolve.public.finding import Finding
 
-__all__ = ["Audit", "Finding", "audit", "encoder_of"]
+__all__ = ["Audit", "Finding", "audit", "find_encoder"]

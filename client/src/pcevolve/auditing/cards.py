@@ -51,19 +51,15 @@ class JudgedCard:
     faults: tuple[str, ...]
 
 
-def card_finding(released: RebuiltRelease) -> Finding:
-    """Check if the cards beside a release and its other forms are this version's, or at least state its figures.
-
-    Args:
-        released: The release as the record gives it, whose images have been compared.
-    """
-    other = other_cards(released)
+def check_cards(released: RebuiltRelease) -> Finding:
+    """Check if the cards beside a release and its other forms are this version's, or at least state its figures."""
+    other = find_other_cards(released)
     faults = tuple(f"{each.path} {fault}" for each in other for fault in each.faults)
     unchecked = ", ".join(each.path for each in other if not each.faults)
     return Finding(CLAIM, faults, len(_cards(released)), f"{unchecked}: {WORDS}" if unchecked else "")
 
 
-def other_cards(released: RebuiltRelease) -> list[JudgedCard]:
+def find_other_cards(released: RebuiltRelease) -> list[JudgedCard]:
     """The cards that this version does not render so."""
     found = []
     for path, form in _cards(released).items():
@@ -87,13 +83,7 @@ def _cards(released: RebuiltRelease) -> dict[str, Form | None]:
 
 
 def _faults(released: RebuiltRelease, found: bytes, expected: str) -> Iterator[str]:
-    """Yield each false statement of a card.
-
-    Args:
-        released: The release as the record gives it.
-        found: The card.
-        expected: This version's rendering of it.
-    """
+    """Yield each false statement of a card; ``expected`` is this version's rendering of it."""
     text = found.decode(errors="replace")
     promised = released.release.guarantee
     stated, true = stated_facts(text), facts(released.plan, promised)

@@ -6,12 +6,12 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pcevolve.auditing.cards import card_finding
-from pcevolve.auditing.exports import export_findings
-from pcevolve.auditing.images import image_faults
-from pcevolve.auditing.rebuilt import MOST_ROUNDED, RebuiltRelease
+from pcevolve.auditing.cards import check_cards
+from pcevolve.auditing.images import find_image_faults
+from pcevolve.auditing.lines import UNREADABLE, describe
+from pcevolve.auditing.rebuilt import MOST_ROUNDED, RebuiltRelease, check_exports
 from pcevolve.auditing.rerun import Rerun
-from pcevolve.auditing.selection import LoadEncoder, Selections, encoder_of
+from pcevolve.auditing.selection import LoadEncoder, Selections, find_encoder
 from pcevolve.errors import ClientError
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
@@ -31,30 +31,25 @@ from pcevolve.transcript.layout import (
     REPORT,
     SUMMARY,
     TRANSCRIPT,
-    file_faults,
-    irregular_files,
+    find_file_faults,
+    find_irregular_files,
     kind_of,
 )
 from pcevolve.transcript.records import GREETING_SLOT, Answered, Sent
 
 
-def audit(root: Path, load: LoadEncoder = encoder_of) -> list[Finding]:
-    """Check a run; every fault is told, none stops the rest unless nothing can be read.
-
-    Args:
-        root: The run's folder.
-        load: Finds the encoder that a plan names.
-    """
-    return checked(RunReader.lenient(root), load)[0]
+def audit(root: Path, load: LoadEncoder = find_encoder) -> list[Finding]:
+    """Check the run in a folder; every fault is told, none stops the rest unless nothing can be read."""
+    return check_run(RunReader.lenient(root), load)[0]
 
 
-def checked(run: RunReader, load: LoadEncoder) -> tuple[list[Finding], RebuiltRelease | None]:
+def check_run(run: RunReader, load: LoadEncoder) -> tuple[list[Finding], RebuiltRelease | None]:
     """Check a run whose record has been read, as far as it can be; see ``audit``.
 
     Returns:
         The findings, and the release as the record gives it; None where the run is unfinished or cannot be read.
     """
-    odd = [fault for name in (TRANSCRIPT, RELEASE) for fault in irregular_files(run.layout.root, name)]
+    odd = [fault for name in (TRANSCRIPT, RELEASE) for fault in find_irregular_files(run.layout.root, name)]
     if odd:
         return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))], None
     if run.why_not_whole is not None:
@@ -114,7 +109,7 @@ def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
         ),
         Finding(
             "every image that left had come from the API, and the plan or a receipt named it; nothing else was free",
-            _collect(image_faults(run)),
+            _collect(find_image_faults(run)),
             run.requests,
         ),
         Finding(
@@ -166,7 +161,7 @@ def _rebuilt(released: RebuiltRelease) -> list[Finding]:
     claim = f"the release is what the record gives, byte for byte{slack}"
     made = Finding(claim, faults, len(released.files))
     try:
-        return [made, *export_findings(released), card_finding(released)]
+        return [made, *check_exports(released), check_cards(released)]
     except (ClientError, ArithmeticError, LookupError, TypeError, ValueError):
         # Nothing follows from such a record, which the faults of the release tell.
         return [made]
@@ -194,18 +189,8 @@ def _collect(found: Iterable[str]) -> tuple[str, ...]:
     faults: list[str] = []
     try:
         faults.extend(found)
-    except ClientError as error:
-        faults.append(str(error))
-    except OSError as error:
-        faults.append(f"{error.filename} cannot be read: {error.strerror}")
-    except (
-        ArithmeticError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:  # what a forger wrote into a record
-        faults.append(f"the record cannot be made sense of ({type(error).__name__})")
+    except UNREADABLE as error:
+        faults.append(describe(error))
     return tuple(faults)
 
 
@@ -222,7 +207,7 @@ def _bodies(run: RunReader) -> Iterator[str]:
                 yield f"{where}: {error}"
     yield from _check_stored(run)
     listed, empty = run.files | _leftovers(run), () if run.finished else (BODIES,)
-    yield from file_faults(run.layout.root, TRANSCRIPT, listed, "belongs to no record", empty)
+    yield from find_file_faults(run.layout.root, TRANSCRIPT, listed, "belongs to no record", empty)
 
 
 def _leftovers(run: RunReader) -> set[str]:

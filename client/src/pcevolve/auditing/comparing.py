@@ -21,12 +21,13 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
-from pcevolve.egress.links import of_bearable_size
-from pcevolve.egress.policy import Policy
+from pcevolve.egress.answers import require_image_size
+from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.transport import HIDDEN, Address, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.evolution import Ask
-from pcevolve.providers.dialect import Dialect, model_named
+from pcevolve.providers.codec import model_named
+from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call, goes_to_rewriter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
@@ -96,14 +97,7 @@ class UnderWay:
 
 @dataclass
 class ComparingGate:
-    """A ``Generator`` whose answers are those on record.
-
-    Attributes:
-        run: The record.
-        dialect: The API's.
-        plan: The plan on record; None where the run did not come so far.
-        faults: What differs, each with its line.
-    """
+    """A ``Generator`` whose answers are those on record; ``faults`` are what differs, each with its line."""
 
     run: RunReader
     dialect: Dialect
@@ -135,7 +129,7 @@ class ComparingGate:
         self.lines.take(Opened, "the opening line")
         greets = self.run.opened.greets
         while greets:
-            outcome = self._exchange(GREETING_SLOT, self.policy.greeting(), "the greeting")
+            outcome = self._exchange(GREETING_SLOT, self.policy.greeting_request(), "the greeting")
             greets = not (isinstance(outcome, Answered) and outcome.succeeded)
         self._compare_questions()
         self.lines.take(Planned, "the plan")
@@ -149,7 +143,7 @@ class ComparingGate:
         while isinstance(sent := self.lines.next(), Sent) and sent.slot in (BALANCE_SLOT, TRIAL_SLOT):
             if sent.slot == TRIAL_SLOT:
                 model = model_named(self.run.bodies.get(sent.body)) if self.plan is None else self.plan.model
-                questions[TRIAL_SLOT] = None if told else self.policy.trial(model or "")
+                questions[TRIAL_SLOT] = None if told else self.policy.trial_request(model or "")
             if (question := questions[sent.slot]) is None:
                 return
             outcome = self._exchange(sent.slot, question, "a question about the API")
@@ -217,13 +211,13 @@ class ComparingGate:
                 f"{where}: says something of the dataset's use, of which an extension says nothing"
             )
 
-    def _begin(self, call: Call, source: object, sent: Sent) -> None:
+    def _begin(self, call: Call, source: Source, sent: Sent) -> None:
         """Begin a call, if it is its turn."""
         try:
-            expected = self.policy.request_for(call, source)  # type: ignore[arg-type]
+            expected = self.policy.request_for(call, source)
         except EgressError as error:
             raise OutOfPlaceError(f"line {self.lines.place + 1}: {error}") from error
-        parent = getattr(getattr(source, "candidate", None), "id", None)
+        parent = None if source is None else source.candidate.id
         self._under_way[call.slot] = UnderWay(call, expected, parent)
         self._send(self._under_way[call.slot], sent)
 
@@ -271,7 +265,7 @@ class ComparingGate:
                 return True
         if outcome.slot == known.call.slot and known.made is None:
             body = self.run.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
-            known.made = self.policy.spared(known.call, outcome, body)
+            known.made = self.policy.spare(known.call, outcome, body)
             known.spared = known.made is not None
         return True
 
@@ -284,16 +278,18 @@ class ComparingGate:
         body = self.run.bodies.get(answer.body)
         with suppress(ProviderReplyError):
             if answer.slot == known.call.slot:
-                links = enumerate(self.policy.links(known.call, body))
+                links = enumerate(self.policy.read_links(known.call, body))
                 known.answers.append(
                     (body, tuple((link_slot(known.call.slot, place), link) for place, link in links))
                 )
             else:
-                known.found[answer.slot, known.asked] = of_bearable_size(body)
+                known.found[answer.slot, known.asked] = require_image_size(body)
         for body, at in known.answers:
             if known.made is None and all(each in known.found for each in at):
                 with suppress(ProviderReplyError):
-                    known.made = self.policy.outputs(known.call, body, [known.found[each] for each in at])
+                    known.made = self.policy.read_outputs(
+                        known.call, body, [known.found[each] for each in at]
+                    )
 
     def _end(self, known: UnderWay, received: Received) -> tuple[Candidate, ...]:
         """Name what a call brought."""
@@ -350,7 +346,7 @@ class ComparingGate:
     def _compare_link(self, sent: Sent) -> None:
         """Hold a request for an image that lies elsewhere against the one that follows the provider's link."""
         try:
-            expected = self.policy.link(sent.url)
+            expected = self.policy.link_request(sent.url)
         except ProviderReplyError as error:
             self._note(sent, str(error))
             return

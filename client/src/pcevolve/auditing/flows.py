@@ -26,13 +26,11 @@ MOST_LINE = 2**29
 
 
 class Request(NamedTuple):
-    """A request in full.
+    """A request in full, headers in the order and spelling of the wire, with the key hidden.
 
     Attributes:
-        method: Of HTTP.
         target: Path and query.
         version: Of HTTP, as in the request line.
-        headers: In the order and spelling of the wire; the key is hidden.
         sha256: Of the exact body; None when it broke off.
     """
 
@@ -44,13 +42,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer in full.
-
-    Attributes:
-        status: Of HTTP.
-        headers: In the order and spelling of the wire.
-        sha256: Of the exact body.
-    """
+    """An answer in full, headers in the order and spelling of the wire, with the SHA-256 of its exact body."""
 
     status: int
     headers: tuple[Header, ...]
@@ -63,7 +55,6 @@ class Flow:
 
     Attributes:
         line: In the capture, counted from 1.
-        request: What came.
         answer: What went back; None when no whole answer came from the API.
     """
 

@@ -74,7 +74,7 @@ class Unexplained(Exception):  # noqa: N818 - it never leaves this module
     """A request carries what it has no reason to carry; the message says what."""
 
 
-def image_faults(run: RunReader) -> Iterator[str]:
+def find_image_faults(run: RunReader) -> Iterator[str]:
     """Yield each request that carries an image without a reason, with its line.
 
     Args:

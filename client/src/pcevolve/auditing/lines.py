@@ -1,11 +1,12 @@
-"""The lines of a record as an audit takes them: each once, in order; and whether one key was sent with all of them."""
+"""The lines of a record as an audit takes them: each once, in order; what a forger makes of them; one key for all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from pcevolve.errors import ClientError
 from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import (
     GREETING_SLOT,
@@ -22,7 +23,26 @@ from pcevolve.transcript.records import (
     planned_slot,
 )
 
+UNREADABLE: Final = (
+    ClientError,
+    OSError,
+    ArithmeticError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""Whatever is raised by reading a record into which a forger wrote something."""
 R = TypeVar("R", Opened, Planned, Released, Sent, Received, Finished, Extended)
+
+
+def describe(error: Exception) -> str:
+    """Say in words what stopped a check: one of ``UNREADABLE``, or a line that is out of place."""
+    if isinstance(error, ClientError | OutOfPlaceError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename} cannot be read: {error.strerror}"
+    return f"the record cannot be made sense of ({type(error).__name__})"
 
 
 class OutOfPlaceError(Exception):
@@ -35,12 +55,7 @@ class RecordEndsError(Exception):
 
 @dataclass
 class Lines:
-    """The lines of a record, each of which is taken once, in order.
-
-    Attributes:
-        entries: All of them.
-        place: Of the next one.
-    """
+    """The lines of a record, each of which is taken once, in order; ``place`` is that of the next one."""
 
     entries: Sequence[Entry]
     place: int = 0

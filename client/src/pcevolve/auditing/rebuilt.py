@@ -1,4 +1,4 @@
-"""Rebuilds the data of the release from the record: every image, the manifest and the classifier, byte for byte.
+"""Rebuilds a release from the record, and its other forms from the release, and compares them byte for byte.
 
 One thing may differ, and only where images were given a released appearance: that is float64 arithmetic, in which
 processors may differ by the last bit, and a value that lies within it of the middle between two levels is rounded to
@@ -9,25 +9,48 @@ are let pass in a whole dataset, and the audit says what they could carry.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from pcevolve.evolution import Population
 from pcevolve.modality.images.appearance import Appearance, appearance_in
 from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Medium, UnreadableError
+from pcevolve.public.finding import Finding
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import Release, classifier, released_image, released_paths
+from pcevolve.publish import (
+    Release,
+    classifier,
+    export_files,
+    released_image,
+    released_paths,
+    shard_names,
+)
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import MOST_BYTES
-from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE, file_faults
+from pcevolve.transcript.layout import (
+    CARD,
+    CLASSIFIER,
+    EXPORTS,
+    MANIFEST,
+    RELEASE,
+    Form,
+    find_file_faults,
+    find_irregular_files,
+)
 from pcevolve.transcript.manifest import Manifest, ReleasedImage
 from pcevolve_shared.reading import parse_json, read_file
 
 MOST_ROUNDED = 1
 """Values, of all pixels and channels of a dataset, that may be one level off."""
+FOOTER = 100_000
+"""Bytes at the end of a Parquet file in which its writer is looked for."""
+_WRITER = re.compile(rb"parquet-cpp-arrow version ([0-9.]{1,20})")
 
 
 @dataclass
@@ -67,7 +90,7 @@ class RebuiltRelease:
         if means is not None:
             yield from self._same_text(CLASSIFIER, means)
             due.add(CLASSIFIER)
-        yield from file_faults(self.run.layout.root, RELEASE, due, "is not part of the dataset")
+        yield from find_file_faults(self.run.layout.root, RELEASE, due, "is not part of the dataset")
 
     @property
     def capacity(self) -> int:
@@ -127,6 +150,69 @@ class RebuiltRelease:
         found = self._read(name)
         if found is not None and found != expected:
             yield f"release/{name} is not what the record gives{_name_differing(found, expected)}"
+
+
+def check_exports(released: RebuiltRelease) -> list[Finding]:
+    """Make a finding for each form that lies beside the release, whose images have been compared."""
+    root = released.run.layout.root
+    return [_finding(released, form) for form, name in EXPORTS.items() if (root / name).is_dir()]
+
+
+def export_claim(form: Form) -> str:
+    """Return the claim about a form that lies beside the release."""
+    return f"so is the dataset as {form}"
+
+
+def _finding(released: RebuiltRelease, form: Form) -> Finding:
+    claim = export_claim(form)
+    odd = tuple(find_irregular_files(released.run.layout.root, EXPORTS[form]))
+    if odd:
+        return Finding(claim, odd, len(odd))
+    try:
+        why = _why_unchecked(released.run.layout.export(form), form)
+        faults = tuple(_faults(released, form, images=not why))
+    except OSError as error:
+        return Finding(claim, (f"{error.filename} cannot be read: {error.strerror}",), 0)
+    return Finding(claim, faults, 0 if why else len(released.files), why)
+
+
+def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[str]:
+    """Files that are not what the release gives, are missing, or are no part of the form.
+
+    ``images`` says whether the files with images can be made again.
+    """
+    layout, files = released.run.layout, released.files
+    due = {*shard_names(form, len(files)), CARD}
+    made = export_files(form, released.release, files, lambda path: (layout.release / path).read_bytes())
+    for name, expected in made if images else ():
+        path = layout.export(form) / name
+        if (
+            name != CARD
+            and path.is_file()
+            and (path.stat().st_size != len(expected) or path.read_bytes() != expected)
+        ):
+            yield f"{EXPORTS[form]}/{name} is not what the release gives"
+    yield from find_file_faults(layout.root, EXPORTS[form], due, "is not part of the dataset")
+
+
+def _why_unchecked(folder: Path, form: Form) -> str:
+    """Say why the bytes of a form cannot be made again here; empty if they can."""
+    if form != "parquet":
+        return ""
+    try:
+        here = version("pyarrow")
+    except PackageNotFoundError:
+        return "pyarrow is not installed, which wrote it"
+    writers = {_writer(path) for path in folder.glob("data/*.parquet")} - {here}
+    return f"it was written by pyarrow {min(writers)}, and here is {here}" if writers else ""
+
+
+def _writer(path: Path) -> str:
+    """The version that a Parquet file says it was written by, at its very end; nothing in it is parsed."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - FOOTER))
+        found = _WRITER.findall(file.read())
+    return found[-1].decode() if found else "of no known version"
 
 
 def _name_differing(found: bytes, expected: bytes) -> str:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 from pcevolve import selectors
 from pcevolve.auditing.comparing import ComparingGate
-from pcevolve.auditing.lines import OutOfPlaceError, RecordEndsError
+from pcevolve.auditing.lines import UNREADABLE, OutOfPlaceError, RecordEndsError, describe
 from pcevolve.dp.accountants import within
-from pcevolve.errors import ClientError
 from pcevolve.evolution import Evolved, Pool, evolve
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
 from pcevolve.providers import dialect
@@ -26,7 +25,7 @@ from pcevolve.transcript import RunReader
 from pcevolve.usability import Usability
 
 
-def receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
+def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
     """Yield a receipt's own faults: it pays for what is planned, and says no more than a receipt may."""
     if (receipt.run_id, receipt.relation) != (plan.run_id, plan.relation):
         yield "for another run or relation"
@@ -86,18 +85,8 @@ class Rerun:
             again._carry_out()
         except RecordEndsError:
             pass
-        except (OutOfPlaceError, ClientError) as error:
-            again.requests.append(str(error))
-        except OSError as error:
-            again.requests.append(f"{error.filename} cannot be read: {error.strerror}")
-        except (
-            ArithmeticError,
-            LookupError,
-            RecursionError,
-            TypeError,
-            ValueError,
-        ) as error:  # what a forger wrote into a record
-            again.requests.append(f"the record cannot be made sense of ({type(error).__name__})")
+        except (OutOfPlaceError, *UNREADABLE) as error:
+            again.requests.append(describe(error))
         return again
 
     def generated(self, call: Call) -> None:
@@ -147,7 +136,7 @@ class _RecordedReceipts:
         receipt = self.gate.take_receipt(query.iteration)
         where = f"receipt for iteration {query.iteration}"
         unknown = list(_unknown(receipt, pool))
-        faults = [*receipt_faults(receipt, self.plan), *unknown]
+        faults = [*find_receipt_faults(receipt, self.plan), *unknown]
         self.told.receipts.extend(f"{where}: {each}" for each in faults)
         if fault := self.usability.fault(pool):
             self.told.unusable.append(f"{where}: {fault}")

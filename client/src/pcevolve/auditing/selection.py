@@ -31,7 +31,7 @@ LoadEncoder = Callable[[PublicPlan], Encoder]
 """Finds the encoder that a plan names; raises a ClientError where it cannot be had."""
 
 
-def encoder_of(plan: PublicPlan, weights: str | None = None) -> Encoder:
+def find_encoder(plan: PublicPlan, weights: str | None = None) -> Encoder:
     """The encoder that a plan names, with the very weights and public frame that judged the run.
 
     Args:
@@ -71,9 +71,7 @@ class Selections:
     """All choices of a run.
 
     Attributes:
-        run: The record.
         again: What each release chose from, and what the run kept.
-        load: Finds the encoder.
         room: Bits that rounding leaves to a forger in what was derived; known once ``faults`` was asked.
     """
 

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.auditing.capture import reconcile
-from pcevolve.auditing.cards import CLAIM, other_cards
-from pcevolve.auditing.checks import checked
-from pcevolve.auditing.exports import export_claim
-from pcevolve.auditing.rebuilt import RebuiltRelease
-from pcevolve.auditing.selection import LoadEncoder, encoder_of
+from pcevolve.auditing.cards import CLAIM, find_other_cards
+from pcevolve.auditing.checks import check_run
+from pcevolve.auditing.rebuilt import RebuiltRelease, export_claim
+from pcevolve.auditing.selection import LoadEncoder, find_encoder
 from pcevolve.durable import folder_replaced_durably
 from pcevolve.pages.report import FinishedRun, render
 from pcevolve.pages.wire import rendered_viewer
@@ -42,7 +41,7 @@ class Audit:
     released: RebuiltRelease | None = None
 
     @classmethod
-    def of(cls, root: Path, load: LoadEncoder = encoder_of, capture: Path | None = None) -> Audit:
+    def of(cls, root: Path, load: LoadEncoder = find_encoder, capture: Path | None = None) -> Audit:
         """Check a run, and compare it with an independent capture of its traffic if there is one.
 
         Raises:
@@ -51,7 +50,7 @@ class Audit:
         """
         RunLayout(root).require_transcript()
         run = RunReader.lenient(root)
-        findings, released = checked(run, load)
+        findings, released = check_run(run, load)
         if capture is not None:
             findings += _reconcile(run, capture)
         return cls(run, findings, released)
@@ -107,7 +106,7 @@ class Audit:
         )
         return [
             *names,
-            *([each.path for each in other_cards(self.released)] if cards and self.released else []),
+            *([each.path for each in find_other_cards(self.released)] if cards and self.released else []),
         ]
 
     def _list_verified(self) -> set[str]:

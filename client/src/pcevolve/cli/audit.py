@@ -72,11 +72,11 @@ def audit(
     version made the run.
     """
     require_run(folder)
-    from pcevolve.auditing import Audit, encoder_of
+    from pcevolve.auditing import Audit, find_encoder
     from pcevolve.session.progress import error_console
 
     with error_console().status("making everything again from the record ..."):
-        audited = Audit.of(folder, lambda plan: encoder_of(plan, encoder_weights), capture)
+        audited = Audit.of(folder, lambda plan: find_encoder(plan, encoder_weights), capture)
     if html:
         typer.echo(f"page: {audited.write_pages()}", err=True)
     _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose)

@@ -84,10 +84,10 @@ def classify(
 ) -> None:
     """Say which class images or texts are nearest to, by what a run released about its classes."""
     require_run(folder)
-    from pcevolve.auditing.selection import encoder_of  # torch takes seconds to load
+    from pcevolve.auditing.selection import find_encoder  # torch takes seconds to load
     from pcevolve.session.finished.classification import NearestMean
 
-    nearest = NearestMean.of(folder, partial(encoder_of, weights=weights))
+    nearest = NearestMean.of(folder, partial(find_encoder, weights=weights))
     for path in _files(images):
         typer.echo(f"{path}\t{nearest.label(path)}")
 

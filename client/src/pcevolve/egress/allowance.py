@@ -1,4 +1,4 @@
-"""A run's use of the provider: requests and money, counted from the record, retries included."""
+"""A run's use of the provider: requests and spell_money, counted from the record, retries included."""
 
 from __future__ import annotations
 
@@ -34,13 +34,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The requests and money that a run still needs if nothing has to be asked twice.
-
-    Attributes:
-        requests: How many.
-        images: How many, or texts.
-        cost: In the provider's currency; None where no price is known.
-    """
+    """What a run still needs if nothing has to be asked twice; ``cost`` is None where no price is known."""
 
     requests: int
     images: int
@@ -54,13 +48,9 @@ class Meter:
     A request that got no answer counts at its expected cost: the provider may have made its images.
 
     Attributes:
-        allowance: What the user allows.
-        dialect: Says what an answer cost, where the API does.
-        transcript: Counts across processes.
         nearby: Whether the API is on the owner's own machine or network, and need not send bills.
         rewords: Whether it counts what the rewriter is asked for; else what the API is.
-        images: How many, or texts, were answered for, or may have been made for an answer that got lost.
-        cost: Of them.
+        images: Images, or texts, that were answered for, or may have been made for an answer that got lost.
     """
 
     allowance: Allowance
@@ -119,7 +109,7 @@ class Meter:
         """A number of images or texts and what they cost, in words; ``cost`` is None where nobody knows."""
         what = f"{images:,} {self.dialect.makes}{'' if images == 1 else 's'}"
         if cost is not None:
-            return f"{what}, {money(cost, self.dialect)}"
+            return f"{what}, {spell_money(cost, self.dialect)}"
         if self.nearby:
             return f"{what} by an API on your own machine or network, and no price is known"
         return f"{what}, at your provider's price"
@@ -147,7 +137,7 @@ class Meter:
             )
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             raise AllowanceError(
-                f"the run has cost {money(self.cost, self.dialect)}, and the next request would exceed "
+                f"the run has cost {spell_money(self.cost, self.dialect)}, and the next request would exceed "
                 f"{self._limit} {allowed.cost:g}; nothing is lost: continue with --resume RUN and a higher "
                 f"{self._limit}"
             )
@@ -213,11 +203,11 @@ class Meter:
         whole = self.cost + forecast.cost
         if allowed.cost is not None and whole > allowed.cost + _ROUNDING:
             raise UsageError(
-                f"this would cost {money(whole, self.dialect)}, more than {self._limit} {allowed.cost:g}"
+                f"this would cost {spell_money(whole, self.dialect)}, more than {self._limit} {allowed.cost:g}"
             )
         if credit is not None and forecast.cost > credit + _ROUNDING:
             raise UsageError(
-                f"this would cost {money(forecast.cost, self.dialect)}, and the account holds {credit:g}"
+                f"this would cost {spell_money(forecast.cost, self.dialect)}, and the account holds {credit:g}"
             )
 
     def _images(self, slot: str) -> int:
@@ -260,6 +250,6 @@ class Meter:
             return None
 
 
-def money(cost: float, dialect: Dialect) -> str:
+def spell_money(cost: float, dialect: Dialect) -> str:
     """A sum in a provider's currency, in words."""
     return f"{round(cost, 4):,.10g} {dialect.currency}" if cost else "at no charge"

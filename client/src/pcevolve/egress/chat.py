@@ -12,7 +12,7 @@ from typing import Any, Final
 from pcevolve.egress.retry import Busy, Patience, require_final
 from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
-from pcevolve.providers.chat import ChatDialect, texts_in
+from pcevolve.providers.chat import ChatDialect, read_texts
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.providers.faults import fault
 from pcevolve.public.answers import succeeded
@@ -21,13 +21,9 @@ _PATH: Final = "/chat/completions"
 
 
 class Chat:
-    """One model of one API, which is asked again while it is busy or away.
+    """One model of one API, which is asked again while it is busy or away; only briefly until it answered once.
 
-    Args:
-        address: Where; its path ends before ``/chat/completions``, as in OpenAI's own clients.
-        model: Which; as the API calls it.
-        transport: To the network.
-        patience: How long it is asked again; only briefly until it answered once.
+    The address ends before ``/chat/completions``, as in OpenAI's own clients.
     """
 
     def __init__(self, address: Address, model: str, transport: Transport, patience: Patience) -> None:
@@ -36,7 +32,7 @@ class Chat:
         self._answered, self._takes_all = False, True
 
     def asked(self, question: str, seed: int) -> str:
-        """The model's answer to one question.
+        """Return the model's answer to one question.
 
         Args:
             question: Public text.
@@ -56,7 +52,7 @@ class Chat:
             self._takes_all = False  # what a model does not take it says at the first question
             answer = self._answer(body)
         try:
-            texts = texts_in(answer.body)
+            texts = read_texts(answer.body)
         except ProviderReplyError as error:
             raise ProviderReplyError(
                 f"{self._address.base_url}{_PATH} answers, but not as an OpenAI-compatible chat API does: {error}"
@@ -66,7 +62,7 @@ class Chat:
         return texts[0]
 
     def _answer(self, body: dict[str, Any]) -> Incoming:
-        """The answer to one body, which is sent again while patience lasts."""
+        """Return the answer to one body, which is sent again while patience lasts."""
         outgoing = self._address.outgoing(WireRequest("POST", _PATH, json.dumps(body).encode()))
         patience = self._patience if self._answered else self._patience.briefly()
         answer = patience.until_answered(lambda: self._attempt(outgoing))
@@ -74,7 +70,7 @@ class Chat:
         return answer
 
     def _attempt(self, outgoing: Outgoing) -> Incoming:
-        """One answer that is a success.
+        """Return an answer that is a success.
 
         Raises:
             Busy: It may pass.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from threading import Event, RLock
-from typing import Final
+from typing import Final, NamedTuple
 
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.pace import Pace
@@ -25,7 +25,7 @@ from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.answers import is_success
 from pcevolve.transcript.log import Transcript
-from pcevolve.transcript.records import GREETING_SLOT, Answered, Failed, Sent
+from pcevolve.transcript.records import GREETING_SLOT, Answered, Failed, Sent, Way
 
 REDIRECTS: Final = range(300, 400)
 UNKNOWN_PATH: Final = (404, 405)
@@ -38,17 +38,24 @@ HINTS: Final[dict[Reason | None, str]] = {
 }
 
 
+class Rewriter(NamedTuple):
+    """The second provider of a run that rewords prompts, as its gate reaches it, within limits of its own."""
+
+    address: Address
+    transport: Transport
+    meter: Meter
+
+    @property
+    def way(self) -> Way:
+        """The way there, as the record has it."""
+        return Way(api=self.address.base_url, authority=self.address.route.authority)
+
+
 @dataclass(repr=False)
 class Exchange:
     """Requests and answers of one run.
 
     Attributes:
-        transcript: Has all of them.
-        dialect: Says what a refusal means.
-        address: Knows whether an answer repeats the key.
-        transport: To the network.
-        pace: Is told when an answer came.
-        meter: Counts what was asked for and what it cost.
         stopping: Set once a request failed for good, so that none of the others is tried anew.
         recording: Held by whoever writes to the record: several answers may come at once.
         closed: Whether the last request was answered: nothing is sent from then on.
@@ -77,16 +84,10 @@ class Exchange:
             self.transport.close()
             self.closed = True
 
-    def answered(
-        self, slot: str, outgoing: Outgoing, patience: Patience, announced: bool = False
-    ) -> Incoming:
+    def obtain(self, slot: str, outgoing: Outgoing, patience: Patience, announced: bool = False) -> Incoming:
         """Send, and send again as long as patience lasts.
 
-        Args:
-            slot: Of the call.
-            outgoing: What is sent.
-            patience: How long to go on trying.
-            announced: Whether the first attempt is on record already.
+        ``announced`` says whether the first attempt is on record already.
 
         Raises:
             EgressError: The last request of the plan was answered, or another one failed meanwhile.
@@ -186,7 +187,7 @@ class Exchange:
         try:
             return self.transport.send(outgoing)
         finally:
-            self.pace.answered()
+            self.pace.note_answer()
 
 
 def _redirect(answer: Incoming) -> str:

@@ -9,30 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.exchange import Exchange
-from pcevolve.egress.lanes import Lanes, Ready, Wait
-from pcevolve.egress.links import of_bearable_size
-from pcevolve.egress.pace import Pace
+from pcevolve.egress.exchange import Exchange, Rewriter
+from pcevolve.egress.pace import Lanes, Pace, Ready, Wait
 from pcevolve.egress.policy import Policy, Source
+from pcevolve.egress.replies import Replies
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address, Outgoing, Transport
-from pcevolve.errors import (
-    EgressError,
-    ProviderRefusedError,
-    ProviderReplyError,
-    TranscriptError,
-    UnlistedHostError,
-)
+from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
+from pcevolve.evolution import Judge, Pool
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import Extension
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
@@ -44,31 +37,8 @@ from pcevolve.transcript.records import (
     Finished,
     Opened,
     Planned,
-    Received,
     Released,
-    Way,
-    link_slot,
 )
-from pcevolve_shared import images
-
-
-class Rewriter(NamedTuple):
-    """The second provider of a run that rewords prompts, as its gate reaches it.
-
-    Attributes:
-        address: Where it is.
-        transport: To there, and to nowhere else.
-        meter: Counts what it is asked for, within limits of its own.
-    """
-
-    address: Address
-    transport: Transport
-    meter: Meter
-
-    @property
-    def way(self) -> Way:
-        """The way there, as the record has it."""
-        return Way(api=self.address.base_url, authority=self.address.route.authority)
 
 
 class Gate:
@@ -95,6 +65,7 @@ class Gate:
         self._rewriter = rewriter
         self._rewording = None if rewriter is None else self._exchange.beside(*rewriter)
         self._policy = Policy(dialect, address, transcript.bodies.file, rewriter and rewriter.address)
+        self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
         self._recorded: dict[int, Receipt] = {}
@@ -127,7 +98,9 @@ class Gate:
             return b""
         for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.body)
-        return self._exchange.answered(GREETING_SLOT, self._policy.greeting(), self._patience.briefly()).body
+        return self._exchange.obtain(
+            GREETING_SLOT, self._policy.greeting_request(), self._patience.briefly()
+        ).body
 
     def balance(self) -> float | None:
         """Ask what is left on the account, where the API can be asked; None if it does not say.
@@ -142,7 +115,7 @@ class Gate:
         if question is None or self._transcript.plan() is not None:
             return None
         try:
-            answer = self._exchange.answered(BALANCE_SLOT, question, self._patience.briefly())
+            answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.briefly())
             return self._dialect.balance(answer.body)
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
@@ -157,12 +130,12 @@ class Gate:
             ProviderError: No answer, or a refusal that cannot be about their number.
         """
         self._require_beginning()
-        question = self._policy.trial(model)
+        question = self._policy.trial_request(model)
         if question is None:
             return True
         if self._trial() is None:
             try:
-                self._exchange.answered(TRIAL_SLOT, question, self._patience)
+                self._exchange.obtain(TRIAL_SLOT, question, self._patience)
             except ProviderRefusedError:
                 if self._trial() is None:
                     raise
@@ -219,19 +192,21 @@ class Gate:
 
         Raises:
             EgressError: The run is unfinished, another extension is due, a receipt on record was never paid for, or
-                this gate has begun.
+                this
+                gate has begun.
         """
         self._require_beginning()
-        self._require_paid(committed)
-        known = self._transcript.plan()
+        plan = self._transcript.plan()
         done = isinstance(self._transcript.entries[-1].record, Finished)
-        if known is not None and done and len(known.extended) == number - 1:
-            self._transcript.append(Extended(extension=extension))
-            known = self._transcript.plan()
-        if known is None or known.extended[-1:] != (extension,) or len(known.extended) != number:
+        begins = plan is not None and done and len(plan.extended) == number - 1
+        if plan is not None and begins:
+            plan = plan.extended_by([*plan.extended, extension])
+        if plan is None or plan.extended[-1:] != (extension,) or len(plan.extended) != number:
             raise EgressError("the run, or another extension of it, is unfinished: go on with that first")
-        self._fix(known, committed)
-        return known
+        self._fix(plan, committed)
+        if begins:  # behind receipts that were paid for, and nothing else
+            self._transcript.append(Extended(extension=extension))
+        return plan
 
     def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Take a plan that is on record, and make sure that every receipt on record was paid for."""
@@ -243,16 +218,7 @@ class Gate:
             exchange.meter.fix(plan)
         self._lanes = Lanes(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
-            self._patience = replace(self._patience, sleep=self._lanes.pause)
-
-    def _require_paid(self, committed: Callable[[Receipt], bool]) -> None:
-        """Refuse to put anything behind receipts that nobody paid for."""
-        for entry in self._transcript.entries:
-            if isinstance(entry.record, Released) and not committed(entry.record.receipt):
-                where = f"iteration {entry.record.receipt.iteration}"
-                raise EgressError(
-                    f"the ledger knows no receipt for {where}: is it the one that the run began with?"
-                )
+            self._patience = self._replies.patience = replace(self._patience, sleep=self._lanes.pause)
 
     def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
         """Send what calls of one round give, several at once if the plan says so, and name what comes back.
@@ -342,7 +308,7 @@ class Gate:
             return Ready(self._answers[call.slot])
         if isinstance(source, Prototype):
             self.record_receipt(source.receipt)
-        made = self._replay(call)
+        made = self._replies.replay(call)
         opens_round, self._round = call.iteration != self._round, call.iteration
         if made is not None:
             return Ready(self._end(ask, made))
@@ -354,12 +320,12 @@ class Gate:
         """Send an announced request and return the images that it brings, or the rewording of a prompt."""
         exchange = self._exchange_of(call)
         try:
-            answer = exchange.answered(call.slot, announced, self._patience, announced=True)
+            answer = exchange.obtain(call.slot, announced, self._patience, announced=True)
         except (ProviderRefusedError, ProviderReplyError):
-            if (spared := self._spare(call)) is None:
+            if (spared := self._replies.spare(call)) is None:
                 raise
             return spared
-        return self._read_images(call, answer.body)
+        return self._replies.read(call, answer.body)
 
     @property
     def _exchanges(self) -> tuple[Exchange, ...]:
@@ -375,18 +341,10 @@ class Gate:
         for exchange in self._exchanges:
             exchange.transport.close()
 
-    def _spare(self, call: Call) -> list[bytes] | None:
-        """Return what a call brought whose last attempt failed, where that ends no run; see ``Policy.spared``."""
-        outcome = self._transcript.outcome(call.slot)
-        if outcome is None:
-            return None
-        body = self._transcript.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
-        return self._policy.spared(call, outcome, body)
-
     def _end(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
         """Name what a call brought, and remember it."""
         call, source = ask
-        named = self._store(call, made, _id_of(source))
+        named = self._replies.store(call, made, None if source is None else source.candidate.id)
         self._policy.note_answer(call, named)
         self._answers[call.slot] = named
         self._close_after_the_last()
@@ -402,64 +360,31 @@ class Gate:
         if self._policy.fixed:
             raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
 
-    def _replay(self, call: Call) -> list[bytes] | None:
-        """Return what a recorded answer brought; an unusable one does not count and is asked for again.
+
+@dataclass(frozen=True)
+class PacedJudge:
+    """Asks any judge in the gate's private sections; a receipt is on record before its section ends.
+
+    ``require_usable`` raises where the provider sent too little for a choice; it comes before every payment.
+    """
+
+    judge: Judge
+    gate: Gate
+    require_usable: Callable[[Pool], None]
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Look at the candidates and let the judge do its public work, unless the release is on record already.
 
         Raises:
-            TranscriptError: A usable one was on record, for its outputs are, and there is none now: it is not asked
-                for again, for the call was answered.
+            UnusableError: Too few candidates can be used; nothing is paid for.
         """
-        for answer in self._transcript.answers(call.slot):
-            try:
-                return self._read_images(call, self._transcript.bodies.get(answer.body))
-            except UnlistedHostError:  # another answer would point there too
-                raise
-            except (ProviderReplyError, ProviderRefusedError):  # links die after a while
-                continue
-        if self._transcript.outputs(call.slot) is not None:
-            if (spared := self._spare(call)) is not None:
-                return spared
-            raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
-        return None
+        if not self.gate.has_receipt(query.iteration):
+            self.require_usable(pool)
+            self.judge.show(query, pool)
 
-    def _read_images(self, call: Call, body: bytes) -> list[bytes]:
-        """The images of an answer, wherever they are, if the model that was asked for made them."""
-        links = [self._policy.link(link) for link in self._policy.links(call, body)]
-        fetched = [self._fetch(call, place, link) for place, link in enumerate(links)]
-        return self._policy.outputs(call, body, fetched)
-
-    def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
-        """Fetch the image behind a link, from the record if it was fetched before.
-
-        Raises:
-            ProviderReplyError: It is not on record, and the call was answered without it: nothing is sent for it now.
-        """
-        slot = link_slot(call.slot, place)
-        known = self._transcript.answer_from(slot, link.url)
-        if known is not None:
-            return of_bearable_size(self._transcript.bodies.get(known.body))
-        if self._transcript.outputs(call.slot) is not None:
-            raise ProviderReplyError("the call was answered without what lies behind this link")
-        self._pace.await_turn(opens_round=False)
-        return of_bearable_size(self._exchange.answered(slot, link, self._patience).body)
-
-    def _store(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
-        """Store what came back, on record, and give it its names."""
-        with self._exchange.recording:
-            digests = tuple(self._transcript.bodies.keep(data) for data in made)
-            known = self._transcript.outputs(call.slot)
-            if known not in (None, digests):
-                raise TranscriptError(
-                    f"the answer {call.slot} on record brought other outputs than it does now"
-                )
-            if known is None:
-                self._transcript.append(Received(slot=call.slot, outputs=digests))
-        return tuple(
-            Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
-            for index, data in enumerate(made)
-        )
-
-
-def _id_of(source: Source) -> str | None:
-    """Name of what a call varied; None for text-to-image."""
-    return None if source is None else source.candidate.id
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Let the judge choose in a private section, and put its receipt on record before the section ends."""
+        with self.gate.private_section():
+            receipt = self.judge.release(query, pool)
+            self.gate.record_receipt(receipt)
+        return receipt

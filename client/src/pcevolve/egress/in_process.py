@@ -51,9 +51,7 @@ class Generator(Protocol):
 class InProcess:
     """Hands requests of the native dialect to a generator; a ``Transport`` that leads nowhere.
 
-    Attributes:
-        generator: Makes the images. What it raises ends the run, which can be resumed.
-        model: The name under which it answers.
+    What the generator raises ends the run, which can be resumed.
     """
 
     generator: Generator

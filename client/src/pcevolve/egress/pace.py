@@ -1,4 +1,4 @@
-"""Times at which requests leave, chosen so that a provider with a clock learns nothing from the pauses.
+"""When requests leave: at moments that tell a provider with a clock nothing, and several of a round at once.
 
 Public work takes as long as it takes, because the provider could do it again. Private work takes a whole number of
 ticks from its own beginning, so that neither its length nor its end can be read off a pause (docs/decisions/0014).
@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event
+from typing import Generic, TypeAlias, TypeVar
+
+Asked = TypeVar("Asked")
+Brought = TypeVar("Brought")
+Answer = TypeVar("Answer")
+Wait: TypeAlias = Callable[[], Brought]
 
 
 @dataclass
@@ -57,8 +65,8 @@ class Pace:
         if max(self.gap, rounded) > passed:
             self.sleep(max(self.gap, rounded) - passed)
 
-    def answered(self) -> None:
-        """An answer is in, or the attempt failed: the next pause begins."""
+    def note_answer(self) -> None:
+        """Begin the next pause: an answer is in, or the attempt failed."""
         self._answered = self.clock()
         self._padded = False
 
@@ -73,3 +81,106 @@ class Pace:
     def _round_up(self, passed: float) -> float:
         """At least one tick, so that quick work does not stand out."""
         return max(1, math.ceil(passed / self.tick)) * self.tick if self.tick else 0.0
+
+
+@dataclass(frozen=True)
+class Ready(Generic[Answer]):
+    """Nothing has to be waited for."""
+
+    answer: Answer
+
+
+@dataclass
+class Lanes:
+    """Several requests of a round under way at once, and what they bring in the order in which they were asked for.
+
+    Whoever asks decides, one thing after the other, what may leave next and what came of it; all that happens in other
+    threads is the wait for the API.
+
+    Attributes:
+        most: How many at most. With one, everything happens in the caller's own thread.
+        abandon: Ends what is under way without its answer.
+        stopping: Set once one of them failed, so that none of the others is tried anew.
+    """
+
+    most: int
+    abandon: Callable[[], None]
+    stopping: Event = field(default_factory=Event)
+
+    def answers(
+        self,
+        asked: Sequence[Asked],
+        may_begin: Callable[[Asked], bool],
+        begin: Callable[[Asked], Ready[Answer] | Wait[Brought]],
+        end: Callable[[Asked, Brought], Answer],
+    ) -> Iterator[Answer]:
+        """Begin each in its turn, wait for several at once, end each as soon as it is there, and tell in their order.
+
+        If one fails, what is under way is waited for, so that nothing that is paid for gets lost.
+
+        Args:
+            asked: What is asked for.
+            may_begin: Whether it may be under way beside those that are; the oldest always may.
+            begin: Says what has to be waited for; called in the caller's thread, in order.
+            end: Makes the answer of what was waited for; called in the caller's thread, in the order of arrival.
+        """
+        if self.most == 1:
+            for each in asked:
+                begun = begin(each)
+                yield begun.answer if isinstance(begun, Ready) else end(each, begun())
+            return
+        yield from _Several(self, asked, may_begin, begin, end).answers()
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, unless another one failed."""
+        self.stopping.wait(seconds)
+
+
+@dataclass
+class _Several(Generic[Asked, Brought, Answer]):
+    """One call of ``Lanes.answers``."""
+
+    lanes: Lanes
+    asked: Sequence[Asked]
+    may_begin: Callable[[Asked], bool]
+    begin: Callable[[Asked], Ready[Answer] | Wait[Brought]]
+    end: Callable[[Asked, Brought], Answer]
+    done: dict[int, Answer] = field(default_factory=dict)
+    under_way: dict[Future[Brought], int] = field(default_factory=dict)
+    begun: int = 0
+
+    def answers(self) -> Iterator[Answer]:
+        """All of them, in order."""
+        self.lanes.stopping.clear()
+        with ThreadPoolExecutor(self.lanes.most, thread_name_prefix="lane") as threads:
+            try:
+                for place in range(len(self.asked)):
+                    self._fill(threads)
+                    while place not in self.done:
+                        self._take_some()
+                    self._fill(threads)  # the API works on the next ones while the caller works on this one
+                    yield self.done.pop(place)
+            except BaseException as error:
+                self.lanes.stopping.set()
+                if not isinstance(error, Exception):  # somebody wants it to stop now
+                    self.lanes.abandon()
+                raise
+
+    def _fill(self, threads: ThreadPoolExecutor) -> None:
+        """Begin what may begin."""
+        while self.begun < len(self.asked):
+            if self.under_way and not self.may_begin(self.asked[self.begun]):
+                return  # where nothing is under way, to begin what may not is an error, which ``begin`` raises
+            begun = self.begin(self.asked[self.begun])
+            if isinstance(begun, Ready):
+                self.done[self.begun] = begun.answer
+            else:
+                self.under_way[threads.submit(begun)] = self.begun
+            self.begun += 1
+
+    def _take_some(self) -> None:
+        """Wait until something came, and end it."""
+        came, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
+        for each in sorted(came, key=self.under_way.__getitem__):
+            place = self.under_way.pop(each)
+            self.done[place] = self.end(self.asked[place], each.result())

@@ -7,17 +7,15 @@ what should have left, and compares.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from pcevolve.egress.bounds import of_asked_size
-from pcevolve.egress.links import follow
+from pcevolve.egress.answers import follow, is_same_model, require_expected_size
 from pcevolve.egress.transport import Address, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError, printable
 from pcevolve.providers.chat import RewriterDialect
-from pcevolve.providers.dialect import Dialect, WireRequest, misstated
+from pcevolve.providers.dialect import Dialect, WireRequest, find_misstatements
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
@@ -67,10 +65,6 @@ class Policy:
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Say once and for all what the run will send, and who knows what was paid for.
 
-        Args:
-            plan: Every call of the run.
-            committed: Asks the ledger whether it has committed exactly this receipt.
-
         Raises:
             EgressError: The plan is for another API, or says what its requests do not.
         """
@@ -78,7 +72,7 @@ class Policy:
             raise EgressError("the plan is for another API than the one that this run is on record with")
         if (plan.rewriter and plan.rewriter.api) != (self._rewriter and self._rewriter.base_url):
             raise EgressError("the plan is for another rewriter than the one that this run is on record with")
-        for fault in misstated(self._dialect, plan):
+        for fault in find_misstatements(self._dialect, plan):
             raise EgressError(fault)
         self._state = RunState(plan)
         self._committed = committed
@@ -93,7 +87,7 @@ class Policy:
         """True if every call of the plan was answered."""
         return self._state is not None and self._state.complete
 
-    def greeting(self) -> Outgoing:
+    def greeting_request(self) -> Outgoing:
         """The first request of every run."""
         return self._address.outgoing(self._dialect.hello())
 
@@ -102,12 +96,12 @@ class Policy:
         question = self._dialect.balance_request()
         return None if question is None else self._address.outgoing(question)
 
-    def trial(self, model: str) -> Outgoing | None:
+    def trial_request(self, model: str) -> Outgoing | None:
         """The question for two at once; the same for everybody who asks this model, where the dialect has one."""
         question = self._dialect.trial(model)
         return None if question is None else self._address.outgoing(question)
 
-    def link(self, link: str) -> Outgoing:
+    def link_request(self, link: str) -> Outgoing:
         """The request for an image that an answer only points to.
 
         Raises:
@@ -118,7 +112,7 @@ class Policy:
             raise EgressError("no link is followed before the plan is fixed")
         return follow(self._state.plan, link)
 
-    def links(self, call: Call, body: bytes) -> tuple[str, ...]:
+    def read_links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """Addresses that an answer points to, if the model that was asked for gave it.
 
         Raises:
@@ -127,7 +121,7 @@ class Policy:
         self._require_model(call, body)
         return self._dialect_of(call).links(call, body)
 
-    def outputs(self, call: Call, body: bytes, linked: Sequence[bytes]) -> list[bytes]:
+    def read_outputs(self, call: Call, body: bytes, linked: Sequence[bytes]) -> list[bytes]:
         """Return what an answer brought, if it is of a bearable size; of a rewriter's, the prompt that follows.
 
         Raises:
@@ -135,9 +129,9 @@ class Policy:
         """
         state = self._fixed_state(call)
         made = self._dialect_of(call).decode(self._fill(state, call), body, linked)
-        return of_asked_size(state.plan, made)
+        return require_expected_size(state.plan, made)
 
-    def spared(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
+    def spare(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
         """Return what a call brought whose failure ends no run, for nobody chose its words; None where it ends one.
 
         A released prompt that the rewriter's moderation refuses, or that it answers with more than can be kept, stays
@@ -298,33 +292,3 @@ def _kind_of(call: Call) -> type:
     if varies_nothing(call):
         return type(None)
     return Prototype if call.source is None else PublicEcho
-
-
-_HASH: Final = re.compile(r"\s*\[([0-9a-f]{6,64})\]\s*$")
-"""How web UIs write the beginning of a checkpoint's digest behind its name."""
-_FILE: Final = re.compile(r"\.(?:safetensors|ckpt|gguf|bin|pt|pth)$")
-_MOVING: Final = re.compile(r"[-@:](?:latest|preview|free|online|default)$")
-"""What a name ends with that stands for whichever version is served."""
-_VERSION: Final = re.compile(r"[-@:]v?[0-9][0-9.\-]*$")
-
-
-def is_same_model(asked: str, answered: str) -> bool:
-    """True if two names may be those of one model.
-
-    They may differ in folders and owners before the name, in the ending of a file, in a digest that one of them lacks,
-    and in a version that one of them leaves open: ``gpt-4o`` is answered by ``gpt-4o-2024-08-06``.
-    """
-    one, other = asked.lower(), answered.lower()
-    hashes = [found[1] for found in map(_HASH.search, (one, other)) if found]
-    if len(hashes) == len((one, other)) and not hashes[0].startswith(hashes[1]):
-        return hashes[1].startswith(hashes[0])
-    one, other = _bare(one), _bare(other)
-    fixed = _MOVING.sub("", one), _MOVING.sub("", other)
-    if fixed[0] == fixed[1]:
-        return True
-    is_open = fixed != (one, other) or not (_VERSION.search(one) and _VERSION.search(other))
-    return is_open and _VERSION.sub("", fixed[0]) == _VERSION.sub("", fixed[1])
-
-
-def _bare(name: str) -> str:
-    return _FILE.sub("", re.split(r"[/\\]", _HASH.sub("", name))[-1])

@@ -37,11 +37,6 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
 def require_final(status: int, found: Fault, retry_after: str | None) -> str:
     """Describe a failure that asking again would not help, in words.
 
-    Args:
-        status: HTTP status.
-        found: What the API said about it.
-        retry_after: And about when to ask again.
-
     Raises:
         Busy: It may pass.
     """
@@ -53,15 +48,7 @@ def require_final(status: int, found: Fault, retry_after: str | None) -> str:
 
 @dataclass(frozen=True)
 class News:
-    """Before another attempt: why there has to be one, and when it is made.
-
-    Attributes:
-        reason: Why the last one failed.
-        loading: Whether the API is there and not ready yet.
-        waited: Seconds since the first attempt.
-        limit: Seconds after which nothing more is tried.
-        pause: Seconds until the next attempt.
-    """
+    """Before another attempt: why there has to be one, and when it is made; times are in seconds."""
 
     reason: str
     loading: bool
@@ -112,11 +99,7 @@ class Patience:
         return replace(self, seconds=self.first, loading=max(self.seconds, self.first))
 
     def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
-        """Call until it succeeds or patience ends.
-
-        Args:
-            attempt: Is called.
-            asked: What it asks for, for the message.
+        """Call until it succeeds or patience ends; ``asked`` says for the message what is asked for.
 
         Raises:
             ProviderUnreachableError: Patience ended; the run can be resumed.
@@ -138,8 +121,8 @@ class Patience:
             wait = _seconds(reason.retry_after or "") if isinstance(reason, Busy) else 0.0
             if wait > self.seconds:
                 raise ProviderUnreachableError(
-                    f"the API asks for {spoken(wait)} of patience (Retry-After), more than provider.patience of "
-                    f"{self.seconds:.0f} s: {reason}; continue after that with --resume RUN"
+                    f"the API asks for {spell_duration(wait)} of patience (Retry-After), more than provider.patience "
+                    f"of {self.seconds:.0f} s: {reason}; continue after that with --resume RUN"
                 ) from reason
             raise ProviderUnreachableError(
                 f"no usable answer from the API after {error.last_attempt.attempt_number} attempts"
@@ -176,7 +159,7 @@ def _asked_seconds(state: tenacity.RetryCallState) -> float:
     return _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
 
 
-def spoken(seconds: float) -> str:
+def spell_duration(seconds: float) -> str:
     """A time for people: minutes, hours or days."""
     if seconds > YEAR:
         return "more than a year"

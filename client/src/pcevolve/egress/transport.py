@@ -1,4 +1,4 @@
-"""The only sockets of the client: bytes out, bytes in, and a deadline."""
+"""Requests and answers byte by byte, the one address that they go to, and ``Transport``: the seam to the network."""
 
 from __future__ import annotations
 
@@ -6,78 +6,22 @@ import base64
 import hashlib
 import ipaddress
 import re
-import socket
-import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import urlsplit
-from weakref import WeakSet
 
-import httpx
-
-from pcevolve.egress.address import require_address, require_key, require_proxy
-from pcevolve.egress.bounds import bounded, most_bytes, mostly_images
-from pcevolve.errors import EgressError, UsageError
+from pcevolve.errors import UsageError
 from pcevolve.providers.dialect import Scheme, WireRequest
-from pcevolve.public.answers import is_success
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.transcript.records import FailureReason, Header
 from pcevolve_shared.reading import read_file
 
-_VERSION: Final = re.compile(r"v\d+[a-z]*")
-_OPENED = ("connect_tcp.complete", "start_tls.complete")
-
-
-class Deadline:
-    """Cuts connections that are still busy when time is up; whatever blocks on them then ends."""
-
-    def __init__(self) -> None:
-        self._sockets: WeakSet[socket.socket] = WeakSet()
-        self.passed = self.running = False
-
-    @contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
-        """Give what happens inside this long; ``passed`` says afterwards whether it was too short."""
-        self.passed, self.running = False, True
-        timer = threading.Timer(seconds, self.cut)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            self.running = False
-
-    def trace(self, event: str, given: dict[str, Any]) -> None:
-        """Httpx's ``trace`` extension: take note of each connection that is made."""
-        if event.endswith(_OPENED):
-            self._sockets.add(given["return_value"].get_extra_info("socket"))
-            if self.passed:
-                self.cut()
-
-    def cut(self) -> None:
-        """End every connection now; whatever blocks on one then ends."""
-        self.passed = True
-        for each in list(self._sockets):
-            with suppress(OSError):  # closed already
-                socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS would take its layer off first
-
-
-CONNECT_SECONDS = 10.0
-_LARGEST_FILE: Final = 2**20
-_NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}
-"""Reasons by which OpenSSL says that what came back was no TLS."""
-_TOO_LONG: Final = "the answer took too long"
 HIDDEN = "(hidden)"
 SHORTEST_SECRET = 8
 """Characters; what is shorter occurs anywhere by chance."""
-
-
+_LARGEST_FILE: Final = 2**20
+_VERSION: Final = re.compile(r"v\d+[a-z]*")
 ADVICE: Final[dict[FailureReason, str]] = {
     "the certificate is not trusted": "if the API's authority is your own, start a new run with --set "
     "provider.ca_file=FILE, a PEM file with its certificate; a self-signed certificate is its own authority",
@@ -157,12 +101,7 @@ class Transport(Protocol):
 
 @dataclass(frozen=True)
 class Route:
-    """How connections get to an API.
-
-    Attributes:
-        ca_file: A PEM file whose certificates alone are trusted; None for the usual authorities.
-        proxy: Address of a proxy that carries them; None where they are direct.
-    """
+    """The way to an API: through ``proxy``, and trusting the authorities of ``ca_file`` alone, where they are given."""
 
     ca_file: Path | None = None
     proxy: str | None = None
@@ -174,33 +113,19 @@ class Route:
         Raises:
             UsageError: It cannot be read.
         """
-        return None if self.ca_file is None else hashlib.sha256(_certificates(self.ca_file)).hexdigest()
-
-    def transport(self) -> httpx.HTTPTransport:
-        """Open connections of this route, which take nothing from the environment.
-
-        Raises:
-            UsageError: The file holds no certificate.
-        """
-        trusted = authorities() if self.ca_file is None else _trust(self.ca_file)
-        return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=self.proxy)
+        return None if self.ca_file is None else hashlib.sha256(read_certificates(self.ca_file)).hexdigest()
 
 
-def _certificates(path: Path) -> bytes:
+def read_certificates(path: Path) -> bytes:
+    """Read a file of authorities.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
     try:
         return read_file(path, _LARGEST_FILE)
     except OSError as error:
         raise UsageError(f"provider.ca_file {path} cannot be read: {error.strerror}") from error
-
-
-def _trust(path: Path) -> ssl.SSLContext:
-    """Trust the certificates of a file, and no others."""
-    try:
-        return ssl.create_default_context(cadata=_certificates(path).decode("ascii"))
-    except (ssl.SSLError, ValueError) as error:
-        raise UsageError(
-            f"provider.ca_file {path} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"
-        ) from error
 
 
 @dataclass(frozen=True)
@@ -209,10 +134,7 @@ class Address:
 
     Attributes:
         base_url: Scheme, host, port and path.
-        key: Opens it; None where there is none.
-        scheme: How the key is shown.
         greets: Whether a run begins by asking for the models.
-        route: The way there.
     """
 
     base_url: str
@@ -267,6 +189,53 @@ class Address:
         return base64.b64encode(key.encode()).decode() if self.scheme == "Basic" else key
 
 
+def require_address(url: str) -> None:
+    """Refuse what is not a plain http(s) address.
+
+    Raises:
+        UsageError: Not an address, or one that carries a user name, a query or a fragment.
+    """
+    if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
+        raise UsageError(
+            "--api must be scheme, host, port and path only, in plain letters: give the key with --api-key-file"
+        )
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(f"--api '{url}' is not an address such as http://127.0.0.1:8000")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError("--api must be scheme, host, port and path only: give the key with --api-key-file")
+
+
+def require_key(key: str | None, scheme: str) -> None:
+    """Refuse a key that cannot be sent; None is none.
+
+    Raises:
+        UsageError: It has odd characters, or is not what the scheme wants.
+    """
+    if key is None:
+        return
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
+    if scheme == "Basic" and ":" not in key:
+        raise UsageError("this API's key is user:password")
+
+
+def require_proxy(url: str, proxy: str | None) -> None:
+    """Refuse a proxy that could read or change what passes, or that needs a secret of its own.
+
+    Raises:
+        UsageError: It is no plain http(s) address, or the API's is not https: then the proxy would see all of it.
+    """
+    if proxy is None:
+        return
+    parts = urlsplit(proxy)
+    plain = parts.scheme in {"http", "https"} and parts.hostname and parts.path in {"", "/"}
+    if not plain or parts.username or parts.query or parts.fragment:
+        raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
+    if urlsplit(url).scheme != "https":
+        raise UsageError("provider.proxy carries https alone, which it cannot read: give --api https://...")
+
+
 def join(base_url: str, path: str) -> str:
     """The address of a path below an API's; where its own path ends in a version, as ``/v1``, that one counts."""
     base, (_, first, *rest) = base_url.rstrip("/"), path.split("/")
@@ -291,130 +260,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-@cache
-def authorities() -> ssl.SSLContext:
-    """Whom a server's certificate must come from: httpx's own choice, whatever the environment says; read once."""
-    return httpx.create_ssl_context(trust_env=False)
-
-
-@dataclass(frozen=True)
-class _Connections:
-    """Those over which one request at a time goes, and the last moment of what is waited for."""
-
-    http: httpx.HTTPTransport
-    deadline: Deadline = field(default_factory=Deadline)
-
-
-class HttpTransport:
-    """The real one, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing.
-
-    Several threads may send at once: each takes connections that no other uses, so that what is cut off takes no other
-    with it.
-    """
-
-    def __init__(self, seconds: float, route: Route | None = None) -> None:
-        self._seconds, self._route = seconds, route or Route()
-        self._all: list[_Connections] = []
-        self._idle: list[_Connections] = []
-        self._closed = False
-
-    def send(self, request: Outgoing) -> Incoming:
-        """Send exactly these bytes, with nothing added, and wait for the answer.
-
-        Raises:
-            EgressError: The transport was closed.
-            ConnectionTroubleError: No complete answer came in time.
-            ProviderReplyError: The answer is larger than any honest one.
-        """
-        if self._closed:
-            raise EgressError("the connections of this run were closed for good: nothing more can be sent")
-        try:
-            own = self._idle.pop()
-        except IndexError:
-            own = self._connect()
-        try:
-            return self._send(request, own)
-        finally:
-            self._idle.append(own)
-
-    def close(self) -> None:
-        """Close every connection for good, also of what is under way; to send afterwards is an error."""
-        self._closed = True
-        for each in self._all:
-            if each.deadline.running:
-                each.deadline.cut()
-            each.http.close()
-
-    def _connect(self) -> _Connections:
-        """New ones."""
-        own = _Connections(self._route.transport())
-        self._all.append(own)
-        return own
-
-    def _send(self, request: Outgoing, own: _Connections) -> Incoming:
-        with own.deadline.within(self._seconds):
-            try:
-                answer = _receive(own.http, self._to_send(request, own.deadline))
-            except httpx.HTTPError as error:
-                reason = (
-                    _TOO_LONG
-                    if own.deadline.passed
-                    else _reason(error, by_proxy=self._route.proxy is not None)
-                )
-                raise ConnectionTroubleError(reason) from error
-        if own.deadline.passed:  # what was cut off may look like an answer that ends with its connection
-            raise ConnectionTroubleError(_TOO_LONG)
-        return answer
-
-    def _to_send(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
-        timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
-        extensions: dict[str, Any] = {"timeout": timeout.as_dict(), "trace": deadline.trace}
-        target = request.target.encode("ascii")
-        if self._route.proxy is None:
-            extensions["target"] = target  # httpx would spell some anew; what leaves is what is on record
-        elif httpx.URL(request.url).raw_path != target:  # and asks a proxy for it too
-            raise EgressError(
-                f"an address of this spelling cannot be asked for through a proxy: {request.url}"
-            )
-        return httpx.Request(
-            request.method, request.url, headers=request.headers, content=request.body, extensions=extensions
-        )
-
-
-def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
-    answer = http.handle_request(sending)
-    try:
-        success = is_success(answer.status_code)
-        body = bounded(answer.iter_raw(), most_bytes(sending.url.path, success))
-    finally:
-        answer.close()
-    headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
-    return Incoming(answer.status_code, headers, mostly_images(body))
-
-
-def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
-    """A short reason without addresses or payload; with a proxy, it is the proxy that cannot be reached."""
-    if isinstance(error, httpx.ConnectTimeout):
-        return "no connection in time"
-    if isinstance(error, httpx.ProxyError):
-        return "the proxy refused"
-    for cause in _causes(error):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return "the certificate is not trusted"
-        if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
-            return "that port speaks no TLS"
-    if isinstance(error, httpx.ConnectError):
-        return "the proxy is not there" if by_proxy else "connection refused or no such host"
-    return _TOO_LONG if isinstance(error, httpx.TimeoutException) else "the connection broke"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what it came from."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _header_bytes(headers: tuple[Header, ...]) -> int:

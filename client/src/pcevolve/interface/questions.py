@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from pcevolve.auditing import Audit, encoder_of
+from pcevolve.auditing import Audit, find_encoder
 from pcevolve.interface.options import PlanOptions
 from pcevolve.pages.notebook import table_view
 from pcevolve.public.finding import Finding
@@ -102,7 +102,7 @@ def audit(
         UsageError: It is not the folder of a run, or another version made it.
         TranscriptError: The capture cannot be read.
     """
-    load = partial(encoder_of, weights=encoder_weights)
+    load = partial(find_encoder, weights=encoder_weights)
     audited = Audit.of(Path(run), load, None if capture is None else Path(capture))
     if html:
         audited.write_pages()

@@ -2,11 +2,6 @@
 
 Two limits hold at once. One is on what the run may spend. The other is on what all runs together may spend on any one
 privacy unit; ``others`` adds that up.
-
-A listed secret, to which one run promises something, bears losses through other runs. Neighbours are datasets in which
-at most M texts hold another value of one secret. A run whose owner declared the same secrets was η-GDP for that, each
-time it looked. To any other run these are M units that change together: each of them replaced, which under
-``add-remove`` is one unit less and one more.
 """
 
 from __future__ import annotations
@@ -16,63 +11,19 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from pcevolve.dp.accountants import epsilon, merge, within
 from pcevolve.errors import BudgetError, LedgerError
-from pcevolve.ledger.entries import Enrolment, Entries, Listed
+from pcevolve.ledger.entries import Enrolment, Entries
 from pcevolve.ledger.others import Burden, OtherRuns, name_runs
 from pcevolve.ledger.units import SINGLE
-from pcevolve.privacy import FREE, Budget, Event
+from pcevolve.privacy import Budget, Event
 from pcevolve.public.fields import Earlier
 from pcevolve.public.figures import loss, upwards
 from pcevolve.public.release import Choice, Query, Receipt
-
-
-def events_of_others(others: OtherRuns, mine: Listed) -> tuple[Event, ...] | None:
-    """Events of other runs on one secret of the run's owner.
-
-    Those are runs that touch the same data, whatever was declared secret in them, and runs on any data for which the
-    same was declared. Of runs on other data with other secrets nobody knows whether they concern this one.
-
-    Returns:
-        None where one of them drew its noise from a seed: nothing bounds what they say together.
-    """
-    touching = {each.run_id for each in others.find_concerned().others}
-    found = [
-        each
-        for each in others.enrolled()
-        if others.counts(each) and (each.run_id in touching or is_same(each.terms.secrets, mine))
-    ]
-    if not all(each.terms.secure for each in found):
-        return None
-    events = ((each, event) for each in found for event in others.entries.events(each.run_id))
-    return tuple(on_secret(event, each, mine) for each, event in events if not event.free)
-
-
-def is_same(theirs: Listed | None, mine: Listed) -> bool:
-    """True if the same was declared secret."""
-    return theirs is not None and theirs.fingerprint == mine.fingerprint
-
-
-def on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
-    """Return an event of a run as one secret bears it."""
-    theirs = run.terms.secrets
-    if theirs is not None and is_same(theirs, mine):
-        return as_event(theirs, event.count)
-    changes = 1 if run.relation == "replace-one" else 2
-    return event.on_group(changes * mine.most)
-
-
-def as_event(listed: Listed, count: int = 1) -> Event:
-    """Return a release under a promise as one secret bears it; nothing where nothing may be learned."""
-    if listed.budget == 0:
-        return FREE
-    return Event("gaussian", str(1 / Fraction(listed.budget)), count)
-
 
 INSECURE_BEFORE = (
     "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
@@ -83,12 +34,7 @@ INSECURE_BEFORE = (
 
 @dataclass(frozen=True)
 class Limits:
-    """The privacy budget: how much may be spent.
-
-    Attributes:
-        run: By this run.
-        lifetime: On any one privacy unit, by all runs that ever used it.
-    """
+    """The privacy budget: what this run may spend, and all runs that ever used it on any one privacy unit."""
 
     run: Budget
     lifetime: Budget
@@ -99,10 +45,8 @@ class Paid:
     """The outcome of a draw; all of it is public once it is paid for.
 
     Attributes:
-        choices: The candidates that it chose.
-        measured: What was measured, as safetensors. It is kept, because the private side never measures twice, and an
-            auditor can derive the choices from it.
-        values: Released numbers.
+        measured: As safetensors. It is kept, because the private side never measures twice, and an auditor can
+            derive the choices from it.
     """
 
     choices: tuple[Choice, ...]
@@ -112,13 +56,7 @@ class Paid:
 
 @dataclass(frozen=True)
 class Account:
-    """One run's view of the ledger. The ledger knows nothing of a run before ``enrol``.
-
-    Attributes:
-        entries: The ledger's rows.
-        run: The run, and the data that it is bound to.
-        limits: What may be spent, by the run and on any one unit.
-    """
+    """One run's view of the ledger, which knows nothing of a run before ``enrol``."""
 
     entries: Entries
     run: Enrolment
@@ -247,7 +185,7 @@ class Account:
         if self.run.terms.secrets is None:
             return ()
         with self.entries.store.reading():
-            return events_of_others(self._others, self.run.terms.secrets)
+            return self._others.find_events_on_secret(self.run.terms.secrets)
 
     def earlier(self) -> Earlier:
         """Return the noisy runs that the same provider has seen, on whatever data: ``OtherRuns.earlier``."""
@@ -257,8 +195,7 @@ class Account:
     def require(self, events: Iterable[Event]) -> None:
         """Refuse a plan that does not fit, before anything is spent; the run need not be enrolled yet.
 
-        Args:
-            events: Those of the whole plan; what this run has already paid of them is not counted again.
+        What this run has already paid of the plan's ``events`` is not counted again.
 
         Raises:
             BudgetError: The plan costs more than the run's or the lifetime limit, or an INSECURE run used these data.

@@ -22,8 +22,7 @@ from pathlib import Path
 
 from pcevolve.durable import sync_folder
 from pcevolve.errors import LedgerError
-from pcevolve.ledger.keys import Key
-from pcevolve.ledger.store import Store
+from pcevolve.ledger.store import Key, Store
 
 SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
 
@@ -34,7 +33,7 @@ def open_store(path: Path, create: bool) -> Store:
     Raises:
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
     """
-    key = key_beside(path)
+    key = locate_key(path)
     try:
         if not key.exists():
             _complete(path, key, create)
@@ -53,14 +52,14 @@ def require_there(path: Path) -> None:
     Raises:
         LedgerError: There is neither.
     """
-    if not path.exists() and not key_beside(path).exists():
+    if not path.exists() and not locate_key(path).exists():
         raise LedgerError(
             f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
             "PCEVOLVE_LEDGER names another"
         )
 
 
-def key_beside(path: Path) -> Path:
+def locate_key(path: Path) -> Path:
     """Return the path of a ledger's key; nothing is opened.
 
     Raises:

@@ -10,11 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 from pcevolve.errors import LedgerError
-from pcevolve.ledger.cuts import Cut, Party
-from pcevolve.ledger.keys import SIZE
-from pcevolve.ledger.store import Row, Store
-from pcevolve.ledger.units import COUNT, Units
-from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.ledger.store import SIZE, Row, Store
+from pcevolve.ledger.units import COUNT, Cut, Party, Units
+from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.release import Query, Receipt
 
 ENROLMENT = ""  # name of a run's first row; a query's key is never empty
@@ -33,6 +31,17 @@ class Listed:
     fingerprint: str
     most: int
     budget: float
+
+    def is_declared_in(self, run: Enrolment) -> bool:
+        """True if the same was declared secret in a run."""
+        theirs = run.terms.secrets
+        return theirs is not None and theirs.fingerprint == self.fingerprint
+
+    def as_event(self, count: int = 1) -> Event:
+        """Return a release under this promise as one secret bears it; nothing where nothing may be learned."""
+        if self.budget == 0:
+            return FREE
+        return Event("gaussian", str(1 / Fraction(self.budget)), count)
 
 
 @dataclass(frozen=True)
@@ -56,12 +65,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Origin:
-    """A run's origin, for its owner to tell runs by; nothing is decided by it, and no export has it.
-
-    Attributes:
-        folder: The run's folder when it began; empty if nobody said.
-        domain: Public words for what its images show.
-    """
+    """The folder and domain that a run began with, for its owner to tell runs by; nothing is decided by it."""
 
     folder: str = ""
     domain: str = ""
@@ -72,13 +76,8 @@ class Enrolment:
     """A run and the data that it is bound to.
 
     Attributes:
-        run_id: Public id of the run.
-        relation: Neighbour relation of its events.
         unit: What one privacy unit is, in a word.
         budget: What the run was allowed to spend when it began.
-        units: Its privacy units.
-        terms: How it uses them.
-        origin: Where it came from.
         began: Seconds since 1970 by this machine's clock, when it was entered; 0 before.
     """
 
@@ -96,11 +95,7 @@ class Enrolment:
 class Access:
     """The access to private data for one paid release.
 
-    Attributes:
-        number: Number of the row that it was paid for in.
-        time: Seconds since 1970 by this machine's clock. For people to read: nothing is decided by it.
-        iteration: Round of its run.
-        events: What was done.
+    ``time`` is in seconds since 1970 by this machine's clock, for people to read: nothing is decided by it.
     """
 
     number: int

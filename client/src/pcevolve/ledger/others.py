@@ -1,4 +1,10 @@
-"""Events of other runs on the data that one run uses, and on other data through the same provider."""
+"""Events of other runs on the data that one run uses, on its secrets, and on other data through the same provider.
+
+A listed secret, to which one run promises something, bears losses through other runs. Neighbours are datasets in which
+at most M texts hold another value of one secret. A run whose owner declared the same secrets was η-GDP for that, each
+time it looked. To any other run these are M units that change together: each of them replaced, which under
+``add-remove`` is one unit less and one more.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +16,9 @@ from urllib.parse import urlsplit
 
 from pcevolve.dp.accountants import merge
 from pcevolve.errors import LedgerError
-from pcevolve.ledger.cuts import Party
-from pcevolve.ledger.entries import Enrolment, Entries
-from pcevolve.ledger.overlap import Exposure, Reach, exposures, largest_group
-from pcevolve.ledger.units import SINGLE
+from pcevolve.ledger.entries import Enrolment, Entries, Listed
+from pcevolve.ledger.overlap import Exposure, Reach, bound_group, compute_exposures
+from pcevolve.ledger.units import SINGLE, Party
 from pcevolve.privacy import Event
 from pcevolve.public.fields import Earlier
 
@@ -23,14 +28,7 @@ NAMED = 4
 
 @dataclass(frozen=True)
 class Burden:
-    """The events that one subject bears.
-
-    Attributes:
-        others: Events of other runs, each on as many units as change with the subject.
-        own: Events of the run that asks, likewise.
-        kind: What the subject is: ``"image"``, ``"patient"``.
-        runs: The other runs.
-    """
+    """The events that one subject (an image, a patient) bears, each on as many units as change with it."""
 
     others: tuple[Event, ...]
     own: tuple[Event, ...]
@@ -40,12 +38,7 @@ class Burden:
 
 @dataclass(frozen=True)
 class OtherRuns:
-    """All runs in the ledger but one, as that one run sees them.
-
-    Attributes:
-        entries: The ledger's rows.
-        run: The run that asks.
-    """
+    """All runs in the ledger but one, as that one run sees them."""
 
     entries: Entries
     run: Enrolment
@@ -88,6 +81,26 @@ class OtherRuns:
         touching = tuple(run for run in counted if reach.touches(parties[run.run_id].cut))
         return Concerned(self.entries, self.run, reach, touching)
 
+    def find_events_on_secret(self, mine: Listed) -> tuple[Event, ...] | None:
+        """Find the events of other runs on one secret of the run's owner.
+
+        Those are runs that touch the same data, whatever was declared secret in them, and runs on any data for which
+        the same was declared. Of runs on other data with other secrets nobody knows whether they concern this one.
+
+        Returns:
+            None where one of them drew its noise from a seed: nothing bounds what they say together.
+        """
+        touching = {each.run_id for each in self.find_concerned().others}
+        found = [
+            each
+            for each in self.enrolled()
+            if self.counts(each) and (each.run_id in touching or mine.is_declared_in(each))
+        ]
+        if not all(each.terms.secure for each in found):
+            return None
+        events = ((each, event) for each in found for event in self.entries.events(each.run_id))
+        return tuple(_on_secret(event, each, mine) for each, event in events if not event.free)
+
     @cached_property
     def _party(self) -> Party:
         return self.entries.read(self.run)
@@ -116,14 +129,7 @@ class OtherRuns:
 
 @dataclass(frozen=True)
 class Concerned:
-    """The subjects that a run concerns, and what they bear; see ``overlap``.
-
-    Attributes:
-        entries: The ledger's rows.
-        run: The run that concerns them.
-        reach: The subjects.
-        others: The other runs that touch them and count.
-    """
+    """The subjects that a run concerns, what they bear, and the other runs that touch them; see ``overlap``."""
 
     entries: Entries
     run: Enrolment
@@ -169,7 +175,9 @@ class Concerned:
                 )
         done = {run.run_id: merge(self.entries.events(run.run_id)) for run in self.others}
         parties = [*map(self.entries.party, self.others), self.entries.read(self.run)]
-        return exposures(self.reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id})
+        return compute_exposures(
+            self.reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id}
+        )
 
     def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
         """Return the events of other runs on a subject."""
@@ -204,4 +212,13 @@ def _group(mine: Enrolment, other: Enrolment) -> int | None:
     if mine.unit.casefold() == other.unit.casefold():
         return 1
     most = 1 if mine.unit in SINGLE else mine.terms.unit_size
-    return None if most is None else largest_group(most, other.unit not in SINGLE, mine.relation)
+    return None if most is None else bound_group(most, other.unit not in SINGLE, mine.relation)
+
+
+def _on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
+    """Return an event of a run as one secret bears it."""
+    theirs = run.terms.secrets
+    if theirs is not None and mine.is_declared_in(run):
+        return theirs.as_event(event.count)
+    changes = 1 if run.relation == "replace-one" else 2
+    return event.on_group(changes * mine.most)

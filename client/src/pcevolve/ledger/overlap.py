@@ -51,7 +51,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import LedgerError
-from pcevolve.ledger.cuts import (
+from pcevolve.ledger.units import (
+    IMAGE,
     Cut,
     IntArray,
     Numbers,
@@ -59,20 +60,14 @@ from pcevolve.ledger.cuts import (
     among,
     among_any,
     distinct_cuts,
-    merged_numbers,
+    merge_numbers,
 )
-from pcevolve.ledger.units import IMAGE
 from pcevolve.privacy import Relation
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """The groups that change with one subject.
-
-    Attributes:
-        sizes: Run → size of the group of its units that change with the subject.
-        kind: What the subject is: ``"image"``, ``"patient"``.
-    """
+    """The sizes of the groups of units that change with one subject, by run."""
 
     sizes: dict[str, int]
     kind: str
@@ -112,7 +107,7 @@ class Reach:
         own = mine.cut.images
         touched = mine.cut.names
         for cut in distinct_cuts(naming):
-            touched = merged_numbers(touched, cut.list_bearing(own))
+            touched = merge_numbers(touched, cut.list_bearing(own))
         names = touched[among_any(touched, [cut.names for cut in promises])]
         owners, owned = _extents(names, naming)
         return cls(
@@ -133,7 +128,7 @@ class Reach:
         return IMAGE if subject < len(self.singles) else self.kinds[subject - len(self.singles)]
 
 
-def exposures(
+def compute_exposures(
     reach: Reach, runs: Sequence[Party], relation: Relation, done: Mapping[str, Hashable]
 ) -> list[Exposure]:
     """The groups that change with each subject, less those of subjects that another one is no better than.
@@ -165,8 +160,8 @@ def exposures(
     ]
 
 
-def largest_group(most: int, named: bool, relation: Relation) -> int:
-    """Bound the units of another partition that can change with a subject of at most ``most`` images.
+def bound_group(most: int, named: bool, relation: Relation) -> int:
+    """Bound the units of another partition that can change with a subject.
 
     Args:
         most: Images that the subject or its neighbour may have.
@@ -183,7 +178,7 @@ def _most_changed(named: bool, relation: Relation) -> int:
 
 def _of_singles(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
     """Size of every single image in a run."""
-    return among(reach.singles, cut.images) * largest_group(1, cut.named, relation)
+    return among(reach.singles, cut.images) * bound_group(1, cut.named, relation)
 
 
 def _of_named(reach: Reach, cut: Cut, relation: Relation) -> IntArray:

@@ -1,4 +1,4 @@
-"""An append-only list of sealed rows in an SQLite file; knows nothing of budgets.
+"""An append-only list of sealed rows in an SQLite file, and the key that seals them; knows nothing of budgets.
 
 Every row's seal covers the row and the seal before it, and the head's seal covers their number. So a row that was
 edited, removed, moved or added by anything but this code is noticed when the file is opened and whenever a row is
@@ -7,15 +7,19 @@ read. What cannot be noticed is a whole older copy put in the file's place betwe
 
 from __future__ import annotations
 
+import hmac
+import secrets
 import sqlite3
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+from pcevolve.durable import write_durably
 from pcevolve.errors import LedgerError
-from pcevolve.ledger.keys import Key
 
 APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
 VERSION = 4
@@ -24,20 +28,12 @@ SCHEMA = (
     " content BLOB NOT NULL, private BLOB NOT NULL, seal BLOB NOT NULL, UNIQUE (run_id, name))",
     "CREATE TABLE head (count INTEGER NOT NULL, seal BLOB NOT NULL)",
 )
+SIZE = 32  # bytes of a key and of a fingerprint
 WAIT_SECONDS = 300.0  # another run may be computing a draw, which it does inside its transaction
 
 
 class Row(NamedTuple):
-    """One sealed row of the file.
-
-    Attributes:
-        number: 1, 2, 3, … without gaps.
-        run_id: Run that it belongs to.
-        name: Unique within the run.
-        content: What it says.
-        private: What only the private side may read.
-        seal: Of this row and of the seal before it, by the ledger's key.
-    """
+    """One sealed row of the file, numbered from 1 without gaps; the seal covers it and the seal before it."""
 
     number: int
     run_id: str
@@ -206,6 +202,60 @@ class Store:
         return f"{self.path} is damaged ({how}): restore it and its key from a backup; it was not touched"
 
 
+@dataclass(frozen=True, repr=False)
+class Key:
+    """A ledger's secret: what it makes of a value cannot be made, nor traced back to the value, without it."""
+
+    secret: bytes
+
+    def __repr__(self) -> str:
+        """Nothing about the secret."""
+        return "Key"
+
+    @classmethod
+    def new(cls) -> Self:
+        """A key that nobody has, from the operating system's CSPRNG."""
+        return cls(secrets.token_bytes(SIZE))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a key file.
+
+        Raises:
+            LedgerError: It is not there, or not a whole key.
+        """
+        if not path.exists():
+            raise LedgerError(f"{path} is missing: without it the ledger cannot recognise data; restore it")
+        secret = path.read_bytes()
+        if len(secret) != SIZE:
+            raise LedgerError(f"{path} is damaged: restore it from a backup")
+        return cls(secret)
+
+    def save(self, path: Path) -> None:
+        """Write the key, for the owner alone, down to the disk."""
+        write_durably(path, self.secret, 0o600)
+
+    def fingerprint(self, digest: bytes) -> bytes:
+        """Return the ledger's fingerprint of an image: 32 bytes, the same for the same image."""
+        return self._mac(b"fingerprint", (digest,))
+
+    def name_fingerprint(self, kind: str, name: str) -> bytes:
+        """Return the ledger's fingerprint of a unit's name: 32 bytes, the same for the same name of the same kind.
+
+        Blanks around the words, the case of the kind, and the ways in which Unicode spells one letter do not count.
+        """
+        spelled = _compose(_compose(kind).casefold()), _compose(name)
+        return self._mac(b"name", tuple(each.encode() for each in spelled))
+
+    def seal(self, *parts: bytes) -> bytes:
+        """32 bytes that only this key makes of these parts, in this order."""
+        return self._mac(b"seal", parts)
+
+    def _mac(self, purpose: bytes, parts: tuple[bytes, ...]) -> bytes:
+        framed = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose, *parts))
+        return hmac.digest(self.secret, framed, "sha256")
+
+
 def _head(key: Key, count: int, last: bytes) -> bytes:
     return key.seal(b"head", b"%d" % count, last)
 
@@ -215,3 +265,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
     db.execute("PRAGMA synchronous=EXTRA")
     return db
+
+
+def _compose(text: str) -> str:
+    """One spelling of a text for all that look alike to Unicode's canonical equivalence."""
+    return unicodedata.normalize("NFC", text).strip()

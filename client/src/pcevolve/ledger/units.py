@@ -1,4 +1,7 @@
-"""Privacy units on their way into the ledger: as the owner has them, and as keyed fingerprints."""
+"""Privacy units: as the owner has them, as keyed fingerprints, and as sorted arrays that are quick to compare.
+
+Who a fingerprint stands for is not seen behind ``Units.of``.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
-from pcevolve.ledger.keys import SIZE, Key
+from pcevolve.ledger.store import SIZE, Key
 
 IMAGE = "image"
 """What a unit is called that is one image and has no name."""
@@ -17,6 +21,10 @@ TEXT = "text"
 """The same of one text."""
 SINGLE = frozenset({IMAGE, TEXT})
 COUNT = np.dtype("<u4")
+IntArray = NDArray[np.int64]
+Numbers = NDArray[np.uint64]
+"""First 64 bits of fingerprints, which stand for the whole: of a million images, two agree with a probability below
+3e-8, and who has not the ledger's key can do nothing about it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,6 +104,91 @@ class Units:
         sizes = np.array([len(images[unit]) for unit in order], COUNT)
         ordered = b"".join(each for unit in order for each in images[unit])
         return cls(ordered, sizes.tobytes(), b"".join(names[unit] for unit in order))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cut:
+    """The way in which a run cuts its images into units.
+
+    Attributes:
+        images: uint64 ``(images,)``, ascending, none twice.
+        units: int64 ``(images,)``, the unit of each, 0, 1, 2, ...
+        names: uint64 ``(units,)``, ascending; empty where units are single images without names.
+        sizes: int64 ``(units,)``, how many images each unit has.
+    """
+
+    images: Numbers
+    units: IntArray
+    names: Numbers
+    sizes: IntArray
+
+    @classmethod
+    def of(cls, units: Units) -> Cut:
+        """Read a run's units, whose canonical order is that of their numbers."""
+        images = _numbers(units.images)
+        if not units.named:
+            return cls(images, np.arange(len(images)), _numbers(b""), np.ones(len(images), np.int64))
+        sizes = np.frombuffer(units.sizes, COUNT).astype(np.int64)
+        order = np.argsort(images)
+        return cls(
+            images[order], np.repeat(np.arange(len(sizes)), sizes)[order], _numbers(units.names), sizes
+        )
+
+    @property
+    def named(self) -> bool:
+        """True if the run's units have names; if not, each unit is one image."""
+        return len(self.names) > 0
+
+    def list_bearing(self, images: Numbers) -> Numbers:
+        """Names of the units that have one of these images, ascending; only where units have names."""
+        bears = np.zeros(len(self.names), dtype=bool)
+        bears[self.units[among(self.images, images)]] = True
+        return self.names[bears]
+
+
+def _numbers(prints: bytes) -> Numbers:
+    return np.frombuffer(prints, ">u8")[:: SIZE // 8].astype(np.uint64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Party:
+    """A run's units, as they are compared with those of other runs.
+
+    ``most`` is how many images one of them may have, as its owner declared; None if he did not.
+    """
+
+    run_id: str
+    kind: str
+    cut: Cut
+    most: int | None
+
+
+def distinct_cuts(runs: Iterable[Party]) -> list[Cut]:
+    """The cuts of some runs; one that several runs share is there once."""
+    return list({id(run.cut): run.cut for run in runs}.values())
+
+
+def merge_numbers(ascending: Numbers, others: Numbers) -> Numbers:
+    """Return all numbers that are in either set, ascending; neither set has one twice."""
+    new = ~among(others, ascending)
+    return np.sort(np.concatenate([ascending, others[new]])) if new.any() else ascending
+
+
+def among(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
+    """Mark the numbers that are also in the other set, which is ascending."""
+    if not len(ascending):
+        return np.zeros(len(these), dtype=bool)
+    nearest = np.minimum(np.searchsorted(ascending, these), len(ascending) - 1)
+    there: NDArray[np.bool_] = ascending[nearest] == these
+    return there
+
+
+def among_any(these: Numbers, others: Iterable[Numbers]) -> NDArray[np.bool_]:
+    """Mark the numbers that are in at least one of the other sets, each of which is ascending."""
+    there = np.zeros(len(these), dtype=bool)
+    for each in others:
+        there |= among(these, each)
+    return there
 
 
 def _check(units: Sequence[PrivateUnit], kind: str) -> None:

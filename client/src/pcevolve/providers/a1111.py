@@ -6,18 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import ConfigDict, Field, RootModel, ValidationError
 
-from pcevolve.providers.dialect import (
-    OF_DIFFUSION,
-    Dialect,
-    ModelSize,
-    WireRequest,
-    json_body,
-    no_model,
-    parsed,
-    received_images,
-)
+from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer
+from pcevolve.providers.dialect import OF_DIFFUSION, Dialect, ModelSize, WireRequest
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images, limits
@@ -35,7 +27,7 @@ _WEIGHT: Final = re.compile(r":\s*[-+]?[\d.]+\s*$")
 """At the end of a prompt: how much it counts."""
 
 
-def escaped(words: str) -> str:
+def escape(words: str) -> str:
     """Words that this API reads as they stand: its syntax for weights, schedules, composition and comments undone."""
     return _SYNTAX.sub(_undone, words)
 
@@ -49,34 +41,31 @@ def _undone(found: re.Match[str]) -> str:
 
 
 def _in_syntax(plan: PublicPlan, call: Call) -> str:
-    """A call's prompt with domain and label escaped; what else a user wrote may be meant as syntax."""
+    """A call's prompt with domain and label escape; what else a user wrote may be meant as syntax."""
     prompt = plan.prompt_of(call)
     words = sorted(filter(None, {plan.domain, call.label}), key=len, reverse=True)
-    whole = re.sub("|".join(map(re.escape, words)), lambda found: escaped(found[0]), prompt)
+    whole = re.sub("|".join(map(re.escape, words)), lambda found: escape(found[0]), prompt)
     ends = any(prompt.rstrip().endswith(each.rstrip()) for each in words)
     return f"{whole}," if ends and _WEIGHT.search(whole) else whole
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Answer(Reply):
     images: Annotated[
         list[Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]], Field(max_length=limits.MAX_BATCH)
     ]
 
 
-class _Told(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Told(Reply):
     info: str = ""
 
 
-class _Info(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Info(Reply):
     sd_model_name: str | None = None
     sd_model_hash: str | None = None
 
 
-class _Checkpoint(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True, protected_namespaces=())
+class _Checkpoint(Reply):
+    model_config = ConfigDict(protected_namespaces=())
     title: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
     model_name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
 
@@ -101,7 +90,7 @@ class A1111Dialect(Dialect):
         """Spell a call as JSON for ``txt2img``, or for ``img2img`` where there is an image."""
         fields: dict[str, Any] = {
             "prompt": _in_syntax(plan, call),
-            "negative_prompt": escaped(plan.images.negative_prompt),
+            "negative_prompt": escape(plan.images.negative_prompt),
             "sampler_name": plan.images.sampler or USUAL_SAMPLER,
             "seed": call.seed,
             "steps": plan.images.steps,
@@ -114,13 +103,13 @@ class A1111Dialect(Dialect):
             "override_settings": {"sd_model_checkpoint": plan.model},
         }
         if image is None:
-            return WireRequest("POST", TEXT_TO_IMAGE, json_body(fields))
+            return WireRequest("POST", TEXT_TO_IMAGE, encode_json(fields))
         source = {"init_images": [images.to_base64(image)], "denoising_strength": call.strength}
-        return WireRequest("POST", IMAGE_TO_IMAGE, json_body(fields | source))
+        return WireRequest("POST", IMAGE_TO_IMAGE, encode_json(fields | source))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The base64 images of an answer."""
-        return received_images(call, parsed(_Answer, body).images)
+        return decode_images(call, parse_answer(_Answer, body).images)
 
     def answered_by(self, body: bytes) -> str | None:
         """The checkpoint that the images' generation parameters name, with the beginning of its digest."""
@@ -137,7 +126,7 @@ class A1111Dialect(Dialect):
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Only whether it is there: the web UI does not tell a checkpoint's size."""
-        known = parsed(_Checkpoints, body).root
+        known = parse_answer(_Checkpoints, body).root
         if not any(model in {each.title, each.model_name} for each in known):
             raise no_model(model, (each.model_name for each in known))
         return None

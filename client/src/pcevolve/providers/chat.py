@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.texts import answering
 from pcevolve.modality.texts.blanks import blank_out
 from pcevolve.modality.texts.reading import read
 from pcevolve.modality.texts.rewording import reworded
-from pcevolve.providers.dialect import (
-    Dialect,
-    ModelSize,
-    WireRequest,
-    counted,
-    json_body,
-    model_named,
-    no_model,
-    parsed,
-)
+from pcevolve.providers.codec import Reply, encode_json, model_named, no_model, parse_answer, require_count
+from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
@@ -46,14 +38,12 @@ WITHHELD: Final = frozenset(
 """Why an answer ended that is no text: a filter, a refusal, or a fault in the middle of it."""
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Message(Reply):
     content: str | list[Any] | None = None
     refusal: str | None = None
 
 
-class _Choice(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Choice(Reply):
     message: _Message | None = None
     finish_reason: str | None = None
 
@@ -71,28 +61,25 @@ SEEDS: Final = 2**31
 """Seeds from here on are refused by APIs that keep them in a signed integer of 32 bits."""
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Answer(Reply):
     choices: Annotated[list[_Choice], Field(max_length=limits.MAX_COMPLETIONS)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Model(Reply):
     id: str
 
 
-class _Models(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Models(Reply):
     data: list[_Model]
 
 
-def texts_in(body: bytes) -> list[str]:
+def read_texts(body: bytes) -> list[str]:
     """The text of each choice of an answer; empty for a choice without one.
 
     Raises:
         ProviderReplyError: The answer breaks the API's contract.
     """
-    return [each.text for each in parsed(_Answer, body).choices]
+    return [each.text for each in parse_answer(_Answer, body).choices]
 
 
 def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
@@ -103,7 +90,7 @@ def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
         "seed": call.seed % SEEDS,
     }
     whole = {"model": model, "messages": [{"role": "user", "content": asked}]}
-    return WireRequest("POST", wire.CHAT, json_body(whole | texts.spelled(fields)))
+    return WireRequest("POST", wire.CHAT, encode_json(whole | texts.spelled(fields)))
 
 
 class ChatDialect(Dialect):
@@ -130,23 +117,23 @@ class ChatDialect(Dialect):
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The texts of an answer, as they came; a choice without one is an empty text."""
-        texts = texts_in(body)
+        texts = read_texts(body)
         if len(texts) == 1 < call.count:
             raise ProviderReplyError(
                 f"the API wrote 1 text where {call.count} were asked for: start a new run with --set "
                 "provider.fields=single"
             )
-        return [each.encode() for each in counted(call, texts)]
+        return [each.encode() for each in require_count(call, texts)]
 
     def trial(self, model: str) -> WireRequest:
         """Ask for two words, in as few fields as tell whether there is an ``n``."""
         asked = {"model": model, "messages": [{"role": "user", "content": TRIAL}], "n": 2}
-        return WireRequest("POST", wire.CHAT, json_body(asked))
+        return WireRequest("POST", wire.CHAT, encode_json(asked))
 
     def takes_several(self, body: bytes) -> bool:
         """True if two answers came; APIs without ``n`` ignore it, or refuse it."""
         try:
-            return len(parsed(_Answer, body).choices) > 1
+            return len(parse_answer(_Answer, body).choices) > 1
         except ProviderReplyError:
             return False
 
@@ -156,7 +143,7 @@ class ChatDialect(Dialect):
         Raises:
             UsageError: It does not.
         """
-        listed = [each.id for each in parsed(_Models, body).data]
+        listed = [each.id for each in parse_answer(_Models, body).data]
         if listed and model not in listed:
             raise no_model(model, listed)
         return None
@@ -182,7 +169,7 @@ class RewriterDialect(ChatDialect):
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """Read the one prompt that an answer gives, whatever the answer is."""
         try:
-            said = texts_in(body)
+            said = read_texts(body)
         except ProviderReplyError:
             said = []
         return [reworded(said[0] if said else "", call.words or "").encode()]

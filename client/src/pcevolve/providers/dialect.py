@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar
+from typing import ClassVar, Final, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.errors import UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
-from pcevolve.public.answers import BYTE_ORDER_MARK
 from pcevolve.public.calls import Call
 from pcevolve.public.library import Library
 from pcevolve.public.plan import PublicPlan
-from pcevolve_shared import images
 
-Model = TypeVar("Model", bound=BaseModel)
-Counted = TypeVar("Counted")
 Scheme = Literal["Bearer", "Basic"]
 IN_PROCESS_ASKS = frozenset({"create", "vary", "strength", "seed", "batch"})
 """What ``egress.in_process`` hands to a generator."""
@@ -27,15 +20,7 @@ IN_PROCESS_ASKS = frozenset({"create", "vary", "strength", "seed", "batch"})
 
 @dataclass(frozen=True)
 class WireRequest:
-    """A request as it leaves, without what the transport adds (host, key).
-
-    Attributes:
-        method: GET or POST.
-        path: Below the API's address.
-        body: Exact bytes.
-        content_type: Media type of the body; not sent where there is none.
-        accept: Media type that the answer shall have.
-    """
+    """A request as it leaves, below the API's address, without what the transport adds (host, key)."""
 
     method: str
     path: str
@@ -56,11 +41,7 @@ class ModelSize:
 class Advice:
     """A provider's advice on how its model is best asked; a wrong word costs quality and nothing more.
 
-    Attributes:
-        steps: Of denoising.
-        guidance: Scale.
-        low: Strength below which a variation hardly differs.
-        high: Strength above which it keeps hardly anything.
+    Below strength ``low`` a variation hardly differs, and above ``high`` it keeps hardly anything.
     """
 
     steps: int
@@ -231,57 +212,6 @@ class Dialect(Protocol):
         return fault(status, body, self.reasons)
 
 
-def json_body(fields: Mapping[str, Any]) -> bytes:
-    """Serialise in one canonical way, so that equal calls are equal bytes."""
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-
-
-def strength_of(call: Call, name: str = "strength") -> dict[str, float]:
-    """The field that says how different a variation shall be; none where the plan asks for no strength."""
-    return {} if call.strength is None else {name: call.strength}
-
-
-def parsed(model: type[Model], body: bytes) -> Model:
-    """Validate an answer.
-
-    Raises:
-        ProviderReplyError: It is not what the contract promises; its content is not repeated.
-    """
-    try:
-        return model.model_validate_json(body.removeprefix(BYTE_ORDER_MARK))
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        if first["type"] == "json_invalid" and (form := _form_of(body)):
-            raise ProviderReplyError(f"the API answered with {form} where JSON was expected") from None
-        where = ".".join(str(part) for part in first["loc"]) or "the whole answer"
-        raise ProviderReplyError(f"the API's answer breaks the contract at {where}: {first['msg']}") from None
-
-
-class _Named(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
-    model: str | None = None
-
-
-def model_named(body: bytes) -> str | None:
-    """The model that an answer in OpenAI's form says it is from; None where it names none."""
-    try:
-        return _Named.model_validate_json(body).model
-    except ValidationError:
-        return None
-
-
-def _form_of(body: bytes) -> str:
-    """Name in words what an answer is that is no JSON; empty where it has no known form."""
-    start = body.lstrip()[:16].lower()
-    if not start:
-        return "nothing"
-    if start.startswith((b"data:", b"event:")):
-        return "a stream of events (SSE): turn streaming off at the API"
-    if start.startswith(b"<"):
-        return "a page of HTML: is the address that of the API?"
-    return "something packed (gzip), which it was asked not to" if start.startswith(b"\x1f\x8b") else ""
-
-
 def asks_for(dialect: Dialect, in_process: bool) -> frozenset[str]:
     """Return the options that can be asked for: hardly any of a generator in this process."""
     return dialect.capabilities & IN_PROCESS_ASKS if in_process else dialect.capabilities
@@ -305,7 +235,7 @@ def require(dialect: Dialect, needed: AbstractSet[str], in_process: bool = False
         )
 
 
-def misstated(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
+def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     """Yield a sentence for each option that the plan says requests ask for and they do not, or the other way round."""
     if plan.modality.kind != "image":
         return
@@ -328,44 +258,3 @@ def misstated(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     }.items():
         if value and name not in asked:
             yield f"the plan says that {name} is asked for, and it is not"
-
-
-def counted(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:
-    """Pass on what an answer holds for each image.
-
-    Raises:
-        ProviderReplyError: Not as many as were asked for.
-    """
-    if len(received) != call.count:
-        raise ProviderReplyError(f"the API sent {len(received)} where {call.count} were asked for")
-    return received
-
-
-def received_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
-    """Decode the base64 images of an answer.
-
-    Raises:
-        ProviderReplyError: Not as many as were asked for, or not canonical base64.
-    """
-    try:
-        return [images.from_base64(_plain_base64(each)) for each in counted(call, encoded)]
-    except images.ImageError as error:
-        raise ProviderReplyError(f"the API sent an image that is wrong: {error}") from None
-
-
-def _plain_base64(text: str) -> str:
-    """Base64 without the prefix of a data URL and the ends of lines, and padded; many APIs send it otherwise."""
-    inner = text.partition(";base64,")[2] if text.startswith("data:") else text
-    plain = "".join(inner.split()).rstrip("=")
-    return plain + "=" * (-len(plain) % 4)
-
-
-def no_model(model: str, names: Iterable[str]) -> UsageError:
-    """Return the error for a model that the API does not have."""
-    offers = ", ".join(sorted(names)[:10]) or "none at all"
-    return UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
-
-
-def shifted(seed: int, most: int) -> int:
-    """A public seed for an API where 0 means "any": from 1 to ``most``."""
-    return seed % most + 1

@@ -25,13 +25,8 @@ _WRAPPERS: Final = ("error", "detail", "base_resp", "errors", "choices")
 _TITLE: Final = re.compile(rb"<(?:title|Message|h1)[^>]*>\s*([^<]{1,300})", re.IGNORECASE)
 
 
-def words_of(body: bytes, answer: Any) -> str:  # noqa: ANN401 - whatever JSON holds
-    """The message of an error; empty where there is none.
-
-    Args:
-        body: As it came.
-        answer: Its JSON; None if it is none.
-    """
+def read_message(body: bytes, answer: Any) -> str:  # noqa: ANN401 - whatever JSON holds
+    """Read the message of an error; empty where there is none. ``answer`` is its JSON; None if it is none."""
     found = next(_texts(answer), "") if answer is not None else _page(body)
     return " ".join(printable(found).split())[:_LONGEST_MESSAGE]
 
@@ -129,13 +124,10 @@ class Fault:
 def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
     """Read an error answer, also one that came under the status of a success.
 
-    Args:
-        status: HTTP status.
-        body: As it came.
-        reasons: What the API's own error codes mean.
+    ``reasons`` says what the API's own error codes mean.
     """
     answer = parse(body)
-    said = words_of(body, answer)
+    said = read_message(body, answer)
     stated = _stated_status(answer) if is_success(status) else status
     means = _by_code(answer, reasons) or _BY_STATUS.get(stated)
     if means is None and is_success(status):

@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic import BeforeValidator, ConfigDict, Field, RootModel
 
 from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.providers.dialect import (
-    OF_DIFFUSION,
-    Advice,
-    Dialect,
-    ModelSize,
-    WireRequest,
-    json_body,
-    no_model,
-    parsed,
-    received_images,
-    strength_of,
-)
+from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer, strength_of
+from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.library import Count, Library, Licence, LicenceFile, one_line, readable
@@ -28,17 +18,11 @@ from pcevolve.public.settings import Digest, Guidance, Steps, Strength
 from pcevolve_shared import images, limits, wire
 
 
-class _Answer(BaseModel):
-    """The fields of an answer that are read; the hosted API has others beside these."""
-
-    model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
-
-
-class _Cost(_Answer):
+class _Cost(Reply):
     cost: Annotated[float | None, Field(ge=0)] = None
 
 
-class _Image(_Answer):
+class _Image(Reply):
     image: Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]
 
 
@@ -50,35 +34,35 @@ class _Batch(_Cost):
     images: Annotated[tuple[_Image, ...], Field(max_length=limits.MAX_BATCH)]
 
 
-class _Balance(_Answer):
+class _Balance(Reply):
     balance: float | None = None
 
 
-class _Licence(_Answer):
+class _Licence(Reply):
     name: wire.Name
     images: Count
 
 
-class _LicenceFile(_Answer):
+class _LicenceFile(Reply):
     name: wire.Name
     sha256: Digest
     text: Annotated[str, Field(max_length=limits.MAX_LICENCE_CHARS)]
 
 
-class _Library(_Answer):
+class _Library(Reply):
     images: Count
     licences: Annotated[tuple[_Licence, ...], Field(max_length=limits.MAX_LICENCES)] = ()
     licence_files: Annotated[tuple[_LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES)] = ()
 
 
-class _Recommended(_Answer):
+class _Recommended(Reply):
     steps: Steps
     guidance: Guidance
     strength_low: Strength
     strength_high: Strength
 
 
-class _Model(_Answer):
+class _Model(Reply):
     id: wire.Name
     recommended: _Recommended | None = None
     pipelines: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
@@ -109,7 +93,7 @@ def _find_model(model: str, body: bytes) -> _Model | None:
     Raises:
         ProviderReplyError: The answer breaks the API's contract.
     """
-    return next((each for each in parsed(_Models, body).root if each.id == model), None)
+    return next((each for each in parse_answer(_Models, body).root if each.id == model), None)
 
 
 class GetimgDialect(Dialect):
@@ -142,18 +126,18 @@ class GetimgDialect(Dialect):
             fields["n"] = call.count
         if image is None:
             size = {"width": plan.images.width, "height": plan.images.height}
-            return WireRequest("POST", wire.TEXT_TO_IMAGE, json_body(fields | size))
+            return WireRequest("POST", wire.TEXT_TO_IMAGE, encode_json(fields | size))
         source = {"image": images.to_base64(image)} | strength_of(call)
         if plan.images.adapter is None:
-            return WireRequest("POST", wire.IMAGE_TO_IMAGE, json_body(fields | source))
+            return WireRequest("POST", wire.IMAGE_TO_IMAGE, encode_json(fields | source))
         prompt = {"adapter": plan.images.adapter, "scale": plan.images.adapter_scale}
-        return WireRequest("POST", wire.IP_ADAPTER, json_body(fields | source | prompt))
+        return WireRequest("POST", wire.IP_ADAPTER, encode_json(fields | source | prompt))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The base64 images of an answer, one or a batch."""
         if call.count == 1:
-            return received_images(call, [parsed(_Single, body).image])
-        return received_images(call, [each.image for each in parsed(_Batch, body).images])
+            return decode_images(call, [parse_answer(_Single, body).image])
+        return decode_images(call, [each.image for each in parse_answer(_Batch, body).images])
 
     def hello(self) -> WireRequest:
         """List the models."""
@@ -166,7 +150,7 @@ class GetimgDialect(Dialect):
             UsageError: The API does not have the model.
             ProviderReplyError: The answer breaks the API's contract.
         """
-        known = {each.id: each for each in parsed(_Models, body).root if not each.writes_text}
+        known = {each.id: each for each in parse_answer(_Models, body).root if not each.writes_text}
         if model not in known:
             raise no_model(model, known)
         size = known[model].base_resolution
@@ -249,8 +233,8 @@ class GetimgDialect(Dialect):
 
     def balance(self, body: bytes) -> float | None:
         """Return what is left on the account, in its currency."""
-        return parsed(_Balance, body).balance
+        return parse_answer(_Balance, body).balance
 
     def cost(self, body: bytes) -> float | None:
         """Return what the answer says it cost."""
-        return parsed(_Cost, body).cost
+        return parse_answer(_Cost, body).cost

@@ -6,33 +6,29 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.providers.dialect import (
-    OF_DIFFUSION,
-    Advice,
-    Dialect,
-    ModelSize,
-    WireRequest,
-    counted,
-    json_body,
+from pcevolve.providers.codec import (
+    Reply,
+    decode_images,
+    encode_form,
+    encode_json,
     model_named,
-    parsed,
-    received_images,
+    parse_answer,
+    require_count,
     strength_of,
 )
+from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, WireRequest
 from pcevolve.providers.getimg import GetimgDialect
-from pcevolve.providers.multipart import form
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits, wire
 
 
-class _Image(BaseModel):
+class _Image(Reply):
     """One of the two is there; a request can ask for base64, and some services answer with links nevertheless."""
 
-    model_config = ConfigDict(hide_input_in_errors=True)
     b64_json: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
     url: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
 
@@ -43,8 +39,7 @@ class _Image(BaseModel):
         return self.b64_json or inside
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Answer(Reply):
     data: Annotated[list[_Image], Field(max_length=limits.MAX_BATCH)]
 
 
@@ -65,8 +60,8 @@ class OpenAIDialect(Dialect):
             **self._more(plan, call),
         }
         if image is None:
-            return WireRequest("POST", wire.OPENAI_GENERATIONS, json_body(fields))
-        kind, body = form({name: str(value) for name, value in fields.items()}, image)
+            return WireRequest("POST", wire.OPENAI_GENERATIONS, encode_json(fields))
+        kind, body = encode_form({name: str(value) for name, value in fields.items()}, image)
         return WireRequest("POST", wire.OPENAI_EDITS, body, kind)
 
     def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
@@ -82,14 +77,14 @@ class OpenAIDialect(Dialect):
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """The addresses of the images that the answer itself does not have."""
-        return tuple(each.url for each in parsed(_Answer, body).data if each.url and not each.text)
+        return tuple(each.url for each in parse_answer(_Answer, body).data if each.url and not each.text)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The images of an answer: in base64, or where it said that they lie."""
-        found = counted(call, parsed(_Answer, body).data)
+        found = require_count(call, parse_answer(_Answer, body).data)
         if linked and len(linked) == len(found):
             return list(linked)
-        return received_images(call, [each.text for each in found])
+        return decode_images(call, [each.text for each in found])
 
     def answered_by(self, body: bytes) -> str | None:
         """The model that the answer names."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.providers.dialect import Dialect, WireRequest, counted, json_body, parsed, shifted
+from pcevolve.providers.codec import Reply, encode_json, parse_answer, require_count, shift_seed
+from pcevolve.providers.dialect import Dialect, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -20,23 +21,19 @@ _LARGEST_SEED = 2**32 - 1
 """The API takes more; a plan's seeds have 32 bits."""
 
 
-class _Link(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Link(Reply):
     url: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Answer(Reply):
     images: Annotated[list[_Link], Field(max_length=_MOST)]
 
 
-class _Account(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
+class _Account(Reply):
     totalBalance: float  # noqa: N815 - the API's spelling
 
 
-class _UserInfo(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _UserInfo(Reply):
     data: _Account
 
 
@@ -58,19 +55,19 @@ class SiliconFlowDialect(Dialect):
             "prompt": plan.prompt_of(call),
             "image_size": f"{plan.images.width}x{plan.images.height}",
             "batch_size": call.count,
-            "seed": shifted(call.seed, _LARGEST_SEED),
+            "seed": shift_seed(call.seed, _LARGEST_SEED),
             "num_inference_steps": plan.images.steps,
             "guidance_scale": plan.images.guidance,
         }
         if plan.images.negative_prompt:
             fields["negative_prompt"] = plan.images.negative_prompt
         if image is not None:
-            fields["image"] = data_url(image)
-        return WireRequest("POST", wire.OPENAI_GENERATIONS, json_body(fields))
+            fields["image"] = encode_data_url(image)
+        return WireRequest("POST", wire.OPENAI_GENERATIONS, encode_json(fields))
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """The address of each image."""
-        return tuple(counted(call, [each.url for each in parsed(_Answer, body).images]))
+        return tuple(require_count(call, [each.url for each in parse_answer(_Answer, body).images]))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The images that were found behind the links.
@@ -92,9 +89,9 @@ class SiliconFlowDialect(Dialect):
 
     def balance(self, body: bytes) -> float | None:
         """Return what is left on the account, in its currency."""
-        return parsed(_UserInfo, body).data.totalBalance
+        return parse_answer(_UserInfo, body).data.totalBalance
 
 
-def data_url(image: bytes) -> str:
+def encode_data_url(image: bytes) -> str:
     """An image as text that names its media type."""
     return f"data:{images.media_type_or_bytes(image)};base64,{images.to_base64(image)}"

@@ -6,19 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import gcd
 from typing import Annotated, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.providers.dialect import (
-    Dialect,
-    ModelSize,
-    WireRequest,
-    parsed,
-    received_images,
-    shifted,
-)
+from pcevolve.providers.codec import Reply, decode_images, encode_form, parse_answer, shift_seed
+from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest
 from pcevolve.providers.faults import Reason
-from pcevolve.providers.multipart import form
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits
@@ -29,14 +22,12 @@ _LARGEST_SEED: Final = 2**32 - 2
 _RATIOS: Final = {"16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21"}
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
+class _Answer(Reply):
     image: Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]
     finish_reason: str = "SUCCESS"
 
 
-class _Balance(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
+class _Balance(Reply):
     credits: float
 
 
@@ -53,7 +44,7 @@ class StabilityDialect(Dialect):
         fields = {
             "model": plan.model,
             "prompt": plan.prompt_of(call),
-            "seed": str(shifted(call.seed, _LARGEST_SEED)),
+            "seed": str(shift_seed(call.seed, _LARGEST_SEED)),
             "cfg_scale": str(plan.images.guidance),
             "output_format": "png",
         }
@@ -63,7 +54,7 @@ class StabilityDialect(Dialect):
             fields |= {"mode": "text-to-image", "aspect_ratio": _ratio(plan)}
         else:
             fields |= {"mode": "image-to-image", "strength": str(call.strength)}
-        kind, body = form(fields, image)
+        kind, body = encode_form(fields, image)
         return WireRequest("POST", GENERATE, body, kind)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
@@ -72,10 +63,10 @@ class StabilityDialect(Dialect):
         Raises:
             ProviderReplyError: Moderation withheld it, or the answer breaks the API's contract.
         """
-        answer = parsed(_Answer, body)
+        answer = parse_answer(_Answer, body)
         if answer.finish_reason != "SUCCESS":  # what a filter let through is blurred
             raise ProviderReplyError("the API's moderation withheld the image: change the prompt")
-        return received_images(call, [answer.image])
+        return decode_images(call, [answer.image])
 
     def hello(self) -> WireRequest:
         """Ask for the balance: the cheapest question that needs the key."""
@@ -91,7 +82,7 @@ class StabilityDialect(Dialect):
 
     def balance(self, body: bytes) -> float:
         """Return what is left on the account, in its currency."""
-        return parsed(_Balance, body).credits
+        return parse_answer(_Balance, body).credits
 
 
 def _ratio(plan: PublicPlan) -> str:

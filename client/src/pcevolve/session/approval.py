@@ -14,10 +14,10 @@ from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.egress.allowance import Forecast, Meter
-from pcevolve.egress.gate import Gate, Rewriter
+from pcevolve.egress.exchange import Rewriter
+from pcevolve.egress.gate import Gate
 from pcevolve.egress.transport import Address
 from pcevolve.errors import DeclinedError, UsageError
-from pcevolve.ledger.account import as_event
 from pcevolve.ledger.ledger import Account
 from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
@@ -198,7 +198,7 @@ def _over_runs(account: Account) -> dict[str, str]:
             "secrets, all runs": "a run that states no epsilon used these data: nothing bounds what all runs together "
             "say of a secret"
         }
-    curve = guessed({prior: most_success_of([*borne, as_event(listed)], prior) for prior in PRIORS})
+    curve = guessed({prior: most_success_of([*borne, listed.as_event()], prior) for prior in PRIORS})
     return {"secrets, all runs": f"{curve}; runs with other secrets declared count in full"}
 
 

@@ -14,7 +14,8 @@ from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
 )
 from pcevolve.egress.in_process import InProcess
-from pcevolve.egress.transport import Address, HttpTransport, Route, Transport
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address, Route, Transport
 from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.choice import resolve
 from pcevolve.evolution import Judge

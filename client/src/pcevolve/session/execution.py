@@ -17,9 +17,9 @@ from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.durable import write_durably
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.gate import Gate, Rewriter
+from pcevolve.egress.exchange import Rewriter
+from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.paced import PacedJudge
 from pcevolve.egress.retry import Patience
 from pcevolve.errors import StoppedError
 from pcevolve.evolution import Evolved, Generator, Pool, Population, evolve

@@ -17,7 +17,7 @@ from typing import Final
 from pcevolve.errors import UsageError
 from pcevolve.transcript import RunLayout
 from pcevolve.transcript.layout import not_a_run
-from pcevolve.transcript.log import plan_of, read
+from pcevolve.transcript.log import find_plan, read
 
 NO_TIME: Final = 315_532_800
 """The first second that a zip archive can hold, of 1980: the time of every file that may be shared."""
@@ -80,7 +80,7 @@ class RunFolder(RunLayout):
 
         What stands behind the plan is not read, for a crash may have torn off the end.
         """
-        return self.log.exists() and plan_of(read(self.transcript)) is not None
+        return self.log.exists() and find_plan(read(self.transcript)) is not None
 
     def forget_times(self) -> None:
         """Give all files that may be shared one and the same time.

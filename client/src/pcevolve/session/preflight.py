@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.places import REST, ledger_volume
-from pcevolve.egress.address import require_address, require_key
+from pcevolve.egress.transport import require_address, require_key
 from pcevolve.encoders import require_encoder, require_torch
 from pcevolve.encoders.choice import AUTO
 from pcevolve.errors import DataError, LedgerError, UsageError
-from pcevolve.ledger.creation import key_beside, require_volume
+from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.privacy import Budget
 from pcevolve.private.sources import (
     OF_CLASSES,
@@ -211,7 +211,7 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
             f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes one"
         )
     require_volume(settings.privacy.ledger, ledger_volume())
-    key_beside(settings.privacy.ledger)
+    locate_key(settings.privacy.ledger)
     if resume and folder.has_plan():
         require_ledger(settings.privacy.ledger)
 

@@ -11,8 +11,9 @@ from typing import Final
 from pcevolve.config.config import RunConfig
 from pcevolve.config.providers import USUAL_TEMPERATURE
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.gate import Rewriter as Reached
-from pcevolve.egress.transport import Address, HttpTransport, Route
+from pcevolve.egress.exchange import Rewriter as Reached
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address, Route
 from pcevolve.providers.chat import RewriterDialect
 from pcevolve.public.options import checked
 from pcevolve.public.plan import PublicPlan

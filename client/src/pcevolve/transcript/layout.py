@@ -29,10 +29,6 @@ _MOST_LOG_BYTES: Final = 2**62
 def require_format(log: Path, root: Path) -> None:
     """Refuse a run that another version wrote, by the first line of its record.
 
-    Args:
-        log: The record's file; whether it is there, whole and plain is for others to say.
-        root: The run's folder.
-
     Raises:
         UsageError: It begins with the opening line of another version; which version reads the run.
     """
@@ -100,119 +96,66 @@ KINDS: Final = {
 """All that may lie directly in a run's folder, and whether it is a file or a folder."""
 
 
+class _Place:
+    """A path below a run's folder."""
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+
+    def __get__(self, layout: RunLayout, kind: type[RunLayout] | None = None) -> Path:
+        return layout.root.joinpath(*self._parts)
+
+
 @dataclass(frozen=True)
 class RunLayout:
-    """Paths of one run; nothing is made.
-
-    Attributes:
-        root: The run's folder.
-    """
+    """Paths of one run; nothing is made."""
 
     root: Path
 
-    @property
-    def transcript(self) -> Path:
-        """Everything that crossed the wire."""
-        return self.root / TRANSCRIPT
-
-    @property
-    def log(self) -> Path:
-        """The transcript's lines, each with the digest of the one before."""
-        return self.transcript / LOG
-
-    @property
-    def bodies(self) -> Path:
-        """The images and bodies that the records name."""
-        return self.transcript / BODIES
-
-    @property
-    def release(self) -> Path:
-        """The synthetic dataset with its manifest and card."""
-        return self.root / RELEASE
-
-    @property
-    def manifest(self) -> Path:
-        """Every released file with its digest, and where the transcript ends."""
-        return self.release / MANIFEST
-
-    @property
-    def card(self) -> Path:
-        """The dataset card: what it is, what it promises, what it assumes."""
-        return self.release / CARD
-
-    @property
-    def classifier(self) -> Path:
-        """The released class means, for whoever wants to classify images with them; not there for every method."""
-        return self.release / CLASSIFIER
+    transcript = _Place(TRANSCRIPT)
+    """Everything that crossed the wire."""
+    log = _Place(TRANSCRIPT, LOG)
+    """The transcript's lines, each with the digest of the one before."""
+    bodies = _Place(TRANSCRIPT, BODIES)
+    """The images and bodies that the records name."""
+    release = _Place(RELEASE)
+    """The synthetic dataset with its manifest and card."""
+    manifest = _Place(RELEASE, MANIFEST)
+    """Every released file with its digest, and where the transcript ends."""
+    card = _Place(RELEASE, CARD)
+    """The dataset card: what it is, what it promises, what it assumes."""
+    classifier = _Place(RELEASE, CLASSIFIER)
+    """The released class means, for whoever wants to classify images with them; not there for every method."""
+    private = _Place(PRIVATE)
+    """The folder that is for the owner alone."""
+    scratch = _Place(PRIVATE, SCRATCH)
+    """Files that a cluster of the run's own writes; gone when it has ended."""
+    result = _Place(PRIVATE, RESULT)
+    """The summary for the owner, accuracy on private data included; never shared."""
+    evaluation = _Place(PRIVATE, EVALUATION)
+    """Accuracies on the owner's test data; never shared."""
+    judgement = _Place(PRIVATE, JUDGEMENT)
+    """Measurements of ``pcevolve evaluate`` on the owner's data; never shared."""
+    private_report = _Place(PRIVATE, REPORT)
+    """The owner's own page, with figures that do not follow from the transcript; never shared."""
+    summary = _Place(SUMMARY)
+    """Figures of the run, for programs: a view of the transcript."""
+    report = _Place(REPORT)
+    """Pictures and figures of the run, for people: a view of the transcript."""
+    preview = _Place(PREVIEW)
+    """The provider's first images, to look at before anything is spent: a view of the transcript."""
+    audit = _Place(AUDIT)
+    """The pages that the last audit rendered from what it verified; no audit reads them."""
+    wire_page = _Place(AUDIT, WIRE_PAGE)
+    """Everything that left, to scroll through, with an audit's findings."""
+    config = _Place(CONFIG)
+    """The options that the run began with, as TOML."""
+    lock = _Place(LOCK)
+    """Held by the one process that may write to the run."""
 
     def export(self, form: Form) -> Path:
         """The dataset in another form; not there unless somebody asked for it."""
         return self.root / EXPORTS[form]
-
-    @property
-    def private(self) -> Path:
-        """The folder that is for the owner alone."""
-        return self.root / PRIVATE
-
-    @property
-    def scratch(self) -> Path:
-        """Files that a cluster of the run's own writes; gone when it has ended."""
-        return self.private / SCRATCH
-
-    @property
-    def result(self) -> Path:
-        """The summary for the owner, accuracy on private data included; never shared."""
-        return self.private / RESULT
-
-    @property
-    def evaluation(self) -> Path:
-        """Accuracies on the owner's test data; never shared."""
-        return self.private / EVALUATION
-
-    @property
-    def judgement(self) -> Path:
-        """Measurements of ``pcevolve evaluate`` on the owner's data; never shared."""
-        return self.private / JUDGEMENT
-
-    @property
-    def private_report(self) -> Path:
-        """The owner's own page, with figures that do not follow from the transcript; never shared."""
-        return self.private / REPORT
-
-    @property
-    def summary(self) -> Path:
-        """Figures of the run, for programs: a view of the transcript."""
-        return self.root / SUMMARY
-
-    @property
-    def report(self) -> Path:
-        """Pictures and figures of the run, for people: a view of the transcript."""
-        return self.root / REPORT
-
-    @property
-    def preview(self) -> Path:
-        """The provider's first images, to look at before anything is spent: a view of the transcript."""
-        return self.root / PREVIEW
-
-    @property
-    def audit(self) -> Path:
-        """The pages that the last audit rendered from what it verified; no audit reads them."""
-        return self.root / AUDIT
-
-    @property
-    def wire_page(self) -> Path:
-        """Everything that left, to scroll through, with an audit's findings."""
-        return self.audit / WIRE_PAGE
-
-    @property
-    def config(self) -> Path:
-        """The options that the run began with, as TOML."""
-        return self.root / CONFIG
-
-    @property
-    def lock(self) -> Path:
-        """Held by the one process that may write to the run."""
-        return self.root / LOCK
 
     def require_transcript(self) -> None:
         """Refuse a path that is not a run's folder, or that of a run which another version wrote.
@@ -241,14 +184,14 @@ KIND_NAMES = {
 }
 
 
-def irregular_files(root: Path, name: str) -> Iterator[str]:
+def find_irregular_files(root: Path, name: str) -> Iterator[str]:
     """Yield everything that is neither a file nor a folder; to be asked before reading, for a pipe would block."""
     for path, kind in _entries_below(root / name):
         if kind not in (stat.S_IFDIR, stat.S_IFREG):
             yield f"{_spell_out(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
 
 
-def file_faults(
+def find_file_faults(
     root: Path, name: str, listed: Collection[str], why: str, empty: Collection[str] = ()
 ) -> Iterator[str]:
     """Every file in a folder that is not listed, every listed one that is not there, and folders without one.

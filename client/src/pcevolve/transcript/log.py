@@ -81,22 +81,22 @@ def _no_number(constant: str) -> None:
     raise ValueError(constant)
 
 
-def plan_of(entries: Iterable[Entry]) -> PublicPlan | None:
+def find_plan(entries: Iterable[Entry]) -> PublicPlan | None:
     """The plan that a run's records fix, if it came that far; what stands behind it is not read."""
     return next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
 
 
-def extended_plan_of(entries: Sequence[Entry]) -> PublicPlan | None:
+def find_extended_plan(entries: Sequence[Entry]) -> PublicPlan | None:
     """The plan with all that was asked for after its dataset was released; None if no plan is fixed.
 
     Of more extensions than a run may have, which the grammar of a record has no place for, the first are taken.
     """
-    plan = plan_of(entries)
+    plan = find_plan(entries)
     asked = [each.record.extension for each in entries if isinstance(each.record, Extended)][:MOST_EXTENSIONS]
     return plan.extended_by(asked) if plan is not None and asked else plan
 
 
-def files_of(record: Record) -> tuple[str, ...]:
+def list_files(record: Record) -> tuple[str, ...]:
     """Digests of the stored files that a record refers to."""
     if isinstance(record, Received):
         return record.outputs
@@ -200,7 +200,7 @@ class Transcript:
 
     def plan(self) -> PublicPlan | None:
         """The plan on record, with the extensions that are, if the run came that far."""
-        return extended_plan_of(self.entries)
+        return find_extended_plan(self.entries)
 
     def has(self, receipt: Receipt) -> bool:
         """True if a receipt is on record."""
@@ -208,7 +208,7 @@ class Transcript:
 
     def prune(self) -> None:
         """Remove stored files that no line refers to."""
-        self.bodies.keep_only({name for entry in self.entries for name in files_of(entry.record)})
+        self.bodies.keep_only({name for entry in self.entries for name in list_files(entry.record)})
 
     def _index(self, entry: Entry) -> None:
         """Take note of a line that is on disk."""

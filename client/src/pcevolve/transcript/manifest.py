@@ -25,12 +25,7 @@ class Guarantee(_Part):
         epsilon_spent: What it spent, at ``delta``; None for an INSECURE run, which promises nothing.
         epsilon_folder: What one unit of the folder bears that the private dataset was drawn from, at ``delta``;
             None where nothing was drawn, or nothing is promised.
-        delta: Of the promise.
-        relation: Which data sets count as neighbours.
-        unit: What is added, taken away or exchanged between them.
         events: Every mechanism that was run, with its exact parameters.
-        statement: The promise in words.
-        assumed_public: What it takes to be public already.
     """
 
     epsilon_budget: float
@@ -56,7 +51,6 @@ class ReleasedImage(_Part):
 
     Attributes:
         path: In the release folder, with ``/``.
-        sha256: Of the file.
         candidate: Whose image it is.
         received_sha256: Of the bytes that the provider had sent, which the transcript holds.
     """
@@ -71,14 +65,9 @@ class Manifest(_Part):
     """``release/manifest.json``.
 
     Attributes:
-        format: Of the run.
         marks: Warnings that nobody can switch off.
-        plan: The public plan.
-        guarantee: What is promised.
         how_made: How the dataset came out of the provider's answers.
         receipts: How many releases were paid for.
-        transcript: Where it ends.
-        files: The images of the dataset.
         unreadable: Candidates that would be in it, could what the provider sent be used.
     """
 

@@ -15,9 +15,9 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import MOST_BYTES, Bodies
-from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, irregular_files, not_a_run
+from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, find_irregular_files, not_a_run
 from pcevolve.transcript.log import MOST_BYTES as MOST_LOG_BYTES
-from pcevolve.transcript.log import Entry, extended_plan_of, files_of, read
+from pcevolve.transcript.log import Entry, find_extended_plan, list_files, read
 from pcevolve.transcript.manifest import Manifest
 from pcevolve.transcript.records import Answered, Finished, Line, Opened, Received, Released, Sent, from_event
 from pcevolve.transcript.traffic import Traffic
@@ -65,7 +65,9 @@ class RunReader:
     def lenient(cls, root: Path) -> RunReader:
         """Read as much as can be read; whatever is wrong becomes ``trouble``, never an error."""
         layout = RunLayout(root)
-        for fault in irregular_files(root, TRANSCRIPT):  # before anything is opened, for a pipe would block
+        for fault in find_irregular_files(
+            root, TRANSCRIPT
+        ):  # before anything is opened, for a pipe would block
             return cls(layout, (), trouble=fault)
         entries: list[Entry] = []
         trouble = None
@@ -121,7 +123,7 @@ class RunReader:
     @cached_property
     def plan(self) -> PublicPlan | None:
         """The plan, with the extensions that are on record, if the run came that far."""
-        return extended_plan_of(self.entries)
+        return find_extended_plan(self.entries)
 
     @property
     def finished(self) -> bool:
@@ -211,7 +213,7 @@ class RunReader:
     @cached_property
     def files(self) -> frozenset[str]:
         """Every file of the transcript that a line refers to, and its log."""
-        named = (name for each in self.entries for name in files_of(each.record))
+        named = (name for each in self.entries for name in list_files(each.record))
         return frozenset(f"{BODIES}/{name}" for name in named) | {LOG}
 
     def require_finished(self) -> PublicPlan:

@@ -57,12 +57,7 @@ class _Record(BaseModel):
 
 
 class Way(_Record):
-    """The way to the rewriter of a run.
-
-    Attributes:
-        api: Its address.
-        authority: As of ``Opened``.
-    """
+    """The way to the rewriter of a run; ``authority`` as of ``Opened``."""
 
     api: str
     authority: Digest | None = None

@@ -116,13 +116,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class RecordedReceipt:
-    """A receipt that went on record; it did not cross the wire.
-
-    Attributes:
-        line: Line of the transcript, from 1.
-        receipt: The receipt.
-        proven: Whether it stands before any break of the chain.
-    """
+    """A receipt that went on record, at a line from 1; it did not cross the wire."""
 
     line: int
     receipt: Receipt
@@ -131,13 +125,7 @@ class RecordedReceipt:
 
 @dataclass(frozen=True)
 class RecordedOutputs:
-    """The outputs that a call brought, as the record names them.
-
-    Attributes:
-        slot: Of the call.
-        digests: SHA-256 of each output, in order.
-        attempt: The last successful attempt at the slot; None if there is none.
-    """
+    """The digests of what a call brought, in order, and the last successful attempt at its slot, if there is one."""
 
     slot: str
     digests: tuple[str, ...]
@@ -150,14 +138,7 @@ Step: TypeAlias = Attempt | Arrival | RecordedReceipt | RecordedOutputs
 
 @dataclass
 class Traffic:
-    """All steps of a run, or of the part of one that is on record so far.
-
-    Attributes:
-        plan: Says which call a request belongs to; None before it is fixed.
-        attempts: Every request that left.
-        receipts: Every release on record.
-        steps: All that happened, in order.
-    """
+    """All steps of a run, or of the part of one that is on record so far; ``plan`` is None before it is fixed."""
 
     plan: PublicPlan | None
     attempts: list[Attempt] = field(default_factory=list, init=False)
@@ -166,16 +147,7 @@ class Traffic:
     _tries: dict[str, list[Attempt]] = field(default_factory=dict, init=False)
 
     def take(self, record: Record, line: int, proven: bool = True) -> Attempt | None:
-        """Go on by one record.
-
-        Args:
-            record: The next one.
-            line: Where it stands, from 1.
-            proven: Whether that is before any break of the chain.
-
-        Returns:
-            The attempt that the record begins or ends, if it does.
-        """
+        """Go on by one record, and return the attempt that it begins or ends, if it does; lines count from 1."""
         match record:
             case Sent():
                 return self._begin(record, line, proven)
@@ -258,12 +230,7 @@ class Counts:
     def by_kind(
         cls, attempts: Iterable[Attempt], count: Callable[[Iterable[Attempt]], Counts] | None = None
     ) -> dict[str, Counts]:
-        """Counts for each kind of request, in order of appearance.
-
-        Args:
-            attempts: Of all kinds.
-            count: Adds up those of one kind; ``of`` if not given.
-        """
+        """Counts for each kind of request, in order of appearance; ``count`` adds up, ``of`` if not given."""
         kinds: dict[str, list[Attempt]] = {}
         for each in attempts:
             kinds.setdefault(each.kind, []).append(each)

@@ -20,7 +20,8 @@ from pcevolve.egress.allowance import Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.in_process import Generator, InProcess
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address
 from pcevolve.errors import StoppedError, TranscriptError, UsageError
 from pcevolve.evolution import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Ledger
@@ -43,7 +44,7 @@ from pcevolve.session.progress import Audience, RunProgress, facts
 from pcevolve.session.rewriting import address_of as address_at
 from pcevolve.session.rewriting import reached
 from pcevolve.transcript import RunReader, Transcript
-from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE, file_faults
+from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE, find_file_faults
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ def _require_own_release(run: RunReader) -> None:
     due |= {CLASSIFIER} if run.layout.classifier.is_file() else set()
     strange = (
         each
-        for each in file_faults(run.layout.root, RELEASE, due, "is not the run's")
+        for each in find_file_faults(run.layout.root, RELEASE, due, "is not the run's")
         if not each.endswith(" is missing")
     )
     for fault in strange:

@@ -13,11 +13,12 @@ from pathlib import Path
 from pcevolve import __version__
 from pcevolve.config.config import RunConfig
 from pcevolve.config.places import ledger_volume
-from pcevolve.egress.transport import ADVICE, ConnectionTroubleError, HttpTransport
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import ADVICE, ConnectionTroubleError
 from pcevolve.encoders import has_torch, require_encoder
 from pcevolve.encoders.choice import resolve
 from pcevolve.errors import ClientError
-from pcevolve.ledger.creation import key_beside, require_volume
+from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.providers import dialect
 from pcevolve.public.answers import succeeded
 from pcevolve.session.components import address_of
@@ -87,7 +88,7 @@ def _encoder(settings: RunConfig) -> Finding:
 def _ledger(path: Path) -> Finding:
     try:
         require_volume(path, ledger_volume())
-        key = key_beside(path)
+        key = locate_key(path)
     except ClientError as error:
         return Finding("ledger", str(error), fit=False)
     if path.exists() != key.exists():

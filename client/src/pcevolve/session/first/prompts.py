@@ -12,7 +12,8 @@ from typing import Protocol
 from pcevolve.durable import write_durably
 from pcevolve.egress.chat import Chat
 from pcevolve.egress.retry import Patience
-from pcevolve.egress.transport import Address, HttpTransport
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.labels import label_faults

@@ -1,0 +1,113 @@
+"""What of an answer is taken: images of a bearable size, by the model that was asked for, behind links to named hosts.
+
+A link is text that the provider made up. It is followed once, without key, cookie or redirect, and only to a host that
+the public plan names, so that a provider cannot make the client talk to anybody else. Nothing is sent here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from pcevolve.egress.transport import Outgoing, fixed_headers, is_loopback
+from pcevolve.errors import ProviderReplyError, UnlistedHostError
+from pcevolve.modality.media import medium
+from pcevolve.public.plan import PublicPlan
+from pcevolve_shared import limits
+
+_PORTS: Final = {"https": 443, "http": 80}
+_HASH: Final = re.compile(r"\s*\[([0-9a-f]{6,64})\]\s*$")
+"""How web UIs write the beginning of a checkpoint's digest behind its name."""
+_FILE: Final = re.compile(r"\.(?:safetensors|ckpt|gguf|bin|pt|pth)$")
+_MOVING: Final = re.compile(r"[-@:](?:latest|preview|free|online|default)$")
+"""What a name ends with that stands for whichever version is served."""
+_VERSION: Final = re.compile(r"[-@:]v?[0-9][0-9.\-]*$")
+
+
+def follow(plan: PublicPlan, link: str) -> Outgoing:
+    """Build the request for what lies behind a link.
+
+    Raises:
+        ProviderReplyError: The link is not a plain https address.
+        UnlistedHostError: It leads to a host that the plan does not name.
+    """
+    parts = _parse(link)
+    host, port = parts.hostname or "", parts.port
+    named = host if port in {None, _PORTS[parts.scheme]} else f"{host}:{port}"
+    if parts.scheme == "http" and not _is_local(plan):
+        raise ProviderReplyError(f"the API's images lie at {named}, but not behind https")
+    if named not in plan.image_hosts:
+        raise UnlistedHostError(
+            f"the API's images lie at {named}, from where this run fetches nothing: "
+            f"if you trust that host, start a new run with --set provider.image_hosts={named}"
+        )
+    return Outgoing("GET", link, tuple(fixed_headers(link, "image/*")), b"")
+
+
+def require_image_size(image: bytes) -> bytes:
+    """Pass on what a link led to.
+
+    Raises:
+        ProviderReplyError: It is larger than any image of the wire contract.
+    """
+    if len(image) > limits.MAX_IMAGE_BYTES:
+        raise ProviderReplyError(f"an image of the API has more than {limits.MAX_IMAGE_BYTES >> 20} MiB")
+    return image
+
+
+def require_expected_size(plan: PublicPlan, made: Sequence[bytes]) -> list[bytes]:
+    """Pass on images or texts that are not much larger than what was asked for.
+
+    What is no image or text at all passes too: the judge gives it the lowest utility.
+
+    Raises:
+        ProviderReplyError: One would take many times the memory and time that the owner planned for.
+    """
+    oversized = medium(plan.modality.kind).oversized
+    for each in made:
+        if fault := oversized(each, plan):
+            raise ProviderReplyError(f"the API sent {fault}")
+    return list(made)
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """True if two names may be those of one model.
+
+    They may differ in folders and owners before the name, in the ending of a file, in a digest that one of them lacks,
+    and in a version that one of them leaves open: ``gpt-4o`` is answered by ``gpt-4o-2024-08-06``.
+    """
+    one, other = asked.lower(), answered.lower()
+    hashes = [found[1] for found in map(_HASH.search, (one, other)) if found]
+    if len(hashes) == len((one, other)) and not hashes[0].startswith(hashes[1]):
+        return hashes[1].startswith(hashes[0])
+    one, other = _bare(one), _bare(other)
+    fixed = _MOVING.sub("", one), _MOVING.sub("", other)
+    if fixed[0] == fixed[1]:
+        return True
+    is_open = fixed != (one, other) or not (_VERSION.search(one) and _VERSION.search(other))
+    return is_open and _VERSION.sub("", fixed[0]) == _VERSION.sub("", fixed[1])
+
+
+def _bare(name: str) -> str:
+    return _FILE.sub("", re.split(r"[/\\]", _HASH.sub("", name))[-1])
+
+
+def _parse(link: str) -> SplitResult:
+    """A link without anything that a library might read in two ways."""
+    try:
+        parts = urlsplit(link)
+        odd = parts.username is not None or parts.password is not None or parts.fragment or not parts.hostname
+        known = parts.scheme in _PORTS and (parts.port is None or parts.port > 0)
+    except ValueError:
+        odd, known = True, False
+    printable = link.isascii() and link.isprintable() and not set(link) & set(' "<>\\^`{|}')
+    if odd or not known or not printable:
+        raise ProviderReplyError("the API answered with a link that is no plain https address")
+    return parts
+
+
+def _is_local(plan: PublicPlan) -> bool:
+    api = urlsplit(plan.api)
+    return api.scheme == "http" and is_loopback(api.hostname or "")

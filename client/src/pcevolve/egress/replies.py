@@ -1,0 +1,94 @@
+"""What calls of the plan bring: read out of an answer or out of the record, fetched behind links, stored and named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcevolve.egress.answers import require_image_size
+from pcevolve.egress.exchange import Exchange
+from pcevolve.egress.pace import Pace
+from pcevolve.egress.policy import Policy
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.transport import Outgoing
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError, TranscriptError, UnlistedHostError
+from pcevolve.public.calls import Call
+from pcevolve.public.release import Candidate
+from pcevolve.transcript.log import Transcript
+from pcevolve.transcript.records import Answered, Received, link_slot
+from pcevolve_shared import images
+
+
+@dataclass
+class Replies:
+    """Answers to the calls of one run; what a link leads to is fetched over the exchange with the API."""
+
+    transcript: Transcript
+    policy: Policy
+    exchange: Exchange
+    pace: Pace
+    patience: Patience
+
+    def replay(self, call: Call) -> list[bytes] | None:
+        """Return what a recorded answer brought; an unusable one does not count and is asked for again.
+
+        Raises:
+            TranscriptError: A usable one was on record, for its outputs are, and there is none now: it is not asked
+                for again, for the call was answered.
+        """
+        for answer in self.transcript.answers(call.slot):
+            try:
+                return self.read(call, self.transcript.bodies.get(answer.body))
+            except UnlistedHostError:  # another answer would point there too
+                raise
+            except (ProviderReplyError, ProviderRefusedError):  # links die after a while
+                continue
+        if self.transcript.outputs(call.slot) is not None:
+            if (spared := self.spare(call)) is not None:
+                return spared
+            raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
+        return None
+
+    def read(self, call: Call, body: bytes) -> list[bytes]:
+        """Return the images of an answer, wherever they are, if the model that was asked for made them."""
+        links = [self.policy.link_request(link) for link in self.policy.read_links(call, body)]
+        fetched = [self._fetch(call, place, link) for place, link in enumerate(links)]
+        return self.policy.read_outputs(call, body, fetched)
+
+    def spare(self, call: Call) -> list[bytes] | None:
+        """Return what a call brought whose last attempt failed, where that ends no run; see ``Policy.spare``."""
+        outcome = self.transcript.outcome(call.slot)
+        if outcome is None:
+            return None
+        body = self.transcript.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
+        return self.policy.spare(call, outcome, body)
+
+    def store(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
+        """Store what came back, on record, and give it its names."""
+        with self.exchange.recording:
+            digests = tuple(self.transcript.bodies.keep(data) for data in made)
+            known = self.transcript.outputs(call.slot)
+            if known not in (None, digests):
+                raise TranscriptError(
+                    f"the answer {call.slot} on record brought other outputs than it does now"
+                )
+            if known is None:
+                self.transcript.append(Received(slot=call.slot, outputs=digests))
+        return tuple(
+            Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
+            for index, data in enumerate(made)
+        )
+
+    def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
+        """Fetch the image behind a link, from the record if it was fetched before.
+
+        Raises:
+            ProviderReplyError: It is not on record, and the call was answered without it: nothing is sent for it now.
+        """
+        slot = link_slot(call.slot, place)
+        known = self.transcript.answer_from(slot, link.url)
+        if known is not None:
+            return require_image_size(self.transcript.bodies.get(known.body))
+        if self.transcript.outputs(call.slot) is not None:
+            raise ProviderReplyError("the call was answered without what lies behind this link")
+        self.pace.await_turn(opens_round=False)
+        return require_image_size(self.exchange.obtain(slot, link, self.patience).body)
