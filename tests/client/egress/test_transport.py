@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import socket
 import ssl
 import threading
@@ -11,10 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.sockets import (
+    MAX_TEXT_BYTES,
+    HttpTransport,
+    join_bounded,
+    max_answer_bytes,
+    require_mostly_images,
+)
 from pcevolve.egress.transport import ADVICE, Address, ConnectionTroubleError, Route
-from pcevolve.errors import UsageError
+from pcevolve.errors import ProviderReplyError, UsageError, printable
 from pcevolve.providers.dialect import WireRequest
+from pcevolve_shared import limits
 from support.certificates import self_signed
 from support.online import LocalServer, said
 
@@ -228,3 +237,44 @@ def test_a_proxy_that_is_no_plain_address_is_refused(proxy):
 def test_a_proxy_that_could_read_what_passes_is_refused():
     with pytest.raises(UsageError, match="https alone"):
         Address("http://host", route=Route(proxy="http://proxy:3128"))
+
+
+# -- what an answer may weigh; tests/hostile shows what happens to a whole run without these bounds ----------------
+
+
+def answer(count: int, length: int, prefix: str = "", escaped: bool = False) -> bytes:
+    text = prefix + base64.b64encode(b"\xff" * length).decode()
+    listed = json.dumps({"images": [{"image": text, "seed": place} for place in range(count)], "cost": 0})
+    return (listed.replace("/", "\\/") if escaped else listed).encode()
+
+
+@pytest.mark.parametrize("body", [b"[" + b"[]," * 2**20, b" " * 2**21, answer(3000, 1000)])
+def test_bulk_that_is_no_image_is_refused(body):
+    with pytest.raises(ProviderReplyError, match="longer than 1 MiB without its images"):
+        require_mostly_images(body)
+
+
+def test_what_arrives_is_joined_up_to_its_bound_and_nothing_is_taken_beyond():
+    parts = iter([b"ab"] * 100)
+    with pytest.raises(ProviderReplyError, match="is longer than"):
+        join_bounded(parts, 5)
+    assert len(list(parts)) == 97
+    assert join_bounded([b"ab", b"cde"], 5) == b"abcde"
+
+
+@pytest.mark.parametrize(
+    ("target", "success", "most"),
+    [
+        ("/v1/chat/completions", True, MAX_TEXT_BYTES),
+        ("/v1/chat/completions", False, MAX_TEXT_BYTES),
+        ("/v1/images/generations", True, limits.MAX_RESPONSE_BYTES),
+        ("/v1/images/generations", False, MAX_TEXT_BYTES),
+    ],
+)
+def test_only_answers_that_may_hold_images_may_be_long(target: str, success: bool, most: int):
+    assert max_answer_bytes(target, success) == most
+
+
+def test_a_message_for_a_terminal_is_one_short_line_of_printable_characters():
+    assert printable("a\x1b[2J\nb\u202ec") == "a [2J b c"
+    assert len(printable("x" * 10**6)) <= 1001

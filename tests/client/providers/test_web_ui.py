@@ -14,7 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.auditing import audit
-from pcevolve.egress.answers import is_same_model
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
 from pcevolve.providers.a1111 import escape
@@ -94,31 +93,3 @@ def test_every_dialect_whose_answer_names_a_model_is_asked_the_same(world, tmp_p
     api.server.instead.append(said(200, {"model": "cheaper", path: []}))
     with pytest.raises(ProviderReplyError, match="sent 0 where 2 were asked for"):
         run.evolve()
-
-
-@pytest.mark.parametrize(
-    ("asked", "answered", "same"),
-    [
-        # OpenAI, Models: platform.openai.com/docs/models: an alias is answered with its snapshot
-        ("gpt-4o", "gpt-4o-2024-08-06", True),
-        ("gpt-4o", "gpt-4o-mini", False),
-        ("gpt-4o", "gpt-4o-mini-2024-07-18", False),
-        ("gpt-4o-2024-05-13", "gpt-4o-2024-08-06", False),
-        ("gpt-4", "gpt-3.5-turbo", False),
-        # Ollama, OpenAI compatibility: docs.ollama.com/openai
-        ("llama3", "llama3:latest", True),
-        ("llama3:8b", "llama3:70b", False),
-        # OpenRouter, Models: openrouter.ai/docs/models; Mistral: docs.mistral.ai/getting-started/models
-        ("meta-llama/llama-3.1-8b-instruct:free", "meta-llama/llama-3.1-8b-instruct", True),
-        ("mistral-large-latest", "mistral-large-2411", True),
-        # llama.cpp's server answers with the file
-        ("qwen2.5-7b-instruct-q4", "/models/Qwen2.5-7B-Instruct-Q4.gguf", True),
-        # the web UI's titles
-        ("v1-5-pruned-emaonly.safetensors [6ce0161689]", "v1-5-pruned-emaonly [6ce0161689]", True),
-        ("sd/v1-5-pruned-emaonly.safetensors [6ce0161689]", "v1-5-pruned-emaonly", True),
-        ("v1-5-pruned-emaonly [6ce0161689]", "v1-5-pruned-emaonly [aaaaaaaaaa]", False),
-        ("bundled", "pcevolve/bundled", True),
-    ],
-)
-def test_one_model_under_two_names(asked: str, answered: str, same: bool):
-    assert is_same_model(asked, answered) == same

@@ -1,0 +1,79 @@
+"""What of an answer is taken: its size, the links that are followed, the model that gave it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pcevolve.egress.answers import follow, is_same_model, require_expected_size
+from pcevolve.errors import ProviderReplyError
+from pcevolve_shared import images
+from support.provider import png
+from support.runs import small_plan
+
+FAR = small_plan(api="https://api.example", image_hosts=("img.example", "127.0.0.1", "cdn.example:8443"))
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("https://other.example/a.png", "provider.image_hosts=other.example"),
+        ("https://img.example:8443/a.png", "provider.image_hosts=img.example:8443"),
+        ("https://img.example.evil/a.png", "provider.image_hosts=img.example.evil"),
+        ("https://img.example@other.example/a.png", "no plain https address"),
+        ("https://user:pw@img.example/a.png", "no plain https address"),
+        ("http://img.example/a.png", "not behind https"),
+        ("http://127.0.0.1/a.png", "not behind https"),
+        ("file:///etc/passwd", "no plain https address"),
+        ("ftp://img.example/a.png", "no plain https address"),
+        ("https://img.example/a b.png", "no plain https address"),
+        ("https://img.example\\@other.example/", "no plain https address"),
+        ("https://img.example/a\r\nX: y", "no plain https address"),
+        ("https://img.example/#fragment", "no plain https address"),
+        ("https://img.example:99999/", "no plain https address"),
+        ("https://[::1", "no plain https address"),
+        ("https:///a.png", "no plain https address"),
+        ("https://ïmg.example/a.png", "no plain https address"),
+        ("", "no plain https address"),
+    ],
+)
+def test_any_other_link_is_refused(link, reason):
+    with pytest.raises(ProviderReplyError, match=reason):
+        follow(FAR, link)
+
+
+@pytest.mark.parametrize(("side", "allowed"), [(1024, True), (1032, False)])
+def test_an_image_may_be_larger_than_asked_for_but_not_endlessly(side, allowed):
+    made = [b"no image", images.encode(images.decode(png(1)).resize((side, side)))]
+    if allowed:
+        assert require_expected_size(small_plan(), made) == made
+    else:
+        with pytest.raises(ProviderReplyError, match="1032 x 1032 pixels where 16 x 16 were asked for"):
+            require_expected_size(small_plan(), made)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "same"),
+    [
+        # OpenAI, Models: platform.openai.com/docs/models: an alias is answered with its snapshot
+        ("gpt-4o", "gpt-4o-2024-08-06", True),
+        ("gpt-4o", "gpt-4o-mini", False),
+        ("gpt-4o", "gpt-4o-mini-2024-07-18", False),
+        ("gpt-4o-2024-05-13", "gpt-4o-2024-08-06", False),
+        ("gpt-4", "gpt-3.5-turbo", False),
+        # Ollama, OpenAI compatibility: docs.ollama.com/openai
+        ("llama3", "llama3:latest", True),
+        ("llama3:8b", "llama3:70b", False),
+        # OpenRouter, Models: openrouter.ai/docs/models; Mistral: docs.mistral.ai/getting-started/models
+        ("meta-llama/llama-3.1-8b-instruct:free", "meta-llama/llama-3.1-8b-instruct", True),
+        ("mistral-large-latest", "mistral-large-2411", True),
+        # llama.cpp's server answers with the file
+        ("qwen2.5-7b-instruct-q4", "/models/Qwen2.5-7B-Instruct-Q4.gguf", True),
+        # the web UI's titles
+        ("v1-5-pruned-emaonly.safetensors [6ce0161689]", "v1-5-pruned-emaonly [6ce0161689]", True),
+        ("sd/v1-5-pruned-emaonly.safetensors [6ce0161689]", "v1-5-pruned-emaonly", True),
+        ("v1-5-pruned-emaonly [6ce0161689]", "v1-5-pruned-emaonly [aaaaaaaaaa]", False),
+        ("bundled", "pcevolve/bundled", True),
+    ],
+)
+def test_one_model_under_two_names(asked: str, answered: str, same: bool):
+    assert is_same_model(asked, answered) == same
