@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -21,7 +22,6 @@ from pcevolve.errors import (
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers.getimg import GetimgDialect
-from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok, png
@@ -40,6 +40,11 @@ def run(tmp_path, provider) -> SmallRun:
     return SmallRun.open(tmp_path, provider=provider)
 
 
+@pytest.fixture
+def looking(tmp_path, provider) -> SmallRun:
+    return SmallRun.open(tmp_path, plan=small_plan(lookahead=2), provider=provider)
+
+
 def first_round(run: SmallRun) -> dict[str, tuple[Candidate, ...]]:
     made = dict.fromkeys(run.plan.labels, ())
     for call in run.plan.round(0):
@@ -47,37 +52,41 @@ def first_round(run: SmallRun) -> dict[str, tuple[Candidate, ...]]:
     return made
 
 
-def paid(run: SmallRun, candidate: Candidate, iteration: int = 1, label: str | None = None):
-    choice = Choice(label or candidate.label, (Chosen(candidate.id, candidate.digest),))
-    query = Query(run.plan.run_id, iteration)
-    return run.account.pay(query, (Event("uniform"),), lambda: Paid((choice,)))
+@pytest.fixture
+def candidate(run) -> Candidate:
+    """The first of class "cut", which the provider has sent."""
+    return first_round(run)["cut"][0]
 
 
-def variation(run: SmallRun, iteration: int = 1) -> Call:
-    return next(iter(run.plan.round(iteration)))
+def pay(run: SmallRun, candidate: Candidate, iteration: int = 1):
+    choice = Choice(candidate.label, (Chosen(candidate.id, candidate.digest),))
+    return run.account.pay(Query(run.plan.run_id, iteration), (Event("uniform"),), lambda: Paid((choice,)))
 
 
-def assert_refused(run: SmallRun, provider: FakeProvider, reason: str, attempt) -> None:
+def vary(run: SmallRun, prototype: Prototype) -> tuple[Candidate, ...]:
+    return run.gate.vary(next(iter(run.plan.round(1))), prototype)
+
+
+def kinds(run: SmallRun) -> list[str]:
+    return [entry.record.kind for entry in run.transcript.entries]
+
+
+def assert_refused(run: SmallRun, provider: FakeProvider, reason: str, attempt: Callable[[], object]) -> None:
     before = len(provider.requests), len(run.transcript.entries)
     with pytest.raises(EgressError, match=reason):
         attempt()
     assert (len(provider.requests), len(run.transcript.entries)) == before
 
 
-def test_a_released_prototype_leaves_as_the_bytes_that_came(run, provider):
-    candidate = first_round(run)["cut"][0]
-    call = variation(run)
-    made = run.gate.vary(call, Prototype(candidate, paid(run, candidate)))
+def test_a_released_prototype_leaves_as_the_bytes_that_came_and_its_receipt_is_on_record_before(
+    run, candidate, provider
+):
+    made = vary(run, Prototype(candidate, pay(run, candidate)))
+    call = next(iter(run.plan.round(1)))
     assert [each.parent for each in made] == [candidate.id] * call.count
     received = run.transcript.bodies.file(candidate.digest)
     assert provider.requests[-1].body == DIALECT.encode(run.plan, call, received).body
-
-
-def test_a_receipt_goes_on_record_before_the_first_request_that_it_allows(run):
-    candidate = first_round(run)["cut"][0]
-    run.gate.vary(variation(run), Prototype(candidate, paid(run, candidate)))
-    kinds = [entry.record.kind for entry in run.transcript.entries]
-    assert kinds[-4:] == ["released", "sent", "answered", "received"]
+    assert kinds(run)[-4:] == ["released", "sent", "answered", "received"]
 
 
 def test_a_call_that_was_answered_is_answered_again_without_a_request(run, provider):
@@ -87,69 +96,51 @@ def test_a_call_that_was_answered_is_answered_again_without_a_request(run, provi
     assert (len(provider.requests), len(run.transcript.entries)) == before
 
 
-def test_an_image_that_was_changed_where_received_ones_are_kept_stays(run, provider):
-    candidate = first_round(run)["cut"][0]
-    prototype = Prototype(candidate, paid(run, candidate))
+def test_an_image_that_was_changed_where_received_ones_are_kept_stays(run, candidate, provider):
+    prototype = Prototype(candidate, pay(run, candidate))
     (run.transcript.bodies.folder / candidate.digest).write_bytes(png(99))
     before = len(provider.requests)
     with pytest.raises(TranscriptError, match="was changed"):
-        run.gate.vary(variation(run), prototype)
+        vary(run, prototype)
     assert len(provider.requests) == before
 
 
-def test_an_image_that_the_provider_never_sent_stays(run, provider):
-    candidate = first_round(run)["cut"][0]
+def never_sent(run: SmallRun, candidate: Candidate) -> Prototype:
     private = dataclasses.replace(candidate, digest=run.transcript.bodies.keep(png(99)))
-    prototype = Prototype(private, paid(run, private))
-    assert_refused(run, provider, "not what the API sent", lambda: run.gate.vary(variation(run), prototype))
+    return Prototype(private, pay(run, private))
 
 
-def test_a_receipt_that_the_ledger_does_not_know_opens_nothing(run, provider):
-    candidate = first_round(run)["cut"][0]
-    forged = dataclasses.replace(paid(run, candidate), events=(Event("exponential", "1"),))
-    assert_refused(
-        run,
-        provider,
-        "ledger knows no receipt",
-        lambda: run.gate.vary(variation(run), Prototype(candidate, forged)),
-    )
+def forged(run: SmallRun, candidate: Candidate) -> Prototype:
+    receipt = dataclasses.replace(pay(run, candidate), events=(Event("exponential", "1"),))
+    return Prototype(candidate, receipt)
 
 
-def test_a_receipt_for_another_round_opens_nothing(run, provider):
-    candidate = first_round(run)["cut"][0]
-    receipt = paid(run, candidate, iteration=2)
-    assert_refused(
-        run,
-        provider,
-        "another run, iteration or class",
-        lambda: run.gate.vary(variation(run), Prototype(candidate, receipt)),
-    )
+@pytest.mark.parametrize(
+    ("prototype", "reason"),
+    [
+        (never_sent, "not what the API sent"),
+        (forged, "ledger knows no receipt"),
+        (lambda run, made: Prototype(made, pay(run, made, iteration=2)), "another run, iteration or class"),
+    ],
+    ids=["an image that never came", "a receipt that nobody paid", "a receipt for another round"],
+)
+def test_a_prototype_without_a_reason_stays(run, candidate, provider, prototype, reason: str):
+    built = prototype(run, candidate)
+    assert_refused(run, provider, reason, lambda: vary(run, built))
 
 
-def test_a_prototype_cannot_be_made_for_another_class_than_its_receipt(run):
-    candidate = first_round(run)["cut"][0]
-    receipt = paid(run, candidate)
-    other = dataclasses.replace(candidate, label="good")
+@pytest.mark.parametrize("other", [{"label": "good"}, {"iteration": 1}])
+def test_a_prototype_is_of_its_receipts_class_and_made_in_an_earlier_round(run, candidate, other):
+    receipt = pay(run, candidate)
     with pytest.raises(EgressError, match="no receipt for its class and iteration"):
-        Prototype(other, receipt)
+        Prototype(dataclasses.replace(candidate, **other), receipt)
 
 
-def test_a_prototype_cannot_be_older_than_the_round_that_made_it(run):
-    candidate = dataclasses.replace(first_round(run)["cut"][0], iteration=1)
-    with pytest.raises(EgressError, match="no receipt for its class and iteration"):
-        Prototype(candidate, paid(run, candidate, iteration=1))
-
-
-def test_a_receipt_that_the_ledger_does_not_know_is_not_put_on_record(run):
-    forged = dataclasses.replace(paid(run, first_round(run)["cut"][0]), events=(Event("exponential", "1"),))
+def test_a_receipt_that_the_ledger_does_not_know_is_not_put_on_record(run, candidate):
+    receipt = forged(run, candidate).receipt
     with pytest.raises(EgressError, match="ledger knows no receipt"):
-        run.gate.record_receipt(forged)
-    assert not run.transcript.has(forged)
-
-
-@pytest.fixture
-def looking(tmp_path, provider) -> SmallRun:
-    return SmallRun.open(tmp_path, plan=small_plan(lookahead=2), provider=provider)
+        run.gate.record_receipt(receipt)
+    assert not run.transcript.has(receipt)
 
 
 def test_lookahead_sends_back_the_candidate_that_the_plan_names(looking, provider):
@@ -166,53 +157,39 @@ def test_lookahead_sends_back_the_candidate_that_the_plan_names(looking, provide
 def test_lookahead_cannot_send_any_other_candidate(looking, provider):
     other = first_round(looking)["cut"][1]
     call = next(iter(looking.plan.lookaheads(0)))
-    for source in (PublicEcho(other), Prototype(other, paid(looking, other)), None):
+    for source in (PublicEcho(other), Prototype(other, pay(looking, other)), None):
         assert_refused(
             looking, provider, "the plan names", lambda source=source: looking.gate.vary(call, source)
         )
 
 
-def test_text_to_image_carries_no_image(run, provider):
-    made = first_round(run)["cut"][0]
-    call = next(iter(run.plan.round(0)))
-    assert_refused(run, provider, "must carry no image", lambda: run.gate.vary(call, PublicEcho(made)))
-
-
-def test_image_to_image_does_not_leave_without_an_image(run, provider):
-    first_round(run)
-    call = variation(run)
-    assert_refused(run, provider, "must carry a released prototype", lambda: run.gate.create(call))
-
-
-def test_the_plan_of_a_run_cannot_change(run):
-    with pytest.raises(EgressError, match="on record with another plan"):
-        run.gate.begin(small_plan(steps=7), run.account.committed, run.account.measured)
-
-
-def test_who_knows_what_was_paid_for_cannot_change(run, provider):
-    begin = run.gate.begin
-    assert_refused(run, provider, "is fixed", lambda: begin(run.plan, lambda receipt: True, lambda _: b""))
-
-
-def test_a_record_is_closed_where_the_plan_ends_and_not_before(run, provider):
-    first_round(run)
-    assert_refused(run, provider, "not all of the plan was carried out", run.gate.finish)
-
-
-def test_headers_are_fixed_and_name_no_library_host_or_user(run, provider):
-    first_round(run)
-    names = {tuple(name for name, _ in request.headers) for request in provider.requests[1:]}
-    assert names == {
+@pytest.mark.parametrize(
+    ("attempt", "reason"),
+    [
+        (lambda run, made: run.gate.vary(next(iter(run.plan.round(0))), PublicEcho(made)), "carry no image"),
+        (lambda run, made: run.gate.create(next(iter(run.plan.round(1)))), "carry a released prototype"),
         (
-            "Host",
-            "User-Agent",
-            "Accept",
-            "Accept-Encoding",
-            "Authorization",
-            "Content-Type",
-            "Content-Length",
-        )
-    }
+            lambda run, made: run.gate.create(dataclasses.replace(next(iter(run.plan.round(0))), count=3)),
+            "not in the public plan",
+        ),
+        (
+            lambda run, made: run.gate.begin(small_plan(steps=7), run.account.committed, run.account.measured),
+            "on record with another plan",
+        ),
+        (lambda run, made: run.gate.begin(run.plan, lambda receipt: True, lambda _: b""), "is fixed"),
+        (lambda run, made: run.gate.finish(), "not all of the plan was carried out"),
+    ],
+    ids=["text-to-image with one", "image-to-image without one", "another call", "another plan",
+         "another who knows what was paid for", "the end before the plan's"],
+)  # fmt: skip
+def test_what_the_plan_does_not_give_is_refused(run, candidate, provider, attempt, reason: str):
+    assert_refused(run, provider, reason, lambda: attempt(run, candidate))
+
+
+def test_headers_are_fixed_and_name_no_library_host_or_user(run, candidate, provider):
+    names = {tuple(name for name, _ in request.headers) for request in provider.requests[1:]}
+    always = ("Host", "User-Agent", "Accept", "Accept-Encoding")
+    assert names == {(*always, "Authorization", "Content-Type", "Content-Length")}
     assert {dict(request.headers)["User-Agent"] for request in provider.requests} == {"pcevolve"}
 
 
@@ -237,8 +214,7 @@ def test_a_retry_sends_the_same_bytes_and_both_attempts_are_on_record(tmp_path):
     run = SmallRun.open(tmp_path, provider=FakeProvider(flaky))
     first_round(run)
     assert attempts[1] == attempts[2] == attempts[3] == attempts[4]
-    kinds = [entry.record.kind for entry in run.transcript.entries]
-    assert kinds.count("failed") == 2
+    assert kinds(run).count("failed") == 2
     assert len(run.transcript.sent()) == len(attempts)
 
 
@@ -266,55 +242,13 @@ def test_a_wrong_number_of_images_is_refused(tmp_path):
         first_round(run)
 
 
-@pytest.mark.parametrize(
-    ("asked", "least", "most"),
-    [
-        ("7", 7, 7),
-        ("Wed, 21 Oct 9999 07:28:00 GMT", 60, 60),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 1),
-        ("Wed, 21 Oct 2015 07:28:00", 0, 1),
-        ("-5", 0, 1),
-        ("1e9", 0, 1),
-        ("\u0663", 0, 1),
-        ("", 0, 1),
-    ],
-)
-def test_retry_after_is_seconds_or_a_date_and_anything_else_is_not_believed(asked, least, most):
-    pauses: list[float] = []
-    answers = iter([Busy("HTTP 429", asked)])
-
-    def attempt() -> str:
-        for answer in answers:
-            raise answer
-        return "ok"
-
-    assert Patience(seconds=1e12, sleep=pauses.append).until_answered(attempt) == "ok"
-    assert least <= pauses[0] <= most
-
-
-def test_a_date_in_retry_after_is_waited_for():
-    pauses: list[float] = []
-    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    answers = iter([Busy("HTTP 503", soon)])
-
-    def attempt() -> str:
-        for answer in answers:
-            raise answer
-        return "ok"
-
-    Patience(seconds=1e9, sleep=pauses.append).until_answered(attempt)
-    assert 28 <= pauses[0] <= 30
-
-
-@pytest.mark.parametrize("spelling", ["short", "escaped"])
-def test_an_unusual_but_honest_answer_does_not_break_the_run(tmp_path, spelling):
+@pytest.mark.parametrize("text", ["AAAA", images.to_base64(png(5))], ids=["short", "escaped"])
+def test_an_unusual_but_honest_answer_does_not_break_the_run(tmp_path, text: str):
     def unusual(request):
         if request.method == "GET":
             return None
-        count = json.loads(request.body)["n"]
-        text = "AAAA" if spelling == "short" else images.to_base64(png(5))
-        made = [{"image": text, "seed": k} for k in range(count)]
-        body = json.dumps({"images": made, "cost": 0} if count > 1 else {**made[0], "cost": 0})
+        made = [{"image": text, "seed": k} for k in range(json.loads(request.body)["n"])]
+        body = json.dumps({"images": made, "cost": 0} if len(made) > 1 else {**made[0], "cost": 0})
         return Incoming(200, (), body.replace("/", "\\/").encode())
 
     run = SmallRun.open(tmp_path, provider=FakeProvider(unusual))
@@ -324,22 +258,49 @@ def test_an_unusual_but_honest_answer_does_not_break_the_run(tmp_path, spelling)
     assert first_round(SmallRun.open(tmp_path)) == made
 
 
+# -- Retry-After ---------------------------------------------------------------------------------------------------
+
+
+def pauses_of(asked: str, seconds: float, sleep: Callable[[float], object] | None = None) -> list[float]:
+    """Seconds slept by whoever is told once when to ask again, and has so much patience."""
+    pauses: list[float] = []
+    answers = iter([Busy("HTTP 429 (daily quota)", asked)])
+
+    def attempt() -> str:
+        for answer in answers:
+            raise answer
+        return "ok"
+
+    assert Patience(seconds=seconds, sleep=sleep or pauses.append).until_answered(attempt) == "ok"
+    return pauses
+
+
+@pytest.mark.parametrize(
+    ("asked", "least", "most"),
+    [
+        ("7", 7, 7),
+        ("Wed, 21 Oct 9999 07:28:00 GMT", 60, 60),
+        *(
+            (unbelieved, 0, 1)
+            for unbelieved in ("Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:00")
+        ),
+        *((unbelieved, 0, 1) for unbelieved in ("-5", "1e9", "\u0663", "")),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_and_anything_else_is_not_believed(asked, least, most):
+    assert least <= pauses_of(asked, 1e12)[0] <= most
+
+
+def test_a_date_in_retry_after_is_waited_for():
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert 28 <= pauses_of(soon, 1e9)[0] <= 30
+
+
 @pytest.mark.parametrize(
     ("asked", "told"), [("86400", "24 hours"), ("5400", "90 minutes"), ("9" * 30, "more than a year")]
 )
 def test_an_api_that_asks_for_more_time_than_there_is_patience_is_not_waited_for(asked, told):
-    paused: list[float] = []
-
-    def attempt() -> str:
-        raise Busy("HTTP 429 (daily quota)", asked)
-
     with pytest.raises(
         ProviderUnreachableError, match=rf"asks for {told} of patience.*daily quota.*--resume RUN"
     ):
-        Patience(seconds=300, sleep=paused.append).until_answered(attempt)
-    assert paused == []
-
-
-def test_a_call_that_is_not_in_the_plan_stays(run, provider):
-    call = dataclasses.replace(next(iter(run.plan.round(0))), count=3)
-    assert_refused(run, provider, "not in the public plan", lambda: run.gate.create(call))
+        pauses_of(asked, 300, lambda seconds: pytest.fail("slept"))

@@ -28,11 +28,6 @@ from support.accounts import (
 )
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "ledger.sqlite"
-
-
 def test_a_query_is_drawn_once_and_answered_from_record_ever_after(path):
     first = paid(account(path), 1)
     assert account(path).pay(query(1), [ONE], never) == first
@@ -180,33 +175,32 @@ def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
 # -- what a run is bound to ----------------------------------------------------------------------------------------
 
 
-def test_a_run_cannot_be_continued_with_other_data(path):
-    account(path)
-    with pytest.raises(LedgerError, match="not those that this run began with"):
-        account(path, units=images(b"unit 1"))
-
-
-def test_a_run_cannot_be_continued_with_the_same_images_in_other_units(path):
-    account(path)
-    with pytest.raises(LedgerError, match="not those that this run began with"):
-        account(path, units=patients(p=[b"unit 1", b"unit 2"], q=[b"unit 3"]), unit="patient")
+OTHERWISE = "began with privacy.relation replace-one, one image as its privacy unit"
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("other", "said"),
     [
-        {"relation": "add-remove"},
-        {"unit_size": 4},
-        {"secure": False},
-        {"forgets_insecure": True},
-        {"provider": "https://else.example"},
+        ({"units": images(b"unit 1")}, "not those that this run began with"),
+        (
+            {"units": patients(p=[b"unit 1", b"unit 2"], q=[b"unit 3"]), "unit": "patient"},
+            "not those that this run began with",
+        ),
+        *(
+            (other, OTHERWISE)
+            for other in (
+                {"relation": "add-remove"},
+                {"unit_size": 4},
+                {"secure": False},
+                {"forgets_insecure": True},
+                {"provider": "https://else.example"},
+            )
+        ),
     ],
 )
-def test_a_run_cannot_be_continued_under_another_promise(path, other):
+def test_a_run_cannot_be_continued_with_other_data_or_under_another_promise(path, other, said):
     account(path)
-    with pytest.raises(
-        LedgerError, match=r"began with privacy.relation replace-one, one image as its privacy unit"
-    ):
+    with pytest.raises(LedgerError, match=said):
         account(path, **other)
 
 

@@ -31,11 +31,6 @@ NOISE = Event("gaussian", "6")
 KEY = Key(bytes(32))
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "ledger.sqlite"
-
-
 def spend(path, run, units, event, unit="image", **options):
     mine = account(path, run=run, units=units, unit=unit, **options)
     mine.require([event])
@@ -268,42 +263,37 @@ def paid_for(ledger, name, units, event, relation, declared) -> bool:
 # -- composition ---------------------------------------------------------------------------------------------------
 
 
-def test_a_run_on_patients_counts_pure_events_on_their_images_by_group_privacy(path):
-    spend(path, "images", IMAGES, PURE, limit=9, lifetime=9)
-    mine = account(path, run="patients", units=PATIENTS, unit="patient", limit=9, lifetime=2)
-    assert mine.spent_before() == 1.5
-    mine.require([PURE])
-    with pytest.raises(BudgetError, match=r"spent epsilon=1\.5 on these data, .* would make it 2\.25"):
-        mine.require([Event("exponential", "3/4")])
+AS_PATIENTS, AS_IMAGES = {"units": PATIENTS, "unit": "patient"}, {"units": IMAGES}
 
 
-def test_a_run_on_images_counts_pure_events_on_their_patient_once_and_its_own_for_all_his_images(path):
-    spend(path, "patients", PATIENTS, PURE, unit="patient", limit=9, lifetime=9)
-    mine = account(path, run="images", units=IMAGES, limit=9, lifetime=2)
-    assert mine.spent_before() == 0.5
-    mine.require([PURE])
-    with pytest.raises(
-        BudgetError, match=r"already spent epsilon=0\.5 on these data, .* would make it 2\.75"
-    ):
-        mine.require([Event("exponential", "3/4")])
+@pytest.mark.parametrize(
+    ("theirs", "mine", "before", "after"),
+    [(AS_IMAGES, AS_PATIENTS, 1.5, r"2\.25"), (AS_PATIENTS, AS_IMAGES, 0.5, r"2\.75")],
+    ids=["images, then patients", "patients, then images"],
+)
+def test_pure_events_count_for_a_patient_once_and_for_all_images_by_group_privacy(
+    path, theirs, mine, before, after
+):
+    spend(path, "theirs", event=PURE, limit=9, lifetime=9, **theirs)
+    now = account(path, run="mine", limit=9, lifetime=2, **mine)
+    assert now.spent_before() == before
+    now.require([PURE])
+    with pytest.raises(BudgetError, match=rf"spent epsilon={before} on these data, .* would make it {after}"):
+        now.require([Event("exponential", "3/4")])
 
 
-def test_a_run_on_patients_counts_gaussian_events_on_their_images_by_group_privacy(path):
-    spend(path, "images", IMAGES, NOISE, **gaussian(90))
-    mine = account(path, run="patients", units=PATIENTS, unit="patient", **gaussian(90))
-    assert mine.spent_before() == pytest.approx(epsilon([Event("gaussian", "2")], 1e-5))
-    assert mine.spent_before() > 1.5 * epsilon([Event("gaussian", "6", 3)], 1e-5), (
-        "composition understates it"
-    )
-    assert account(path, run="more images", units=IMAGES, **gaussian(90)).spent_before() == pytest.approx(
+def test_gaussian_events_count_for_a_patient_once_and_for_all_images_by_group_privacy(path):
+    spend(path, "images", event=NOISE, **AS_IMAGES, **gaussian(90))
+    mine = account(path, run="patients", **AS_PATIENTS, **gaussian(90)).spent_before()
+    assert mine == pytest.approx(epsilon([Event("gaussian", "2")], 1e-5))
+    assert mine > 1.5 * epsilon([Event("gaussian", "6", 3)], 1e-5), "composition understates it"
+    more = account(path, run="more images", **AS_IMAGES, **gaussian(90))
+    assert more.spent_before() == pytest.approx(epsilon([NOISE], 1e-5))
+    other = path.with_name("other.sqlite")
+    spend(other, "patients", event=NOISE, **AS_PATIENTS, **gaussian(90))
+    assert account(other, run="images", **AS_IMAGES, **gaussian(90)).spent_before() == pytest.approx(
         epsilon([NOISE], 1e-5)
     )
-
-
-def test_a_run_on_images_counts_gaussian_events_on_their_patient_once(path):
-    spend(path, "patients", PATIENTS, NOISE, unit="patient", **gaussian(90))
-    mine = account(path, run="images", units=IMAGES, **gaussian(90))
-    assert mine.spent_before() == pytest.approx(epsilon([NOISE], 1e-5))
 
 
 def test_earlier_runs_of_both_kinds_compose_for_the_patient_who_is_in_all_of_them(path):
@@ -315,15 +305,11 @@ def test_earlier_runs_of_both_kinds_compose_for_the_patient_who_is_in_all_of_the
     assert account(path, run="then", units=images(b"4"), limit=9, lifetime=9).spent_before() == 1.125
 
 
-def test_the_relation_of_every_run_that_touches_the_same_patient_is_checked(path):
+@pytest.mark.parametrize("mine", [{"units": images(b"2")}, {"units": patients(p=[b"9"]), "unit": "patient"}])
+def test_the_relation_of_every_run_that_touches_the_same_patient_is_checked(path, mine):
     spend(path, "patients", patients(p=[b"1", b"2"]), PURE, unit="patient")
-    mine = account(path, "image", images(b"2"), relation="add-remove", unit_size=2)
+    later = account(path, "later", relation="add-remove", unit_size=2, **mine)
     with pytest.raises(
         LedgerError, match=r"another neighbour relation: use the same, --set privacy.relation=replace-one"
     ):
-        mine.require([PURE])
-    again = account(path, "month", patients(p=[b"9"]), unit="patient", relation="add-remove", unit_size=2)
-    with pytest.raises(
-        LedgerError, match=r"another neighbour relation: use the same, --set privacy.relation=replace-one"
-    ):
-        again.require([PURE])
+        later.require([PURE])

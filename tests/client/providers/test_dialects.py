@@ -1,4 +1,4 @@
-"""Dialects: calls to bytes and back, without any I/O."""
+"""Dialects: calls to bytes and back, what a plan says that an API is asked for, and two spellings of our own server."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import base64
 import json
 
 import pytest
+from starlette.testclient import TestClient
 
-from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.auditing import audit
+from pcevolve.egress.policy import Policy
+from pcevolve.egress.transport import Address, Incoming, Outgoing
+from pcevolve.errors import EgressError, ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
 from pcevolve.providers.openai import PlainOpenAIDialect
+from pcevolve.public.fields import IN_PROCESS
 from pcevolve.selectors import method
-from pcevolve_shared import wire
+from pcevolve_server.work import Picture, Task
+from pcevolve_shared import images, wire
 from support.provider import png
-from support.runs import small_plan
+from support.runs import SmallRun, small_plan
+from support.served import FakeGenerator, served
 
 PLAN = small_plan()
 CREATE = next(iter(PLAN.round(0)))
@@ -81,3 +88,87 @@ def test_a_model_says_whether_it_takes_a_strength_and_is_asked_for_none_if_not(l
     assert dialect("openai").takes_strength("m", body) == takes
     assert dialect("openai").takes_strength("m", b"no list")
     assert not dialect("openai-plain").takes_strength("m", body)
+
+
+# -- what a plan, and with it every page, says that an API is asked for is what its requests hold ------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "fault"),
+    [
+        ("openai-plain", {"steps": 50}, "steps is asked for, and it is not"),
+        ("openai-plain", {"guidance": 7.5}, "guidance is asked for, and it is not"),
+        ("openai-plain", {"negative_prompt": "blur"}, "negative_prompt is asked for, and it is not"),
+        ("stability", {"sized": True}, "size is asked for, and it is not"),
+        ("siliconflow", {"graded": True, "strengths": (0.8, 0.7)}, "strength is asked for, and it is not"),
+        ("siliconflow", {"adapter": "ip", "adapter_scale": 1.0}, "adapter is asked for, and it is not"),
+        ("getimg", {"steps": None}, "steps is not asked for, and it is"),
+        ("getimg", {"sized": False}, "size is not asked for, and it is"),
+        ("getimg", {"api": IN_PROCESS, "guidance": 7.5}, "guidance is asked for, and it is not"),
+    ],
+)
+def test_a_plan_that_says_what_its_requests_do_not_lets_nothing_out(
+    name: str, changes: dict[str, object], fault: str
+):
+    plan = small_plan(dialect=name, **changes)
+    policy = Policy(dialect(name), Address(plan.api), lambda digest: b"")
+    with pytest.raises(EgressError, match=f"the plan says that {fault}"):
+        policy.fix(plan, lambda receipt: True)
+
+
+def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_path, monkeypatch):
+    # as somebody would forge it who writes the record without our gate
+    with monkeypatch.context() as without:
+        without.setattr("pcevolve.egress.policy.find_misstatements", lambda *of: ())
+        world("openai-plain").open(tmp_path, steps=50).finish()
+    faults = [fault for finding in audit(tmp_path) for fault in finding.faults]
+    assert faults == ["the plan says that steps is asked for, and it is not"]
+
+
+def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
+    own = "steps, guidance and degrees of variation are left to the API (the API recommends nothing)"
+    assert small_plan(dialect="openai-plain").modality.asked_with("", "") == own
+    assert "strength 0.8" in small_plan().modality.asked_with("0.8", "")
+
+
+# -- our own server, which speaks two dialects: the same images -----------------------------------------------------
+
+
+class InProcess:
+    """The server's app behind the transport seam."""
+
+    def __init__(self, client: TestClient) -> None:
+        self._client = client
+
+    def send(self, request: Outgoing) -> Incoming:
+        answer = self._client.request(
+            request.method, request.target, headers=dict(request.headers), content=request.body
+        )
+        return Incoming(answer.status_code, tuple(answer.headers.items()), answer.content)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Noisy(FakeGenerator):
+    """Makes images that can be used: noise by the seed."""
+
+    def paint(self, task: Task) -> Picture:
+        return Picture(images.decode(png(task.seed)))
+
+
+@pytest.fixture
+def server():
+    with served(Noisy()) as client:
+        yield InProcess(client)
+
+
+def test_the_facade_brings_the_images_that_the_native_api_brings(server, tmp_path):
+    made = {}
+    for name in ("getimg", "openai"):
+        plan = small_plan(dialect=name, model="fake", lookahead=1)
+        run = SmallRun.open(tmp_path / name, plan, server)
+        run.evolve()
+        made[name] = [run.transcript.outputs(slot) for slot in plan.calls]
+    assert made["getimg"] == made["openai"]
+    assert len({digest for outputs in made["getimg"] for digest in outputs}) > 3

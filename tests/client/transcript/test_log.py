@@ -1,23 +1,25 @@
-"""The transcript: durable, chained, and each image stored once."""
+"""The transcript: durable, chained, one spelling for each line, and a clear word for those of another version."""
 
 from __future__ import annotations
 
-import base64
 import errno
 import json
+import os
+from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pcevolve.errors import TranscriptError
-from pcevolve.providers.codec import encode_form
-from pcevolve.transcript.bodies import Bodies
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.log import Transcript, read
-from pcevolve.transcript.records import Failed
-from support.examples import examples
-from support.provider import FakeProvider, png
+from pcevolve.transcript.records import Failed, Line, Sent, from_event
+from support.forge import forge
+from support.paid import paid_run
+from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
+
+ENDLESS = ["[" * 200_000, '{"seq":' * 200_000, '{"seq":' + "9" * 10_000 + "}", "NaN"]
+"""Lines that a parser could be kept busy with for ever, or none."""
 
 
 @pytest.mark.parametrize("at_once", [1, 5])
@@ -96,82 +98,106 @@ def test_what_was_answered_is_not_asked_again(tmp_path):
     SmallRun.open(tmp_path, provider=silent).evolve()
 
 
-def test_a_damaged_line_is_refused(tmp_path):
-    run = SmallRun.open(tmp_path)
-    run.close()
-    log = tmp_path / "transcript" / "log.jsonl"
-    log.write_bytes(log.read_bytes().replace(b"opened", b"opEned"))
-    with pytest.raises(TranscriptError, match="line 1 is damaged"):
-        Transcript(tmp_path / "transcript")
+def first_changed(line: bytes) -> bytes:
+    return line.replace(b"127.0.0.1:9", b"127.0.0.1:8")
 
 
-def test_a_line_in_another_spelling_is_refused(tmp_path):
-    run = SmallRun.open(tmp_path)
-    run.close()
-    log = tmp_path / "transcript" / "log.jsonl"
-    first, *rest = log.read_bytes().splitlines(keepends=True)
-    log.write_bytes(json.dumps(json.loads(first)).encode() + b"\n" + b"".join(rest))
-    with pytest.raises(TranscriptError, match="line 1 was edited"):
-        list(read(tmp_path / "transcript"))
+def first_left_out(line: bytes) -> bytes:
+    return json.dumps(json.loads(line) | {"seq": 1}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
-def test_a_line_that_says_something_else_in_the_right_spelling_is_refused_by_the_next(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda line: line.replace(b"opened", b"opEned"), "line 1 is damaged"),
+        (lambda line: json.dumps(json.loads(line)).encode() + b"\n", "line 1 was edited"),
+        (first_changed, "line 2 does not follow the line before it"),
+        (first_left_out, "line 1 does not follow the line before it"),
+        *((lambda line, text=text: text.encode() + b"\n", "line 1 is damaged") for text in ENDLESS),
+    ],
+)
+def test_a_line_that_is_damaged_edited_or_left_out_is_refused(tmp_path, change, said):
     SmallRun.open(tmp_path).close()
     log = tmp_path / "transcript" / "log.jsonl"
     first, *rest = log.read_bytes().splitlines(keepends=True)
-    log.write_bytes(first.replace(b"127.0.0.1:9", b"127.0.0.1:8") + b"".join(rest))
-    with pytest.raises(TranscriptError, match="line 2 does not follow the line before it"):
-        list(read(tmp_path / "transcript"))
+    log.write_bytes(change(first) + b"".join(rest))
+    for read_all in (Transcript, lambda folder: list(read(folder))):
+        with pytest.raises(TranscriptError, match=said):
+            read_all(tmp_path / "transcript")
 
 
-def test_a_line_left_out_at_the_beginning_is_missed(tmp_path):
-    SmallRun.open(tmp_path).close()
+def test_a_log_that_only_says_that_it_is_large_is_refused_before_it_is_read(tmp_path):
+    (tmp_path / "log.jsonl").touch()
+    os.truncate(tmp_path / "log.jsonl", 2**36)
+    with pytest.raises(TranscriptError, match="cannot be read: it is larger than 4,294,967,296 bytes"):
+        list(read(tmp_path))
+
+
+# -- records -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return paid_run(tmp_path, small_plan())
+
+
+def test_a_request_whose_process_was_killed_is_ended_when_the_run_goes_on(tmp_path: Path):
+    run = SmallRun.open(tmp_path)
+    run.close()
     log = tmp_path / "transcript" / "log.jsonl"
-    line = json.loads(log.read_bytes().splitlines()[0]) | {"seq": 1}
-    log.write_bytes(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n")
-    with pytest.raises(TranscriptError, match="line 1 does not follow the line before it"):
-        list(read(tmp_path / "transcript"))
+    lines = log.read_bytes().splitlines(keepends=True)
+    asked = next(index for index, line in enumerate(lines) if json.loads(line)["event"]["kind"] == "sent")
+    log.write_bytes(b"".join(lines[: asked + 1]))
+    opened = Transcript(tmp_path / "transcript")
+    opened.close()
+    last, before = opened.entries[-1].record, opened.entries[-2].record
+    assert isinstance(before, Sent)
+    assert last == Failed(slot=before.slot, reason="cut off")
 
 
-@given(st.binary(max_size=300), st.lists(st.binary(min_size=48, max_size=90), max_size=3))
-def test_any_body_comes_back_byte_for_byte(tmp_path_factory, raw, payloads):
-    bodies = Bodies(tmp_path_factory.mktemp("bodies"))
-    parts = [b'{"image":"' + base64.b64encode(each) + b'"}' for each in payloads]
-    body = raw + b",".join(parts)
-    assert bodies.get(bodies.put(body)) == body
+OLD = "was made by pcevolve 0.1: audit it, or go on with it, with that version"
+NEW = r"was made by a later pcevolve \(format 3, and this one reads 2\): use that version"
 
 
-def test_a_body_that_looks_like_a_placeholder_comes_back_as_it_was(tmp_path):
-    bodies = Bodies(tmp_path)
-    body = b'{"image":"{{sha256:' + b"0" * 64 + b'}}"}'
-    assert bodies.get(bodies.put(body)) == body
+@pytest.mark.parametrize(
+    ("written", "said"), [(None, OLD), ("pcevolve-transcript/2", OLD), (1, OLD), (3, NEW)], ids=str
+)
+def test_a_run_of_another_version_is_refused_in_a_sentence_and_left_as_it_is(run: Path, written, said: str):
+    log = run / "transcript" / "log.jsonl"
+    number = b"" if written is None else f'"format":{json.dumps(written)},'.encode()
+    log.write_bytes(log.read_bytes().replace(b'"format":2,', number, 1))
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for act in (
+        RunLayout(run).require_transcript,
+        lambda: RunReader.lenient(run),
+        lambda: Transcript(log.parent),
+    ):
+        with pytest.raises(UsageError, match=said):
+            act()
+    assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
 
-def test_an_image_in_loose_base64_comes_back_in_its_own_spelling(tmp_path):
-    """Bits behind the last byte may be anything, and only one spelling is made again of the bytes."""
-    data = png(1) + bytes(-(len(png(1)) - 1) % 3)
-    usual = base64.b64encode(data)
-    assert usual.endswith(b"A==")
-    loose = b'{"image":"' + usual[:-3] + b'B=="}'
-    bodies = Bodies(tmp_path)
-    assert bodies.get(bodies.put(loose)) == loose
+@pytest.mark.parametrize("value", [2.0, "2"])
+def test_a_number_has_one_spelling(run: Path, value: object):
+    def change(events):
+        next(each for each in events if each["kind"] == "planned")["plan"]["iterations"] = value
+        return events
+
+    with pytest.raises(TranscriptError, match="was edited"):
+        forge(run, change)
 
 
-def test_an_image_is_stored_once_whether_it_crosses_bare_as_data_url_in_a_form_or_alone(tmp_path):
-    bodies = Bodies(tmp_path)
-    text = base64.b64encode(png(1)).decode()
-    _, in_form = encode_form({"prompt": "a scratch\r\non metal", "seed": "7"}, png(1))
-    sent = [f'{{"image":"{text}"}}'.encode(), f'{{"image":"data:image/png;base64,{text}"}}'.encode(), in_form]
-    refs = [bodies.put(body) for body in (*sent, png(1))]
-    assert [bodies.get(ref) for ref in refs] == [*sent, png(1)]
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [png(1)]
-    assert {ref.files for ref in refs} == {(refs[-1].sha256,)}
+def test_a_receipt_with_an_extra_key_is_no_record(run: Path):
+    def change(events):
+        next(each for each in events if each["kind"] == "released")["receipt"]["note"] = "ward 3"
+        return events
+
+    with pytest.raises(TranscriptError, match=r"was edited|is damaged"):
+        forge(run, change)
 
 
-@settings(deadline=None, max_examples=examples(50))
-@given(st.binary(max_size=300), st.text(max_size=50), st.binary(max_size=60))
-def test_any_form_comes_back_byte_for_byte(tmp_path_factory, image, value, rest):
-    bodies = Bodies(tmp_path_factory.mktemp("bodies"))
-    _, body = encode_form({"prompt": value}, image)
-    for each in (body, body + rest, body[:-1], body.replace(b"\r\n", b"\n")):
-        assert bodies.get(bodies.put(each)) == each
+def test_every_event_survives_its_line(run: Path):
+    for raw in (run / "transcript" / "log.jsonl").read_bytes().splitlines(keepends=True):
+        line = Line.model_validate(json.loads(raw))
+        assert line.encode() == raw
+        assert from_event(line.event).model_dump(mode="json") == line.event

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,3 +96,12 @@ def test_a_refusal_and_its_retry_are_two_attempts_at_one_slot(tmp_path: Path):
     assert second.repeats is not None
     assert (second.repeats.usable, second.usable, second.repeats.sent) == (False, True, second.sent)
     assert run.gate._meter.requests == counts.attempts
+
+
+@pytest.mark.parametrize("manifest", [b"[" * 200_000, b"\xff", json.dumps({"transcript": []}).encode()])
+def test_a_manifest_that_is_none_names_no_head(tmp_path: Path, manifest: bytes):
+    (tmp_path / "transcript").mkdir()
+    (tmp_path / "transcript" / "log.jsonl").write_text("[" * 200_000 + "\n")
+    (tmp_path / "release").mkdir()
+    (tmp_path / "release" / "manifest.json").write_bytes(manifest)
+    assert RunReader.lenient(tmp_path).released_head is None
