@@ -25,16 +25,16 @@ from rich.progress import track
 from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.encoders import WORDS, load_encoder
 from pcevolve.evaluation.heads import Predict, Training, train_linear
-from pcevolve.evaluation.texts import hashed_ngrams
-from pcevolve.modality.texts.reading import plain
+from pcevolve.evaluation.texts import hash_ngrams
+from pcevolve.modality.texts import normalise
 from pcevolve.privacy import Budget, Event
 from pcevolve.private.bundled import load_terms
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.fields import TEXT_TEMPLATE
-from pcevolve.public.secrecy import Secrecy
-from pcevolve.public.wordings import filled
+from pcevolve.public.parts import Secrecy
+from pcevolve.public.words import fill
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene, Scope
-from pcevolve.selectors.cells import usual_cells
+from pcevolve.selectors.cells import choose_cells
 from pcevolve.session.private_data import SPLIT_SEED
 from pcevolve.session.secrecy import equal_epsilon, least_share
 from pcevolve_benchmarks.texts.bench import CANDIDATES
@@ -84,7 +84,7 @@ class World:
     @cached_property
     def judge(self) -> Predict:
         """Takes hashed words and pairs of words; says which class."""
-        features = hashed_ngrams(self.rest.items)
+        features = hash_ngrams(self.rest.items)
         return train_linear(Training(features, self.rest.targets, len(self.rest.labels)), seed=0)
 
     @cached_property
@@ -116,12 +116,12 @@ class Pool:
         model = load_phrases(ModelSettings(model="text:bundled"))
         pools, right = [], []
         for target, label in enumerate(world.own.labels):
-            said = (("user", filled(TEXT_TEMPLATE, "definition", label)),)
+            said = (("user", fill(TEXT_TEMPLATE, "definition", label)),)
             first = FIRST * (len(world.own.labels) * seed + target)
             made = model.write([TextTask(RECIPE, said, first + place) for place in range(FIRST)])
-            texts = [plain(each.text) for each in made]
+            texts = [normalise(each.text) for each in made]
             pools.append(load_encoder(WORDS).embed(texts))
-            right.append(world.judge(hashed_ngrams(texts)) == target)
+            right.append(world.judge(hash_ngrams(texts)) == target)
         scene = Scene(
             world.own.labels, tuple(pools), CANDIDATES, SHOTS, 1, SCOPE.iterations, seed, SCOPE.relation
         )
@@ -174,7 +174,7 @@ def list_promises() -> Iterator[Asked]:
             promise = Secrecy(prior=PRIOR, bound=ratio * PRIOR, most=HOLDERS)
             share = least_share(promise, event, SCOPE.relation)
             epsilon = equal_epsilon(PRIOR, promise.bound, HOLDERS, DELTA)
-        usual = usual_cells(event, SCOPE, share, FIRST)
+        usual = choose_cells(event, SCOPE, share, FIRST)
         for cells in sorted({*CELLS, usual}):
             yield Asked(ratio, f"K = {cells}", "secpe", event, cells, share, cells == usual)
         yield Asked(ratio, "aug-pe", "aug-pe", event_of("aug-pe", epsilon))

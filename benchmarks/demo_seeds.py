@@ -31,7 +31,7 @@ from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.evaluation.heads import Training, train_linear
 from pcevolve.evaluation.judge import Judge
-from pcevolve.modality.images.appearance import appearance_in, develop
+from pcevolve.modality.images.appearance import develop, find_released_appearance
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Images
 from pcevolve.public.usefulness import Word
@@ -135,7 +135,7 @@ def _training_set(
     plan, method = make_plan(trial, private.labels, own.asked, str(OPTIONS["domain"]))
     generator = LocalGenerator(plan, own.model, pictures)
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch)
-    look = appearance_in(evolved.receipts)
+    look = find_released_appearance(evolved.receipts)
     made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
     return [develop(generator.received(each.digest), look) for each, _ in made], [k for _, k in made]
 

@@ -28,7 +28,7 @@ from pcevolve.encoders import load_encoder
 from pcevolve.privacy import Event
 from pcevolve.private.dataset import load
 from pcevolve.private.judge import PrivateViews
-from pcevolve.private.listing import list_classes
+from pcevolve.private.listing import list_folder
 from pcevolve.selectors import Scene
 from pcevolve.selectors.votes import Votes
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _write(given.work / label, given.images // len(CLASSES), target)
     seconds: dict[str, float] = {}
     with _timed(seconds, "list"):
-        listing = list_classes(given.work)
+        listing = list_folder(given.work)
     with _timed(seconds, "read"):
         data = load(listing, told=_teller("read"))
     views = PrivateViews(data, load_encoder("bundled"))

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve.modality.images.files import pixel_digest
+from pcevolve.modality.images.files import digest_pixels
 from pcevolve.private.bundled import load_cells, load_digits
 from pcevolve.private.dataset import PrivateDataset, load_folder
 from pcevolve.private.sources import CellsSource, DigitsSource, parse_source
@@ -119,7 +119,7 @@ def _label(pairs: Iterable[tuple[Image.Image, str]]) -> PrivateDataset:
     pictures, names = zip(*pairs, strict=True)
     labels = tuple(sorted(set(names)))
     targets = np.array([labels.index(name) for name in names], dtype=np.int64)
-    return PrivateDataset(labels, pictures, targets, tuple(pixel_digest(each) for each in pictures))
+    return PrivateDataset(labels, pictures, targets, tuple(digest_pixels(each) for each in pictures))
 
 
 _READERS = {

@@ -29,7 +29,7 @@ from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, li
 from benchmarks.split import SETS
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.wordings import filled
+from pcevolve.public.words import fill
 
 WORDS = {
     "digits:3,5,8": tuple(f"digit {k}" for k in range(10)),
@@ -98,7 +98,7 @@ def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, objec
 def _word(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
     if not way.has_prompts:
         return plan
-    own = tuple(filled(TEMPLATE, SETS[world].domain, word) for word in WORDS[world])
+    own = tuple(fill(TEMPLATE, SETS[world].domain, word) for word in WORDS[world])
     changes: dict[str, object] = {"prompts": (own,) * len(plan.labels), "vary_by": way.vary_by}
     changes["vary_with"] = "template"
     if way.vary_by == "prompt":

@@ -34,7 +34,7 @@ from pcevolve.private.bundled import FILE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records
 from pcevolve.private.secrets import Sources
-from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.parts import Secrecy
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.rounds import Scope

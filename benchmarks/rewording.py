@@ -28,11 +28,11 @@ from benchmarks.selectors.trial import make_plan, model
 from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_missing
 from benchmarks.split import SETS
 from pcevolve.evolution import Ask
-from pcevolve.modality.texts.rewording import reworded
+from pcevolve.modality.answering import read_rewording
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
-from pcevolve.public.wordings import filled
+from pcevolve.public.words import fill
 
 WORLDS = ("digits:3,5,8", "blood:platelet,red blood cells,single red blood cell,white blood cell")
 CANDIDATES = 20
@@ -86,7 +86,7 @@ class Rewording(LocalGenerator):
             before = self.plan.prompt_of(call) if source is None else self.words[source.candidate.id]
             if call.purpose == "reword":
                 said = self._rewrite(before, call.seed)
-                self.words[call.output(0)] = reworded(said, before)
+                self.words[call.output(0)] = read_rewording(said, before)
                 name = call.output(0)
                 yield (Candidate(name, call.label, call.iteration, None, name, "text/plain"),)
                 continue
@@ -128,7 +128,7 @@ def _own_words(world: str, labels: Sequence[str]) -> list[str]:
 
 
 def _prompt(world: str, word: str) -> str:
-    return filled(TEMPLATE, SETS[world].domain, word)
+    return fill(TEMPLATE, SETS[world].domain, word)
 
 
 def _word(plan: PublicPlan, world: str, way: Way, labels: Sequence[str]) -> PublicPlan:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from pcevolve.modality.images.decoding import picture
+from pcevolve.modality.images.decoding import decode_picture
 from pcevolve.session.first.demo import demonstrate
 from pcevolve.transcript import RunLayout, RunReader
 
@@ -31,7 +31,7 @@ def before(run: RunReader) -> Iterator[Image.Image]:
         for label in plan.labels
     )
     mixed = (each for turn in zip_longest(*by_label) for each in turn if each is not None)
-    found = (picture(run.bodies.file(digest)) for digest in mixed)
+    found = (decode_picture(run.bodies.file(digest)) for digest in mixed)
     yield from (each for each in found if each is not None)
 
 

@@ -28,7 +28,7 @@ from benchmarks.rows import Row, resume, table
 from benchmarks.split import SETS, by_role
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
-from pcevolve.encoders.bundled import SIDE, spectrum
+from pcevolve.encoders.bundled import SIDE, measure_spectrum
 from pcevolve.encoders.pixels import pixel_array
 from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Event, Events
@@ -54,7 +54,7 @@ def thumbnail(image: Image.Image) -> np.ndarray:
 
 
 VIEWS: dict[str, Callable[[Image.Image], np.ndarray]] = {
-    "spectrum": spectrum,
+    "spectrum": measure_spectrum,
     "colour": colour,
     "thumbnail": thumbnail,
 }

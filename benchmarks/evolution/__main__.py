@@ -29,7 +29,7 @@ from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import Appearance, appearance_in, develop
+from pcevolve.modality.images.appearance import Appearance, develop, find_released_appearance
 from pcevolve.public.release import Receipt
 
 ROUNDS: dict[str, Any] = {"iterations": 3, "strengths": (0.6, 0.5, 0.4)}
@@ -78,7 +78,7 @@ class Telling(Watch):
     def released(self, receipt: Receipt) -> None:
         """Take its appearance."""
         self._receipts.append(receipt)
-        self._generator.look = appearance_in(tuple(self._receipts))
+        self._generator.look = find_released_appearance(tuple(self._receipts))
 
 
 def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
@@ -92,7 +92,7 @@ def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, objec
     generator = Developing(plan, model(), pictures)
     watch = Telling(generator) if develops else Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
-    look = appearance_in(evolved.receipts)
+    look = find_released_appearance(evolved.receipts)
     made = [
         (develop(generator.received(each.digest), look), target, each.iteration)
         for target, label in enumerate(plan.labels)

@@ -14,7 +14,7 @@ from benchmarks.judges import CNN, ONNX, Look, Pictures, judges, other_eyes
 from benchmarks.private_sets import DATA
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.modality.images.files import pixel_digest
+from pcevolve.modality.images.files import digest_pixels
 
 HEADS = tuple(ONNX)
 """Encoders that did not vote."""
@@ -57,7 +57,7 @@ class Remembering:
 
 
 def _digest(image: Image.Image | None) -> str:
-    return "nothing" if image is None else pixel_digest(image).hex()
+    return "nothing" if image is None else digest_pixels(image).hex()
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, ran
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import appearance_in, develop
-from pcevolve.modality.images.files import pixel_digest
+from pcevolve.modality.images.appearance import develop, find_released_appearance
+from pcevolve.modality.images.files import digest_pixels
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Images
 from pcevolve_server.library.generator import LibraryGenerator
@@ -40,7 +40,7 @@ class FromLibrary(LocalGenerator):
     """The library's answers, each compressed once."""
 
     def _encode(self, image: Image.Image) -> bytes:
-        digest = pixel_digest(image).hex()
+        digest = digest_pixels(image).hex()
         if digest not in _ENCODED:
             _ENCODED[digest] = super()._encode(image)
         return _ENCODED[digest]
@@ -130,7 +130,7 @@ def _evolve(
     plan = plan.model_validate({**plan.model_dump(), **changes})
     generator, watch = FromLibrary(plan, model, shared=None), Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch, voter(trial.encoder))
-    look = appearance_in(evolved.receipts)
+    look = find_released_appearance(evolved.receipts)
     pictures, targets, digests = [], [], set()
     for target, label in enumerate(private.labels):
         for each in evolved.dataset[label]:

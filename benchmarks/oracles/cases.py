@@ -18,7 +18,7 @@ from benchmarks.selectors.design import RANDOM_PHASE, Trial
 from benchmarks.selectors.yardsticks import random_phase
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.frame import Frame, project
-from pcevolve.modality.images.files import pixel_digest
+from pcevolve.modality.images.files import digest_pixels
 from pcevolve.privacy import Event, Events
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.selectors import PrivateEmbeddings, Scene
@@ -154,7 +154,7 @@ def _paint(subject: Subject, judge: str) -> tuple[np.ndarray, np.ndarray]:
 def _phases(subject: Subject) -> tuple[Sequence[Image.Image], list[int]]:
     real, draw = subject.real, subject.draw
     shots = [real.images[row] for row in draw.shots]
-    digests = tuple(map(pixel_digest, shots))
+    digests = tuple(map(digest_pixels, shots))
     private = PrivateDataset(real.labels, shots, real.targets[draw.shots], digests)
     trial = Trial(subject.name, RANDOM_PHASE, "10", SHOTS, draw.seed, candidates=PICKED)
     return random_phase(trial, private, SeededNoise(draw.seed))

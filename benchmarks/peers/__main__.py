@@ -28,7 +28,7 @@ from benchmarks.peers.page import render
 from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, said, training_set
 from benchmarks.private_sets import draw
 from benchmarks.rows import Row, resume
-from pcevolve.evaluation.closeness import closeness
+from pcevolve.evaluation.closeness import measure_closeness
 from pcevolve.session.first.local_server import local_server
 
 SETTINGS = (
@@ -128,7 +128,7 @@ def _judge(setting: Setting, seed: int, images: list[Image.Image], targets: np.n
         share = round(judge(name, made, targets, real, held_out.targets, seed), 4)
         verdicts.append(asdict(Verdict(name, name == ENCODER, share)))
         if name == FID_EYE:
-            near = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
+            near = measure_closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
             found["frechet"] = round(near.fidelity.frechet, 2)
     return found
 

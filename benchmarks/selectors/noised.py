@@ -21,7 +21,7 @@ from pcevolve.dp.mechanisms import Noise
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.fields import TEMPLATE
-from pcevolve.public.wordings import filled
+from pcevolve.public.words import fill
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import Recommended
@@ -56,7 +56,7 @@ def varied_noised(
     recipe = Recipe(SIDE, SIDE, advice.steps, advice.guidance, strength=STRENGTH)
     tasks, targets = [], []
     for target, label in enumerate(private.labels):
-        prompt = filled(TEMPLATE, SETS[trial.world].domain, label)
+        prompt = fill(TEMPLATE, SETS[trial.world].domain, label)
         own = [released[place] for place in np.flatnonzero(private.targets == target)]
         tasks += _tasks(recipe, prompt, own, trial, target)
         targets += [target] * trial.candidates

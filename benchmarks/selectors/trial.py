@@ -23,11 +23,11 @@ from benchmarks.split import SETS
 from pcevolve import selectors
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.encoders import Encoder, frame_digest, load_encoder
-from pcevolve.evaluation.closeness import fidelity
+from pcevolve.evaluation.closeness import measure_fidelity
 from pcevolve.evolution import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
-from pcevolve.modality.images.appearance import appearance_in, develop
-from pcevolve.modality.images.decoding import picture
+from pcevolve.modality.images.appearance import develop, find_released_appearance
+from pcevolve.modality.images.decoding import decode_picture
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
@@ -39,7 +39,7 @@ from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import Method
 from pcevolve.selectors.rounds import Scope
-from pcevolve.selectors.usefulness import assessment
+from pcevolve.selectors.usefulness import assess
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5
@@ -152,7 +152,7 @@ def _evolve(
     own = dataclasses.replace(trial, appearance="as-is") if lent else trial
     evolved, generator, made = _run(own, private, shared)
     giver = _run(lender(trial), private, shared)[0] if lent else evolved
-    look = appearance_in(giver.receipts)
+    look = find_released_appearance(giver.receipts)
     pictures, targets = [], []
     for target, label in enumerate(private.labels):
         for each in evolved.dataset[label]:
@@ -207,7 +207,7 @@ def ran(
         evolved = evolve(plan, generator, judge, watch)
         if isinstance(judge, PrivateJudge):
             paid = {each.measured: each.iteration for each in evolved.receipts}
-            watch.assessed = assessment(
+            watch.assessed = assess(
                 judge.chooser,
                 evolved.receipts,
                 evolved.pools.__getitem__,
@@ -237,7 +237,7 @@ def make_plan(
         shots=trial.shots,
         candidates=trial.candidates,
     )
-    method, _ = selectors.resolved(trial.method, budget, scope)
+    method, _ = selectors.resolve_method(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
     plan = PublicPlan(
         run_id=f"{trial.seed:032x}",
@@ -286,7 +286,9 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
     shares = []
     for target, label in enumerate(held_out.labels):
         pool = evolved.populations[0][label]
-        embedded = encoder(trial.encoder).embed([picture(generator.received(each.digest)) for each in pool])
+        embedded = encoder(trial.encoder).embed(
+            [decode_picture(generator.received(each.digest)) for each in pool]
+        )
         near = np.sort(cdist(embedded, features[held_out.targets == target]), axis=1)[:, :NEIGHBOURS].mean(
             axis=1
         )
@@ -310,7 +312,7 @@ def scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray
     classes = range(len(held_out.labels))
     apart = [pdist(made[targets == each]).mean() for each in classes if (targets == each).sum() > 1]
     close = (
-        fidelity(made, real).to_json() if len(made) >= FEWEST else {}
+        measure_fidelity(made, real).to_json() if len(made) >= FEWEST else {}
     )  # one shot of three classes is too few
     return {
         "verdicts": verdicts,

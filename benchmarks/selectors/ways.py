@@ -12,7 +12,7 @@ from benchmarks.selectors.design import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, ran, scores
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import appearance_in, develop
+from pcevolve.modality.images.appearance import develop, find_released_appearance
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
@@ -32,7 +32,7 @@ def evolve_and_score(
     """
     watch = Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch)
-    look = appearance_in(evolved.receipts)
+    look = find_released_appearance(evolved.receipts)
     made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
     images = [develop(generator.received(each.digest), look) for each, _ in made]
     found = scores(trial, images, np.array([target for _, target in made]))

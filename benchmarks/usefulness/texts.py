@@ -20,7 +20,7 @@ from benchmarks.release.seen import CANDIDATES, Seen
 from benchmarks.rows import Row
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, group, rates, verdict
 from pcevolve.encoders import load_encoder
-from pcevolve.evaluation.texts import hashed_ngrams
+from pcevolve.evaluation.texts import hash_ngrams
 from pcevolve.private.bundled import load_terms
 from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve_benchmarks.texts.studies import WORLDS
@@ -81,7 +81,7 @@ def _embed(kinds: Sequence[str], how: str) -> Seen:
 
 def _bags(texts: Sequence[str]) -> np.ndarray:
     """Hashed words; zeros where there is none."""
-    return np.nan_to_num(hashed_ngrams(texts))
+    return np.nan_to_num(hash_ngrams(texts))
 
 
 def _write(name: str, place: int) -> list[str]:

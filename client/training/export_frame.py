@@ -24,8 +24,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, Encoder, load_encoder, named_weights
-from pcevolve.geometry.coarse import coarse, power_below
-from pcevolve.geometry.frame import STEP, Frame
+from pcevolve.geometry.frame import STEP, Frame, power_below, round_to
 
 AXES = 32
 
@@ -53,7 +52,7 @@ def statistics(embeddings: np.ndarray) -> dict[str, np.ndarray]:
 
 def rounded(values: np.ndarray) -> np.ndarray:
     """Positive numbers to nine binary digits."""
-    return coarse(values, STEP * power_below(values))
+    return round_to(values, STEP * power_below(values))
 
 
 def frame_of(encoder: Encoder, public: Path, rendered: Path, count: int, seed: int) -> dict[str, np.ndarray]:

@@ -37,7 +37,7 @@ from pcevolve.encoders.pixels import centre_square
 from pcevolve.geometry.frame import Frame
 from pcevolve.modality.images.decoding import set_on_black
 from pcevolve.privacy import Budget
-from pcevolve.selectors.sums import clipped
+from pcevolve.selectors.sums import clip
 
 AXES = 16
 POOLED_SHARE = 0.2  # of the budget in 1/z^2, for the pooled sum
@@ -151,7 +151,7 @@ def one_step(
 ) -> np.ndarray:
     """Means of points clipped round the public centre; a changed unit moves the sums by at most ``2 * radius``."""
     classes = int(targets.max()) + 1
-    sums = class_sums(clipped(points, radius), targets, classes)
+    sums = class_sums(clip(points, radius), targets, classes)
     return np.asarray((sums + rng.normal(0, z * 2 * radius, sums.shape)) / shots)
 
 
@@ -164,11 +164,11 @@ def two_steps(
     radius, by at most ``radius``: within a class twice half of it, between two classes less.
     """
     classes = int(targets.max()) + 1
-    pooled = clipped(points, radius).sum(axis=0) + rng.normal(
+    pooled = clip(points, radius).sum(axis=0) + rng.normal(
         0, z / POOLED_SHARE**0.5 * 2 * radius, points.shape[1]
     )
     centre = pooled / (shots * classes)
-    sums = class_sums(clipped(points - centre, radius / 2), targets, classes)
+    sums = class_sums(clip(points - centre, radius / 2), targets, classes)
     return np.asarray(
         centre + (sums + rng.normal(0, z / (1 - POOLED_SHARE) ** 0.5 * radius, sums.shape)) / shots
     )

@@ -15,7 +15,7 @@ import pytest
 
 from pcevolve.dp_audit.claim import Claim
 from pcevolve.errors import UsageError
-from pcevolve.geometry.coarse import idle_step
+from pcevolve.geometry.frame import idle_step
 from pcevolve.privacy import Budget
 
 REVIEWED = {
@@ -26,17 +26,16 @@ REVIEWED = {
     "pcevolve.dp.tradeoff": {"_BINOMIAL_ROUNDING": 1e-9, "_MOST_DRAWS": 100_000},
     "pcevolve.selectors.sums": {"ROUNDING_SHARE": 1e-8, "CLIP_RADIUS": 1.0, "PRIOR_VARIANCE": 0.1},
     "pcevolve.selectors.scene": {"GRID": 2.0**30},
-    "pcevolve.geometry.frame": {"CANDIDATES_SHARE": 1 / 3, "MOST_AXES": 16, "STEP": 2.0**-9},
-    "pcevolve.geometry.coarse": {"IDLE": 2.0**-10},
+    "pcevolve.geometry.frame": {"IDLE": 2.0**-10, "CANDIDATES_SHARE": 1 / 3, "MOST_AXES": 16, "STEP": 2.0**-9},
     "pcevolve.selectors.cells": {"LEAST": 1e-9},
     "pcevolve.selectors.joint": {"CLOSE_WORTH": 0.5, "CLOSE_SHARE": Fraction(3, 20), "BLOCK": 3, "MOST_TUPLES": 20_000},
     "pcevolve.selectors.means": {"REPULSION": 0.5, "BEST_SHARE": 0.1},
     "pcevolve.geometry.distances": {"ROUNDOFF": 2.0**-52},
-    "pcevolve.selectors.following": {"MACHINE_SHARE": 1e-4},
+    "pcevolve.selectors.consistency": {"MACHINE_SHARE": 1e-4},
     "pcevolve.public.settings": {"TAU": 10.0, "MOST_ITERATIONS": 1000},
     "pcevolve.public.figures": {"ROUNDING_SHARE": 1e-12},
     "pcevolve.public.fields": {"MOST_EXTENSIONS": 999},
-    "pcevolve.selectors": {"AUTO_DELTA": 1e-5, "DROWNED": 0.67},
+    "pcevolve.selectors": {"AUTO_DELTA": 1e-5, "MAX_NOISE_TO_CLIP_RATIO": 0.67},
     "pcevolve.selectors.rounds": {
         "APPEARANCE_SHARE": 0.2, "BLURRED_APPEARANCE": 0.2, "CENTRE_SHARE": 0.2, "COUNT_SHARE": 0.1,
     },
@@ -44,7 +43,7 @@ REVIEWED = {
     "pcevolve.auditing.comparing": {"LONGEST_KEY": 5000},
     "pcevolve.auditing.cards": {"MOST_ABOVE": 1.01},
     "pcevolve.transcript.layout": {"MOST_OPENING_BYTES": 100_000, "FORMAT": 2},
-    "pcevolve.dp_audit.event": {"THRESHOLDS": 400},
+    "pcevolve.dp_audit.bound": {"THRESHOLDS": 400},
     "pcevolve.egress.allowance": {"_ROUNDING": 1e-9},
     "pcevolve.egress.sockets": {"CONNECT_SECONDS": 10.0},
     "pcevolve.egress.transport": {"SHORTEST_SECRET": 8},
@@ -53,7 +52,7 @@ REVIEWED = {
         "MOST_TEXTS": 4_000_000, "MOST_FILE_BYTES": 4_294_967_296, "MOST_ROW": 4_194_304, "LEAST_UNPACKED": 16_777_216,
         "ROW_BYTES": 64, "MOST_BATCH": 268_435_456,
     },
-    "pcevolve.modality.texts.reading": {"MOST_BYTES": 131_072},
+    "pcevolve.modality.texts": {"MOST_BYTES": 131_072},
     "pcevolve.modality.images.files": {
         "MAX_FILE_BYTES": 268_435_456, "MAX_PIXELS": 64_000_000, "_COUNTED_BYTES": 65_536, "_LEAST_ALPHA": 8,
     },

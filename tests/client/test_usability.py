@@ -17,7 +17,7 @@ from pcevolve.egress.gate import PacedJudge
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool, evolve
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish, write_summary
 from pcevolve.transcript import RunReader
@@ -94,7 +94,7 @@ def test_a_share_of_a_class_is_needed_and_two_at_least(sent: int, share: float, 
     ],
 )
 def test_what_is_no_image_or_of_one_colour_cannot_be_used(made: bytes, fault: str):
-    assert medium("image").check(made).fault == fault
+    assert find_medium("image").check(made).fault == fault
 
 
 def test_images_are_the_same_of_which_all_but_a_line_of_fields_differ_by_two_levels_at_most():
@@ -222,8 +222,8 @@ def test_with_lookahead_variations_that_are_the_candidate_itself_leave_nothing_t
     ],
 )
 def test_a_refusal_cannot_be_used(text: str):
-    assert medium("text").check(text.encode()).fault == "refusals"
-    assert medium("text").decoded(text.encode()) is None
+    assert find_medium("text").check(text.encode()).fault == "refusals"
+    assert find_medium("text").decode(text.encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_refusal_cannot_be_used(text: str):
     ],
 )
 def test_a_text_that_only_sounds_like_a_refusal_can_be_used(text: str):
-    assert medium("text").check(text.encode()).fault == ""
+    assert find_medium("text").check(text.encode()).fault == ""
 
 
 def test_texts_are_the_same_that_differ_in_the_id_of_their_request_and_not_those_that_differ_in_numbers():

@@ -16,7 +16,7 @@ from pcevolve.errors import ClientError, EgressError
 from pcevolve.evolution import evolve
 from pcevolve.privacy import Event
 from pcevolve.public.calls import Call
-from pcevolve.public.fields import Extension
+from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, PublicEcho, Receipt
 from pcevolve.transcript import RunReader, Transcript

@@ -18,7 +18,7 @@ from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
 from leaks.given import Count
 from pcevolve.auditing import Audit, audit
 from pcevolve.cli.main import main
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from support.forge import reissue
 from support.paid import paid_run
 from support.runs import small_plan
@@ -169,7 +169,7 @@ def test_an_image_is_not_exchanged_for_the_image_that_was_received(honest: Hones
     root = honest.copy("matched", folder)
     path = of_class(root)[0]
     bodies = (each.read_bytes() for each in (root / "transcript" / "bodies").iterdir())
-    received = [medium("image").released(each) for each in bodies if each.startswith(b"\x89PNG")]
+    received = [find_medium("image").encode_release(each) for each in bodies if each.startswith(b"\x89PNG")]
     gaps = [np.abs(pixels_of(path.read_bytes()).astype(int) - pixels_of(each)).sum() for each in received]
     path.write_bytes(received[int(np.argmin(gaps))])
     reissue(root)

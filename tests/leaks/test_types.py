@@ -19,7 +19,7 @@ from pcevolve.evolution import Generator
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.calls import Call
-from pcevolve.public.fields import Extension
+from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment

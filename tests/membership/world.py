@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from pcevolve.dp.mechanisms import Noise
-from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours
+from pcevolve.dp_audit.audit import LABELS, SHOTS, Neighbours
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Incoming, Outgoing
@@ -29,7 +29,7 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.providers import dialect
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import METHODS, Selector, method
+from pcevolve.selectors import METHODS, Selector, find_method
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import Method
 from pcevolve.selectors.rounds import Scope
@@ -74,7 +74,7 @@ class Setting:
 
     @property
     def parts(self) -> Method:
-        return method(self.method)
+        return find_method(self.method)
 
     @property
     def delta(self) -> float:

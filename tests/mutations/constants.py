@@ -61,7 +61,7 @@ def _assignment(source: str, name: str) -> tuple[str, str]:
 
 
 USE = "client/selectors/test_usefulness.py"
-FOLLOWS = "client/selectors/test_following.py"
+FOLLOWS = "client/selectors/test_consistency.py"
 REVIEWED = "client/test_constants.py"
 USABLE = "client/test_usability.py"
 READ = "client/modality/images/test_files.py client/test_constants.py"
@@ -94,7 +94,7 @@ CONSTANTS = (
     ),
     Row("geometry.frame", "MOST_AXES", "axes of what is measured", "client/geometry/test_joined_frame.py"),
     Row("geometry.frame", "STEP", "digits that a frame may say", "client/geometry/test_joined_frame.py"),
-    Row("geometry.coarse", "IDLE", "digits of a measurement", REVIEWED),
+    Row("geometry.frame", "IDLE", "digits of a measurement", REVIEWED),
     Row("selectors.cells", "LEAST", "what an emptied cell counts", REVIEWED),
     Row("selectors.joint", "CLOSE_WORTH", "utility of a tuple", REVIEWED),
     Row("selectors.joint", "CLOSE_SHARE", "utility of a tuple", REVIEWED, ("{0} * 0.5", "{0} * 1.5")),
@@ -107,9 +107,9 @@ CONSTANTS = (
     Row("selectors.rounds", "CENTRE_SHARE", "budget of a centre", REVIEWED),
     Row("selectors.rounds", "COUNT_SHARE", "budget of class counts", REVIEWED),
     Row("selectors", "AUTO_DELTA", "δ where none is given", REVIEWED),
-    Row("selectors", "DROWNED", "which method is taken", REVIEWED),
+    Row("selectors", "MAX_NOISE_TO_CLIP_RATIO", "which method is taken", REVIEWED),
     # what an audit forgives, and what it says of that
-    Row("selectors.following", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),
+    Row("selectors.consistency", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),
     Row("auditing.rebuilt", "MOST_ROUNDED", "values that may be one level off", REVIEWED, ("0", "2", "100")),
     Row("auditing.comparing", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
     Row("auditing.rebuilt", "FOOTER", "how much of a file's end is believed", REVIEWED),
@@ -118,7 +118,7 @@ CONSTANTS = (
     Row("public.fields", "MOST_EXTENSIONS", "how often a run is extended", REVIEWED),
     # verdicts and warnings
     Row("dp_audit.claim", "FEWEST_RUNS", "runs that an empirical audit needs", REVIEWED),
-    Row("dp_audit.event", "THRESHOLDS", "events that an empirical audit tries", REVIEWED),
+    Row("dp_audit.bound", "THRESHOLDS", "events that an empirical audit tries", REVIEWED),
     Row(
         "public.usefulness",
         "told_apart: float = 5.0",
@@ -180,8 +180,8 @@ CONSTANTS = (
         )
         for name in ("WIDE", "NARROW", "FEW", "FEW_HIGH", "GAP", "LEAST_SHARE")
     ),
-    Row("modality.images.decoding", "FLAT_LEVELS", "whether a candidate is usable", USABLE),
-    Row("modality.images.decoding", "SIGNATURE_SIDE", "whether candidates differ", USABLE),
+    Row("modality.images.medium", "FLAT_LEVELS", "whether a candidate is usable", USABLE),
+    Row("modality.images.medium", "SIGNATURE_SIDE", "whether candidates differ", USABLE),
     Row("usability", "FEWEST", "candidates that are needed", USABLE),
     Row("usability", "MOST_COMPARED", "candidates that have to differ", USABLE),
     # what may leave, and what is read

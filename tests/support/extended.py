@@ -14,10 +14,10 @@ from pcevolve.evolution import Pool, evolve
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
-from pcevolve.public.fields import Extension
+from pcevolve.public.parts import Extension
 from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, publish, write_summary
-from pcevolve.selectors import method
+from pcevolve.selectors import find_method
 from pcevolve.transcript import RunReader, Transcript
 from support.provider import FakeProvider, FakeRewriter
 from support.runs import ADDRESS, Silent, reached
@@ -64,7 +64,7 @@ def extended_run(root: Path, *extensions: Extension, provider: Transport | None 
             gate.finish()
             assessment = RunReader.strict(root).assessment
             facts = (evolved.receipts, transcript.head, len(transcript.entries), assessment)
-            release = Release(plan, method(plan.method), evolved.dataset, *facts)
+            release = Release(plan, find_method(plan.method), evolved.dataset, *facts)
             publish(root / "release", release, transcript.bodies.file, anew=True)
     record = RunReader.strict(root)
     write_summary(record)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pcevolve.errors import ClientError
 from pcevolve.pages.report import write_report
-from pcevolve.publish import Release, card, released_image, released_paths, write_summary
+from pcevolve.publish import Release, describe_file, name_files, write_card, write_summary
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve.transcript.records import GENESIS, Line, digest
@@ -39,14 +39,14 @@ def reissue(root: Path) -> None:
     if plan is None:
         return
     release = root / "release"
-    due = released_paths(plan, Populations(plan, evidence.outputs).dataset(receipts))
+    due = name_files(plan, Populations(plan, evidence.outputs).dataset(receipts))
     there = {path: each for path, each in due.items() if (release / path).is_file()}
-    files = [released_image(path, (release / path).read_bytes(), each) for path, each in there.items()]
+    files = [describe_file(path, (release / path).read_bytes(), each) for path, each in there.items()]
     unreadable = [each.id for path, each in due.items() if path not in there]
     made = Release.of(evidence, {})
     with suppress(ClientError):  # a plan or receipt of which nothing follows
         RunLayout(root).manifest.write_bytes(made.manifest(files, unreadable).encode())
-        RunLayout(root).card.write_text(card(made, len(files)))
+        RunLayout(root).card.write_text(write_card(made, len(files)))
         write_summary(evidence)
         write_report(RunReader.strict(root))
 

@@ -13,17 +13,17 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.evolution import Pool
-from pcevolve.geometry.coarse import without_idle_digits
+from pcevolve.geometry.frame import round_to_noise_scale
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Events
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, method
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, find_method
 from pcevolve.selectors.cells import Cells
-from pcevolve.selectors.choosing import Chooser, renditions_of
+from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.scene import joined_scenes
-from pcevolve.selectors.sums import released_form, typical
+from pcevolve.selectors.sums import choose_release, typical
 from support.runs import SmallRun
 
 LOOK = (0.2, 0.7, 0.0, 0.9, 0.4, 0.6)
@@ -48,12 +48,12 @@ class LastOne:
     def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge.release``."""
         plan = self.chooser.plan
-        planned = method(plan.method).planned(plan)
+        planned = find_method(plan.method).planned(plan)
         events = planned[query.iteration]
         if query.iteration == 0:
             return self.account.pay(query, events, lambda: Paid((), values=LOOK))
         scenes = self.chooser.scenes(
-            query.iteration, pool, renditions_of(plan, self.account.receipt(Query(plan.run_id, 0)))
+            query.iteration, pool, choose_renditions(plan, self.account.receipt(Query(plan.run_id, 0)))
         )
         free = all(event.free for event in events)
         measured = (
@@ -79,8 +79,8 @@ def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
         means = np.array([typical(frame.points(pool[-1:])) for pool in scene.pools])
         middle = means.mean(axis=0)
         values = {"middle": middle, "means": means, "deviations": means - middle}
-        doubts = released_form(frame, scene, events).doubts
-        released = {name: without_idle_digits(values[name], doubt) for name, doubt in doubts.items()}
+        doubts = choose_release(frame, scene, events).doubts
+        released = {name: round_to_noise_scale(values[name], doubt) for name, doubt in doubts.items()}
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
     if isinstance(chooser.selector, Cells):
         nobody = PrivateEmbeddings(scene.pools[0][:0], np.arange(0), np.arange(0))
@@ -91,7 +91,7 @@ def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
 def paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """Carry out a whole run through the real parts."""
     run = SmallRun.open(root, plan, provider)
-    used = method(plan.method)
+    used = find_method(plan.method)
     if used.compares:
         chooser = Chooser(plan, encoder(), run.transcript.bodies.file, used.make_selector())
         run.judge = LastOne(chooser, run.account)

@@ -31,7 +31,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
-from pcevolve.selectors.usefulness import assessment
+from pcevolve.selectors.usefulness import assess
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 from support.plans import OF_IMAGES
@@ -188,7 +188,7 @@ class SmallRun:
         if chooser is None:
             return None
         stored = self.transcript.bodies.file
-        return assessment(chooser, evolved.receipts, evolved.pools.__getitem__, evolved.dataset, stored)
+        return assess(chooser, evolved.receipts, evolved.pools.__getitem__, evolved.dataset, stored)
 
     def close(self) -> None:
         """Close files, as the end of a process does."""

@@ -14,11 +14,11 @@ from pcevolve.dp.mechanisms import Noise
 from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import drawn_lift
-from pcevolve.selectors.following import Drawn
 from pcevolve.selectors.method import Sensitivity
 from pcevolve.selectors.rounds import exponential_per_round
-from pcevolve.selectors.scene import WorstCase, expect, only
+from pcevolve.selectors.scene import WorstCase, require_mechanism, single_event
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Toy(Drawn):
     """A unit adds at most 1 vote in one class: b-bounded-range at the rate b, or b / 2 where units are replaced."""
 
     def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
-        event = only(events)
-        expect(event, "exponential")
+        event = single_event(events)
+        require_mechanism(event, "exponential")
         rate, chosen = draw_rate(event, scene.relation), []
         for target, label in enumerate(scene.labels):
             entrants, rows = scene.entrants(target), private.targets == target

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pcevolve.config.config import RunConfig
-from pcevolve.public.options import options_of
+from pcevolve.public.options import list_options
 
 
 def typed(**options: object) -> list[object]:
     """The words of a command line; of several values with commas between, none for an option that is None."""
-    known = {each.name: each for each in options_of(RunConfig)}
+    known = {each.name: each for each in list_options(RunConfig)}
     words: list[object] = []
     for name, value in options.items():
         option = known[name]

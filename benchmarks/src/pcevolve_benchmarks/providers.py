@@ -28,7 +28,7 @@ from pcevolve.config.sources import by_name, read_toml
 from pcevolve.egress.transport import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
-from pcevolve.public.options import checked, options_of, typed_as
+from pcevolve.public.options import list_options, spell_as, validate
 
 OF_THE_TABLE = ("seed", "prompts")
 """Options that a table sets itself, for each of its runs."""
@@ -98,8 +98,8 @@ def _one(name: str, part: object, path: Path) -> Provider:
     values = by_name({"provider": part}, RunConfig, place)
     if own := [key for key in OF_THE_TABLE if key in values]:
         raise UsageError(f"{place}: {own[0]} is the table's own: leave it out")
-    with typed_as(lambda key: f"{place}: {key}"):
-        settings = checked(ProviderSettings, values)
+    with spell_as(lambda key: f"{place}: {key}"):
+        settings = validate(ProviderSettings, values)
     try:
         _require_sendable(settings)
     except UsageError as error:
@@ -107,7 +107,7 @@ def _one(name: str, part: object, path: Path) -> Provider:
     said = {"model": settings.model, "dialect": settings.dialect}
     said |= settings.model_dump(mode="json", exclude_unset=True)
     public = {
-        each.key for each in options_of(RunConfig) if each.section == "provider" and each.setting.public
+        each.key for each in list_options(RunConfig) if each.section == "provider" and each.setting.public
     }
     return Provider(
         name,

@@ -23,7 +23,7 @@ from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transpor
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evolution import Ask
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.modality.medium import UnreadableError
 from pcevolve.providers.dialect import ModelSize, WireRequest
 from pcevolve.public.calls import Call
@@ -71,12 +71,12 @@ class Result:
 
     def dataset(self, labels: Sequence[str]) -> Labelled:
         """Its images with their classes, in the order of the labels."""
-        kind = medium(self.facts["kind"])
+        kind = find_medium(self.facts["kind"])
         files = [sorted((self.root / DATASET / label).glob(f"*{kind.suffix}")) for label in labels]
         targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
         paths = [path for each in files for path in each]
         names = tuple(str(path.relative_to(self.root)) for path in paths)
-        return Labelled([kind.reopened(path.read_bytes()) for path in paths], targets, names)
+        return Labelled([kind.decode_release(path.read_bytes()) for path in paths], targets, names)
 
 
 def settings_of(options: Options, out: Path) -> RunConfig:
@@ -155,12 +155,12 @@ def _session(chosen: Baseline, components: Components, transport: Transport, opt
 def _write(folder: Path, chosen: Baseline, session: Session, made: Made) -> None:
     """The dataset, each image decoded and encoded anew, and what was chosen on the way; the facts come last."""
     plan = session.plan
-    kind = medium(plan.modality.kind)
+    kind = find_medium(plan.modality.kind)
     for label, of_class in made.dataset.items():
         (folder / DATASET / label).mkdir(parents=True, exist_ok=True)
         for each in of_class:
             try:
-                data = kind.released(session.sender.received(each.digest), None)
+                data = kind.encode_release(session.sender.received(each.digest), None)
             except UnreadableError:
                 continue
             (folder / DATASET / label / f"{each.id}{kind.suffix}").write_bytes(data)

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Protocol, TypeAlias, TypeVar
 
 from pcevolve.public.calls import Call
-from pcevolve.public.fields import Extension
+from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 

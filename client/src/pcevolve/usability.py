@@ -14,9 +14,9 @@ import numpy as np
 
 from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.modality.medium import CandidateCheck
-from pcevolve.public.modality import Kind, spoken
+from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 
@@ -68,7 +68,9 @@ class ClassUsability:
             alike = "the same" if self.different == 1 else f"only {self.different} different ones"
             reasons.append(f"the {self.usable} others are {alike}" if reasons else f"they are {alike}")
         why = f" ({', '.join(reasons)})" if reasons else ""
-        return spoken(f"of class {self.label!r} {self.usable} of {self.sent} images can be used{why}", kind)
+        return reword_for(
+            f"of class {self.label!r} {self.usable} of {self.sent} images can be used{why}", kind
+        )
 
 
 @dataclass(frozen=True)
@@ -175,16 +177,16 @@ class Usability:
 
     def _check(self, digest: str) -> CandidateCheck:
         if digest not in self._checks:
-            self._checks[digest] = medium(self.plan.modality.kind).check(self.received(digest))
+            self._checks[digest] = find_medium(self.plan.modality.kind).check(self.received(digest))
         return self._checks[digest]
 
     def _different(self, usable: Sequence[CandidateCheck], most: int) -> int:
         """Count those that differ from all that come before them, up to ``most``."""
-        alike = medium(self.plan.modality.kind).alike
+        mark_alike = find_medium(self.plan.modality.kind).mark_alike
         kept = np.empty((most, len(usable[0].signature) if usable else 0), dtype=np.int16)
         count = 0
         for each in usable:
-            if count < most and not alike(kept[:count], each.signature).any():
+            if count < most and not mark_alike(kept[:count], each.signature).any():
                 kept[count] = each.signature
                 count += 1
         return count

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcevolve.selectors.contrastive import calibrated
+from pcevolve.selectors.contrastive import calibrate
 from pcevolve_benchmarks.limits import chances
 from pcevolve_benchmarks.limits.chances import PAPER
 
@@ -75,11 +75,11 @@ def test_our_probabilities_are_the_official_code_s():
     random = np.random.default_rng(6)
     for classes in (2, 3, 5):
         distances = random.gamma(9.0, size=(100, classes))
-        ours = chances.draw_probabilities(calibrated(distances, 0, 10.0), 0.25)
+        ours = chances.draw_probabilities(calibrate(distances, 0, 10.0), 0.25)
         assert ours == pytest.approx(official(distances, 0, 0.25), abs=1e-12)
 
 
 def test_the_official_code_draws_blindly_where_one_candidate_passes():
     distances = np.array([[1.0, 2.0], [3.0, 2.0], [4.0, 1.0]])
     assert official(distances, 0, 0.25) == pytest.approx(np.full(3, 1 / 3))
-    assert calibrated(distances, 0, 10.0) == pytest.approx([1.0, 0.0, 0.0])
+    assert calibrate(distances, 0, 10.0) == pytest.approx([1.0, 0.0, 0.0])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.dp.secrecy import most_success, secret_budget
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import Secrecy
 from pcevolve_benchmarks.texts.attack import PRIOR, attack
 from support.runs import small_plan
 

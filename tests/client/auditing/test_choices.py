@@ -24,7 +24,7 @@ from pcevolve.private.judge import PrivateJudge, PrivateViews
 from pcevolve.public.finding import Finding
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen
-from pcevolve.selectors import method
+from pcevolve.selectors import find_method
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
@@ -93,7 +93,7 @@ def private_images(labels: tuple[str, ...]) -> PrivateDataset:
 
 def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """A whole run in which the private images choose."""
-    run, chosen = SmallRun.open(root, plan, provider), method(plan.method)
+    run, chosen = SmallRun.open(root, plan, provider), find_method(plan.method)
     eyes = encoder() if plan.encoder == BUNDLED else load_encoder(plan.encoder)
     chooser = Chooser(plan, eyes, run.transcript.bodies.file, chosen.make_selector())
     views = PrivateViews(private_images(plan.labels), eyes)
@@ -107,7 +107,7 @@ def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
     shape = {"candidates": 4, "initial": 4, "shots": SHOTS, **RUNS[name]}
-    plan = small_plan(**shape, delta=method(str(shape["method"])).delta)
+    plan = small_plan(**shape, delta=find_method(str(shape["method"])).delta)
     findings = audit(judged_run(tmp_path, plan))
     assert [fault for finding in findings for fault in finding.faults] == []
     assert any(finding.claim.startswith(CHOICES) and finding.checked for finding in findings)
@@ -149,7 +149,7 @@ def always(data: bytes) -> FakeProvider:
 
 @pytest.mark.parametrize("data", [png(1), b"no image " * 9], ids=["one picture", "no picture"])
 def test_a_run_pays_for_no_choice_where_all_that_came_is_the_same_or_no_picture(tmp_path: Path, data: bytes):
-    plan = small_plan(**MEANS, delta=method("dp-means").delta, candidates=4, shots=SHOTS)
+    plan = small_plan(**MEANS, delta=find_method("dp-means").delta, candidates=4, shots=SHOTS)
     with pytest.raises(UnusableError, match="too little that can be used"):
         judged_run(tmp_path, plan, always(data))
     assert RunReader.strict(tmp_path).receipts == ()

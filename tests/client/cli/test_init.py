@@ -10,9 +10,9 @@ import pytest
 from pcevolve.cli.main import main
 from pcevolve.config.config import RunConfig
 from pcevolve.config.sources import gather
-from pcevolve.public.options import options_of
+from pcevolve.public.options import list_options
 
-OPTIONS = options_of(RunConfig)
+OPTIONS = list_options(RunConfig)
 
 
 def init(*arguments: object) -> int:

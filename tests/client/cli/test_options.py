@@ -16,7 +16,7 @@ from pcevolve.cli.main import COMMANDS, app, main
 from pcevolve.cli.reference import keywords, reference
 from pcevolve.config.config import RunConfig
 from pcevolve.config.sources import gather
-from pcevolve.public.options import options_of
+from pcevolve.public.options import list_options
 from pcevolve.session.first.pricing import PlannedRun
 
 ROOT = Path(__file__).parents[3]
@@ -117,7 +117,7 @@ def test_a_wrong_key_is_told_with_the_one_that_may_be_meant(capsys, said, told):
 
 def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
     page = shown("run")
-    for option in options_of(RunConfig):
+    for option in list_options(RunConfig):
         if option.name in RunConfig.MOST_USED:
             assert f"{option.flag} " in page
             assert " ".join(option.help.split()[:5]) in page
@@ -126,8 +126,8 @@ def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
 
 @pytest.mark.parametrize("model", [PlannedRun, AuditedClaim])
 def test_what_other_commands_share_with_a_run_is_declared_once(model):
-    of_runs = {option.name: option for option in options_of(RunConfig)}
-    shared = [option for option in options_of(model) if option.name in of_runs]
+    of_runs = {option.name: option for option in list_options(RunConfig)}
+    shared = [option for option in list_options(model) if option.name in of_runs]
     own = {
         "method",
         "epsilon",

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pcevolve.dp_audit.bound import AnyMechanism
-from pcevolve.dp_audit.event import Outcomes, most_telling
+from pcevolve.dp_audit.bound import AnyMechanism, Outcomes, find_most_telling
 
 RUNS = 8000
 INFERENCE = AnyMechanism(delta=0.0, confidence=0.95)
@@ -44,7 +43,7 @@ def released(chosen: np.ndarray | None = None, noisy: np.ndarray | None = None) 
 def bound(first: Outcomes, second: Outcomes) -> float:
     """As an audit does: learnt on one half, counted on the other."""
     (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
-    event = most_telling(learn_first, learn_second, INFERENCE)
+    event = find_most_telling(learn_first, learn_second, INFERENCE)
     counts = event.count(test_first), event.count(test_second)
     likely, rare = counts if event.likelier == "first" else counts[::-1]
     return INFERENCE.epsilon(likely, rare, RUNS // 2)

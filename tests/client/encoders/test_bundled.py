@@ -23,7 +23,7 @@ from pcevolve.encoders import (
     load_encoder,
     named_weights,
 )
-from pcevolve.encoders.bundled import EDGES, EMBEDDING_SIZE, SIDE, WEIGHT, spectrum
+from pcevolve.encoders.bundled import EDGES, EMBEDDING_SIZE, SIDE, WEIGHT, measure_spectrum
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.threads import lone_workers
 from pcevolve.errors import ModelError
@@ -119,7 +119,7 @@ def both():
 @pytest.mark.parametrize("across", [True, False])
 @pytest.mark.parametrize("band", range(len(EDGES) - 1))
 def test_a_grating_has_its_power_in_its_own_band(band: int, across: bool):
-    found = spectrum(wave(EDGES[band], across))
+    found = measure_spectrum(wave(EDGES[band], across))
     assert found.argmax() == band
     assert np.sort(found)[-2] < found.max() - 5
 
@@ -129,7 +129,7 @@ def test_the_embedding_is_the_bundled_one_and_the_spectrum(both):
     rows = both.embed(images)
     assert rows.shape == (3, both.dimension)
     assert np.array_equal(rows[[0, 2], :256], bundled().embed([images[0], images[2]]))
-    assert np.array_equal(rows[2, 256:], WEIGHT * spectrum(images[2]))
+    assert np.array_equal(rows[2, 256:], WEIGHT * measure_spectrum(images[2]))
     assert np.isnan(rows[1]).all()
 
 

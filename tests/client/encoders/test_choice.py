@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
-from pcevolve.encoders.choice import hub_folder, resolve
+from pcevolve.encoders.published import hub_folder, resolve
 from pcevolve.errors import UsageError
 from pcevolve.session.preflight import checked, resumed
 

@@ -10,9 +10,9 @@ from PIL import Image
 from torch import nn
 
 from pcevolve.encoders import load_encoder
-from pcevolve.encoders.fetch import fetch_encoder
 from pcevolve.encoders.loading import FrozenEncoder
 from pcevolve.encoders.pixels import centre_square, to_array
+from pcevolve.encoders.published import fetch_encoder
 from pcevolve.errors import DataError, ModelError
 from support.bundled_net import BundledNet
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pcevolve.encoders import WORDS, load_encoder, named_weights, shipped_digest
-from pcevolve.encoders.choice import AUTO, resolve
+from pcevolve.encoders.published import AUTO, resolve
 from pcevolve.errors import UsageError
 
 ENCODER = load_encoder(WORDS)

@@ -9,8 +9,13 @@ import pytest
 from scipy import linalg
 
 from pcevolve.evaluation import closeness as blocks
-from pcevolve.evaluation.closeness import closeness, fidelity, intrinsic_dimension, memorisation
-from pcevolve.evaluation.texts import LEAST, distinct_pairs, mauve, next_word_accuracy
+from pcevolve.evaluation.closeness import (
+    estimate_intrinsic_dimension,
+    measure_closeness,
+    measure_fidelity,
+    measure_memorisation,
+)
+from pcevolve.evaluation.texts import LEAST, measure_distinct_pairs, measure_mauve, measure_next_word_accuracy
 
 
 def rows(count: int, seed: int, shift: float = 0.0, width: int = 6) -> np.ndarray:
@@ -22,11 +27,11 @@ def test_every_figure_is_the_same_however_few_pairs_are_looked_at_together(
     monkeypatch: pytest.MonkeyPatch, pairs: int
 ):
     made, private, test = rows(33, 0, 0.3), rows(21, 1), rows(40, 2)
-    whole = closeness(made, test, clip=True).to_json()
-    copies = memorisation(made, private, test)
+    whole = measure_closeness(made, test, clip=True).to_json()
+    copies = measure_memorisation(made, private, test)
     monkeypatch.setattr(blocks, "PAIRS", pairs)
-    assert closeness(made, test, clip=True).to_json() == pytest.approx(whole, rel=1e-12)
-    assert memorisation(made, private, test) == copies
+    assert measure_closeness(made, test, clip=True).to_json() == pytest.approx(whole, rel=1e-12)
+    assert measure_memorisation(made, private, test) == copies
 
 
 def cloud(seed: int, count=60, dimension=5, scale=1.0):
@@ -41,18 +46,18 @@ def test_frechet_distance_equals_the_textbook_formula(count, dimension):
     root = linalg.sqrtm(covariances[0] @ covariances[1] + 1e-12 * np.eye(dimension)).real
     shift = one.mean(axis=0) - other.mean(axis=0)
     expected = shift @ shift + np.trace(covariances[0] + covariances[1] - 2 * root)
-    assert fidelity(one, other).frechet == pytest.approx(expected, rel=1e-3)
+    assert measure_fidelity(one, other).frechet == pytest.approx(expected, rel=1e-3)
 
 
 def test_frechet_distance_of_a_shifted_copy_is_the_squared_shift():
     rows = cloud(3)
-    assert fidelity(rows + 2.0, rows).frechet == pytest.approx(5 * 4.0)
+    assert measure_fidelity(rows + 2.0, rows).frechet == pytest.approx(5 * 4.0)
 
 
 def test_collapsed_set_has_precision_without_recall():
     real = cloud(7, count=200)
     collapsed = real[0] + 1e-3 * cloud(8, count=50)
-    result = fidelity(collapsed, real)
+    result = measure_fidelity(collapsed, real)
     assert result.precision == 1.0
     assert result.recall < 0.05
 
@@ -60,9 +65,9 @@ def test_collapsed_set_has_precision_without_recall():
 def test_neither_scale_nor_copies_nor_missing_rows_matter():
     random = np.random.default_rng(0)
     points = random.normal(size=(500, 3))
-    found = intrinsic_dimension(points)
-    assert intrinsic_dimension(points * 1e6) == pytest.approx(found)
-    assert intrinsic_dimension(
+    found = estimate_intrinsic_dimension(points)
+    assert estimate_intrinsic_dimension(points * 1e6) == pytest.approx(found)
+    assert estimate_intrinsic_dimension(
         np.concatenate([points, points[:100], np.full((3, 3), np.nan)])
     ) == pytest.approx(found)
 
@@ -77,7 +82,7 @@ def test_kid_is_the_unbiased_estimate_of_its_definition():
     among = [kernel(a, b) for a, b in itertools.permutations(other, 2)]
     across = [kernel(a, b) for a in one for b in other]
     expected = np.mean(within) + np.mean(among) - 2 * np.mean(across)
-    assert closeness(one, other).kid == pytest.approx(expected)
+    assert measure_closeness(one, other).kid == pytest.approx(expected)
 
 
 def test_cmmd_is_that_of_its_definition_and_for_clip_alone():
@@ -87,60 +92,62 @@ def test_cmmd_is_that_of_its_definition_and_for_clip_alone():
     def mean(x, y):
         return np.mean([np.exp(-((p - q) ** 2).sum() / 200) for p in x for q in y])
 
-    found = closeness(one, other, clip=True).cmmd
+    found = measure_closeness(one, other, clip=True).cmmd
     assert found == pytest.approx(1000 * (mean(a, a) + mean(b, b) - 2 * mean(a, b)))
-    assert closeness(one, other).cmmd is None
+    assert measure_closeness(one, other).cmmd is None
 
 
 def test_density_and_coverage_count_neighbourhoods():
     real = np.arange(10.0)[:, None] * np.ones((1, 2))
-    near, far = closeness(real + 0.01, real), closeness(real + 100, real)
+    near, far = measure_closeness(real + 0.01, real), measure_closeness(real + 100, real)
     assert near.coverage == 1.0
     assert (far.density, far.coverage) == (0.0, 0.0)
-    end = closeness(np.full((6, 2), 0.5) + 0.001 * rows(6, 0)[:, :2], real)
+    end = measure_closeness(np.full((6, 2), 0.5) + 0.001 * rows(6, 0)[:, :2], real)
     assert end.coverage == pytest.approx(0.4)  # of the line's ten, the first four have the images in reach
     assert end.density == pytest.approx(4 / 5)
 
 
 def test_a_planted_copy_is_called_one_and_nothing_else_is():
     private, test, made = rows(40, 0), rows(60, 1), rows(50, 2)
-    assert memorisation(made, private, test).copies == ()
+    assert measure_memorisation(made, private, test).copies == ()
     made[[3, 17]] = private[[5, 6]] + 1e-3
-    found = memorisation(made, private, test)
+    found = measure_memorisation(made, private, test)
     assert found.copies == (3, 17)
 
 
 def test_without_memorisation_half_are_nearer_and_with_it_more():
-    honest = [memorisation(rows(60, 3 * k), rows(40, 3 * k + 1), rows(90, 3 * k + 2)) for k in range(20)]
+    honest = [
+        measure_memorisation(rows(60, 3 * k), rows(40, 3 * k + 1), rows(90, 3 * k + 2)) for k in range(20)
+    ]
     assert np.mean([each.closer for each in honest]) == pytest.approx(0.5, abs=0.08)
     private = rows(40, 1)
     near = np.repeat(private, 2, axis=0) + 0.6 * rows(80, 0)
-    found = memorisation(near, private, rows(90, 2))
+    found = measure_memorisation(near, private, rows(90, 2))
     assert (found.closer > 0.8, found.ratio < 0.8) == (True, True)
 
 
 def test_results_show_nothing_of_themselves():
-    assert repr(closeness(rows(9, 0), rows(9, 1))) == "Closeness"
-    assert repr(memorisation(rows(9, 0), rows(9, 1), rows(9, 2))) == "Memorisation"
+    assert repr(measure_closeness(rows(9, 0), rows(9, 1))) == "Closeness"
+    assert repr(measure_memorisation(rows(9, 0), rows(9, 1), rows(9, 2))) == "Memorisation"
 
 
 def test_the_next_word_is_guessed_from_two_words_from_one_and_from_none():
     learned = ["a b c", "a b c", "x b d"]
     # A text begins with a; after "a b" comes c, after "x b" d, after anything else and b again c, then the end.
-    assert next_word_accuracy(learned, ["A  B C"]) == 1.0
-    assert next_word_accuracy(learned, ["x b d"]) == pytest.approx(3 / 4)
-    assert next_word_accuracy(learned, ["q b c"]) == pytest.approx(2 / 4)
-    assert next_word_accuracy(learned, ["q b d"]) == pytest.approx(1 / 4)
-    assert next_word_accuracy(["", "a"], ["", ""]) == 1.0
+    assert measure_next_word_accuracy(learned, ["A  B C"]) == 1.0
+    assert measure_next_word_accuracy(learned, ["x b d"]) == pytest.approx(3 / 4)
+    assert measure_next_word_accuracy(learned, ["q b c"]) == pytest.approx(2 / 4)
+    assert measure_next_word_accuracy(learned, ["q b d"]) == pytest.approx(1 / 4)
+    assert measure_next_word_accuracy(["", "a"], ["", ""]) == 1.0
 
 
 def test_mauve_tells_equal_sets_from_others_and_says_nothing_of_few():
     random = np.random.default_rng(0)
     one, like, other = (random.normal(size=(4 * LEAST, 8)) + shift for shift in (0, 0, 3))
-    near, far = mauve(one, like), mauve(one, other)
+    near, far = measure_mauve(one, like), measure_mauve(one, other)
     assert near > 0.7 > 0.2 > far
-    assert mauve(one, like) == near
-    assert mauve(one[: LEAST - 1], like) is None
+    assert measure_mauve(one, like) == near
+    assert measure_mauve(one[: LEAST - 1], like) is None
 
 
 @pytest.mark.parametrize(
@@ -154,4 +161,4 @@ def test_mauve_tells_equal_sets_from_others_and_says_nothing_of_few():
     ],
 )
 def test_pairs_that_come_again_are_counted_once(texts, share):
-    assert distinct_pairs(texts) == pytest.approx(share)
+    assert measure_distinct_pairs(texts) == pytest.approx(share)

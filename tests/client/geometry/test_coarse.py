@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.geometry.coarse import coarse, idle_step, is_coarse, power_below, without_idle_digits
-from pcevolve.geometry.frame import STEP, Frame
+from pcevolve.geometry.frame import (
+    STEP,
+    Frame,
+    idle_step,
+    is_rounded_to,
+    power_below,
+    round_to,
+    round_to_noise_scale,
+)
 
 POSITIVE = st.floats(1e-12, 1e12)
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20).map(np.array)
@@ -23,22 +30,22 @@ def test_a_step_is_a_power_of_two_at_most_twice_too_small(value: float):
 
 @given(NUMBERS, st.floats(1e-6, 1e6))
 def test_what_was_rounded_is_coarse_and_nearly_what_it_was(numbers, deviation: float):
-    rounded = without_idle_digits(numbers, deviation)
-    assert is_coarse(rounded, idle_step(deviation))
+    rounded = round_to_noise_scale(numbers, deviation)
+    assert is_rounded_to(rounded, idle_step(deviation))
     assert np.abs(rounded - numbers).max() <= deviation / 1000
 
 
 @given(NUMBERS, st.integers(1, 2**20))
 def test_a_digit_more_is_seen(numbers, places: int):
     step = 2.0**-8
-    hidden = coarse(numbers, step)
+    hidden = round_to(numbers, step)
     hidden[0] += step * (places / 2**21)
-    assert not is_coarse(hidden, step)
+    assert not is_rounded_to(hidden, step)
 
 
 def test_a_negative_zero_is_seen():
-    assert is_coarse(np.array([0.0]), 0.5)
-    assert not is_coarse(np.array([-0.0]), 0.5)
+    assert is_rounded_to(np.array([0.0]), 0.5)
+    assert not is_rounded_to(np.array([-0.0]), 0.5)
 
 
 def candidates() -> np.ndarray:

@@ -10,8 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.geometry.coarse import is_coarse
-from pcevolve.geometry.frame import Frame
+from pcevolve.geometry.frame import Frame, is_rounded_to
 from pcevolve.privacy import Event
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
@@ -87,8 +86,8 @@ def test_its_form_is_that_of_every_frame():
     frame = Frame.joined(public(), candidates())
     assert frame.axes.shape == (WIDTH, 16)
     assert np.abs(frame.axes.T @ frame.axes - np.eye(16)).max() < 0.05
-    assert is_coarse(frame.axes, 2**-9)
-    assert is_coarse(frame.centre, 2**-9 / 2**10)
+    assert is_rounded_to(frame.axes, 2**-9)
+    assert is_rounded_to(frame.centre, 2**-9 / 2**10)
     assert (frame.variances > 0).all()
     assert np.all(np.diff(frame.variances) <= 1e-9 + 0.01 * frame.variances[:-1])
 

@@ -14,8 +14,8 @@ from pcevolve.errors import BudgetError
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.privacy import FREE, Event
-from pcevolve.public.fields import Earlier
-from pcevolve.publish import in_all
+from pcevolve.public.parts import Earlier
+from pcevolve.publish import state_cumulative_loss
 from support.accounts import ONE, account, gaussian, images, outcome, paid, patients, query
 from support.runs import small_plan
 
@@ -136,16 +136,18 @@ def test_releases_on_patients_count_for_an_image_as_one_or_as_a_removal_and_an_a
 
 def test_the_sentence_adds_up_all_releases():
     plan = small_plan(unit="patient", earlier=Earlier(releases=2, events=(ONE, TWO)))
-    assert in_all(plan, [Event("exponential", "5")]) == (
+    assert state_cumulative_loss(plan, [Event("exponential", "5")]) == (
         "This ledger knows 2 earlier releases to this provider; one patient that is in all of them and in this one "
         "bears epsilon <= 8 at delta 0 in all."
     )
 
 
 def test_the_sentence_says_where_nothing_can_be_added_up():
-    assert "cannot be added up" in in_all(small_plan(earlier=Earlier(releases=1, events=None)), [ONE])
+    assert "cannot be added up" in state_cumulative_loss(
+        small_plan(earlier=Earlier(releases=1, events=None)), [ONE]
+    )
     noisy = small_plan(earlier=Earlier(releases=1, events=(Event("gaussian", "1"),)))
-    assert "more than any epsilon bounds" in in_all(noisy, [ONE])
+    assert "more than any epsilon bounds" in state_cumulative_loss(noisy, [ONE])
 
 
 # -- secrets: by a run's own budget where they were declared, else as of a group of records -------------------------

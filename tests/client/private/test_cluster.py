@@ -26,7 +26,7 @@ from pcevolve.private.cluster import RayEngine, connection
 from pcevolve.private.cluster import engine as parts
 from pcevolve.private.dataset import load
 from pcevolve.private.engine import LocalEngine
-from pcevolve.private.listing import list_classes
+from pcevolve.private.listing import list_folder
 from support.folders import class_folders
 from support.processes import free_port
 from support.served import wait_until
@@ -55,7 +55,7 @@ def ours() -> set[int]:
         if (
             process.name.isdigit()
             and int(process.name) != os.getpid()
-            and connection.token().encode() in words
+            and connection.make_token().encode() in words
         ):
             found.add(int(process.name))
     return found
@@ -63,7 +63,7 @@ def ours() -> set[int]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return load(list_classes(class_folders(tmp_path_factory.mktemp("data"), 5, shots=30)), keep=0)
+    return load(list_folder(class_folders(tmp_path_factory.mktemp("data"), 5, shots=30)), keep=0)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_a_cluster_of_its_own_ends_with_all_its_processes_and_files_and_says_not
     before, variables = ours(), dict(os.environ)
     with ray_engine().running(tmp_path / "private" / "cluster"):
         assert ours() - before
-        ray_engine().embedded(data.items, encoder, None, no_progress)
+        ray_engine().embed(data.items, encoder, None, no_progress)
     deadline = time.monotonic() + 10
     while ours() - before and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -147,18 +147,18 @@ def owners_cluster(address: str, environment: dict[str, str]) -> Iterator[psutil
 
 
 def test_the_owners_own_cluster_is_joined_and_is_still_there_afterwards(tmp_path, data, encoder, monkeypatch):
-    secured = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": connection.token()}
+    secured = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": connection.make_token()}
     secured |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     for name, value in secured.items():
         monkeypatch.setenv(name, value)
     address = f"127.0.0.1:{free_port()}"
     with owners_cluster(address, dict(os.environ)) as head:
         with ray_engine(address).running(tmp_path / "cluster"):
-            found = ray_engine(address).embedded(data.items, encoder, None, no_progress)
+            found = ray_engine(address).embed(data.items, encoder, None, no_progress)
         assert head.is_running()
         assert not (tmp_path / "cluster").exists()
-    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, None, no_progress))
-    assert os.environ["RAY_AUTH_TOKEN"] == connection.token()
+    assert np.array_equal(found, LocalEngine().embed(data.items, encoder, None, no_progress))
+    assert os.environ["RAY_AUTH_TOKEN"] == connection.make_token()
 
 
 def test_an_address_where_nobody_is_is_told_at_once(tmp_path):
@@ -177,8 +177,8 @@ def test_embeddings_are_those_of_one_process_bit_for_bit_and_progress_is_told(
     cluster, data, encoder, rendition
 ):
     said = []
-    found = cluster[0].embedded(data.items, encoder, rendition, lambda *each: said.append(each))
-    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, rendition, no_progress))
+    found = cluster[0].embed(data.items, encoder, rendition, lambda *each: said.append(each))
+    assert np.array_equal(found, LocalEngine().embed(data.items, encoder, rendition, no_progress))
     assert said[-1] == (60, 60)
     assert len(said) > 1
 
@@ -190,17 +190,17 @@ def test_votes_are_those_of_one_process_bit_for_bit(cluster, monkeypatch):
     candidates[7] = candidates[3]  # a tie
     points[5] = candidates[3]
     places = np.flatnonzero(random.random(700) < 0.7)
-    near = cluster[0].nearest(points, places, candidates, 2)
-    assert np.array_equal(near, LocalEngine().nearest(points, places, candidates, 2))
+    near = cluster[0].find_nearest(points, places, candidates, 2)
+    assert np.array_equal(near, LocalEngine().find_nearest(points, places, candidates, 2))
     assert near[places.tolist().index(5)].tolist() == [3, 7]
 
 
 def test_killing_workers_in_the_middle_changes_nothing(cluster, data, encoder, monkeypatch):
     monkeypatch.setattr(parts, "TASK_IMAGES", 15)
     with killing_workers(0.05) as killed:
-        found = cluster[0].embedded(data.items, encoder, LOOK, no_progress)
+        found = cluster[0].embed(data.items, encoder, LOOK, no_progress)
     assert killed
-    assert np.array_equal(found, LocalEngine().embedded(data.items, encoder, LOOK, no_progress))
+    assert np.array_equal(found, LocalEngine().embed(data.items, encoder, LOOK, no_progress))
 
 
 def test_killing_workers_that_count_votes_changes_none(cluster, monkeypatch):
@@ -209,21 +209,21 @@ def test_killing_workers_that_count_votes_changes_none(cluster, monkeypatch):
     points, candidates = random.normal(size=(40_000, 64)), random.normal(size=(2000, 64))
     places = np.arange(len(points))
     with killing_workers(0.05) as killed:
-        near = cluster[0].nearest(points, places, candidates)
+        near = cluster[0].find_nearest(points, places, candidates)
     assert killed
-    assert np.array_equal(near, LocalEngine().nearest(points, places, candidates))
+    assert np.array_equal(near, LocalEngine().find_nearest(points, places, candidates))
 
 
 def test_a_file_that_changed_is_refused_by_name(cluster, encoder, tmp_path):
-    data = load(list_classes(class_folders(tmp_path / "data", 6)), keep=0)
+    data = load(list_folder(class_folders(tmp_path / "data", 6)), keep=0)
     data.items.files[2].unlink()
     with pytest.raises(DataError, match=r"type A/secret-6-2\.png changed or went away"):
-        cluster[0].embedded(data.items, encoder, None, no_progress)
+        cluster[0].embed(data.items, encoder, None, no_progress)
 
 
 def test_other_weights_on_a_machine_are_refused_and_ray_says_nothing_in_the_error(cluster, data, encoder):
     with pytest.raises(EngineError, match="the cluster failed while it embedded private images") as failed:
-        ray_engine(digest="0" * 64).embedded(data.items, encoder, None, no_progress)
+        ray_engine(digest="0" * 64).embed(data.items, encoder, None, no_progress)
     assert "secret" not in str(failed.value)
     assert failed.value.__cause__ is None
     assert failed.value.__suppress_context__

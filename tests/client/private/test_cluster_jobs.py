@@ -23,11 +23,11 @@ def test_jobs_on_a_cluster_are_done_refused_or_told_to_have_died(
 ):
     inherited = os.environ.get("PYTHONPATH", "")
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}{os.pathsep}{inherited}")
-    from pcevolve.private.cluster.jobs import each_done
+    from pcevolve.private.cluster.engine import run_jobs
 
     jobs = ["one", "die", "refuse", "two", "three"]
     begun: list[str] = []
-    found = dict(each_done(worked, jobs, begun.append, 2, None, tmp_path / "cluster"))
+    found = dict(run_jobs(worked, jobs, begun.append, 2, None, tmp_path / "cluster"))
     assert begun == jobs
     assert isinstance(found["die"], EngineError)
     assert isinstance(found["refuse"], DataError)

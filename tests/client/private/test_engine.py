@@ -16,7 +16,7 @@ from pcevolve.private import engine as engines
 from pcevolve.private.dataset import load
 from pcevolve.private.engine import LocalEngine, Shown
 from pcevolve.private.judge import PrivateViews
-from pcevolve.private.listing import list_classes
+from pcevolve.private.listing import list_folder
 from support.folders import class_folders
 
 LOOK = Appearance(0.2, 0.7, 0.5, 0.4, 0.5, 0.5)
@@ -24,7 +24,7 @@ LOOK = Appearance(0.2, 0.7, 0.5, 0.4, 0.5, 0.5)
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return load(list_classes(class_folders(tmp_path_factory.mktemp("data"), 5, shots=5)), keep=0)
+    return load(list_folder(class_folders(tmp_path_factory.mktemp("data"), 5, shots=5)), keep=0)
 
 
 @pytest.mark.models
@@ -64,7 +64,7 @@ class Numbers:
 )
 def test_embeddings_take_half_the_memory_where_that_changes_none(numbers, kept, monkeypatch):
     monkeypatch.setattr(engines, "BATCH_IMAGES", 1)
-    rows = LocalEngine().embedded(numbers, Numbers(), None, lambda done, total: None)
+    rows = LocalEngine().embed(numbers, Numbers(), None, lambda done, total: None)
     assert rows.dtype == kept
     assert np.array_equal(rows[:, 0], numbers, equal_nan=True)
 
@@ -77,7 +77,7 @@ def test_rows_that_are_still_to_come_are_not_cast_from_memory_that_nobody_wrote(
 
     monkeypatch.setattr(np, "empty", unwritten)
     monkeypatch.setattr(engines, "BATCH_IMAGES", 1)
-    rows = LocalEngine().embedded([0.1, 0.2], Numbers(), None, lambda done, total: None)
+    rows = LocalEngine().embed([0.1, 0.2], Numbers(), None, lambda done, total: None)
     assert rows.tolist() == [[0.1], [0.2]]
 
 
@@ -91,10 +91,10 @@ def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(mo
     whole = nearest_candidates(points[places], candidates)
     monkeypatch.setattr(distances, "BLOCK_ROWS", 7)
     assert np.array_equal(nearest_of_some(points, places, candidates), whole)
-    assert np.array_equal(LocalEngine().nearest(points, places, candidates), whole)
+    assert np.array_equal(LocalEngine().find_nearest(points, places, candidates), whole)
     several = nearest_of_some(points, places, candidates, 3)
     assert np.array_equal(several[:, :1], whole)
-    assert np.array_equal(LocalEngine().nearest(points, places, candidates, 3), several)
+    assert np.array_equal(LocalEngine().find_nearest(points, places, candidates, 3), several)
 
 
 def test_a_pool_without_a_usable_candidate_takes_bounded_memory_and_the_first_is_named(monkeypatch):

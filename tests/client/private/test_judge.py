@@ -19,8 +19,8 @@ from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.release import Candidate, Query
-from pcevolve.selectors import method
-from pcevolve.selectors.choosing import Chooser, renditions_of
+from pcevolve.selectors import find_method
+from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve_shared import images
 from support.runs import small_plan
 
@@ -85,7 +85,7 @@ def account(path: Path, epsilon: int = 10_000, delta: float = 0.0) -> Account:
 def judge(
     path: Path, epsilon: int, name: str = "pcevolve", encoder: MeanColour | None = None, **plan
 ) -> PrivateJudge:
-    chosen = method(name)
+    chosen = find_method(name)
     public = small_plan(
         run_id=RUN, method=name, labels=DATA.labels, epsilon=str(epsilon), delta=chosen.delta, shots=2, **plan
     )
@@ -143,7 +143,7 @@ def test_candidates_that_will_not_be_shown_again_are_forgotten(tmp_path, pool: s
     looks = []
     for shown in (first, first, second, first):
         before = encoder.calls
-        chooser.scenes(1, shown, renditions_of(chooser.plan, None))
+        chooser.scenes(1, shown, choose_renditions(chooser.plan, None))
         looks.append(encoder.calls - before)
     assert looks == [1, 0, 1, again], "of a pool that is shown twice nothing is embedded twice"
 

@@ -11,9 +11,8 @@ import pytest
 from PIL import Image
 
 from pcevolve.errors import DataError
-from pcevolve.private.dataset import load, load_folder
-from pcevolve.private.listing import list_classes
-from pcevolve.private.stored import StoredImages
+from pcevolve.private.dataset import StoredImages, load, load_folder
+from pcevolve.private.listing import list_folder
 
 
 def save(path: Path, shade: int, size=(12, 10), mode="RGB", **options) -> Path:
@@ -114,7 +113,7 @@ def test_single_class_is_refused(tmp_path):
 def test_notes_beside_the_images_of_a_class_are_passed_over_and_named(folder):
     for name in ("good/notes.txt", "bad/README"):
         (folder / name).write_text("seen on Monday")
-    listing = list_classes(folder)
+    listing = list_folder(folder)
     assert [each.name for each in listing.skipped] == ["README", "notes.txt"]
     assert load(listing).names == ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
 
@@ -147,7 +146,7 @@ def test_same_pixels_twice_are_refused_even_in_another_format_or_class(folder):
 
 
 def test_images_that_do_not_fit_in_memory_are_read_again_and_are_the_same(folder):
-    kept, stored = load(list_classes(folder)), load(list_classes(folder), keep=3 * 12 * 10)
+    kept, stored = load(list_folder(folder)), load(list_folder(folder), keep=3 * 12 * 10)
     assert isinstance(kept.items, tuple)
     assert isinstance(stored.items, StoredImages)
     assert stored.digests == kept.digests
@@ -160,7 +159,7 @@ def test_images_that_do_not_fit_in_memory_are_read_again_and_are_the_same(folder
 
 @pytest.mark.parametrize("change", [lambda file: file.unlink(), lambda file: save(file, 99)])
 def test_a_file_that_changes_under_a_run_is_refused_by_name(folder, change):
-    stored = load(list_classes(folder), keep=0)
+    stored = load(list_folder(folder), keep=0)
     change(folder / "good" / "a.png")
     with pytest.raises(DataError, match=r"good/a\.png changed or went away while they were read: run again"):
         list(stored.items)
@@ -176,7 +175,7 @@ def in_units(folder: Path, low: int, high: int) -> Path:
 
 
 def test_a_window_shows_all_files_alike_and_whenever_they_are_read(tmp_path):
-    listing = list_classes(in_units(tmp_path / "data", 31768, 32828))
+    listing = list_folder(in_units(tmp_path / "data", 31768, 32828))
     with pytest.raises(
         DataError, match=r"bad/a\.png has next to no contrast .* with --set data.window=LOW,HIGH; bad/b\.png"
     ):

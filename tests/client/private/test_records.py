@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from pcevolve.errors import DataError
-from pcevolve.private.parquet_pages import column_start, unpacked_bytes
+from pcevolve.private.parquet_pages import count_unpacked_bytes, find_column_start
 from pcevolve.private.records import read_records, require_records
 from pcevolve.private.tables import Columns
 from support.bounded import run_bounded
@@ -103,7 +103,7 @@ def test_of_two_columns_of_one_name_none_is_taken(tmp_path):
 
 def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_path):
     found = read_records(written(tmp_path / "t.csv", [*ROWS, {**ROWS[0], "text": "a bird "}]), Columns())
-    with pytest.raises(DataError, match="row 5 has the text of row 1: remove one"):
+    with pytest.raises(DataError, match="row 5 has the text of row 1; remove one"):
         found.dataset(None)
     assert len(found.dataset(None, unique=False)) == 5
 
@@ -246,7 +246,7 @@ def test_pages_are_added_up_as_their_writer_made_them(tmp_path):
         parquet.write_table(pa.Table.from_pylist(rows), path, data_page_size=4096, compression="zstd", **more)
         chunk = parquet.ParquetFile(path).metadata.row_group(0).column(0)
         with path.open("rb") as file:
-            found = unpacked_bytes(file, column_start(chunk), chunk.total_compressed_size)
+            found = count_unpacked_bytes(file, find_column_start(chunk), chunk.total_compressed_size)
         heads = chunk.total_uncompressed_size - found  # the footer counts the heads of pages as well
         assert 0 < heads < 0.05 * chunk.total_uncompressed_size
 
@@ -254,7 +254,7 @@ def test_pages_are_added_up_as_their_writer_made_them(tmp_path):
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_pages_are_a_fault(data):
     with suppress(ValueError):
-        unpacked_bytes(io.BytesIO(data), 0, 200)
+        count_unpacked_bytes(io.BytesIO(data), 0, 200)
 
 
 def test_texts_that_share_beginnings_are_not_unpacked(tmp_path):
@@ -320,6 +320,6 @@ def test_a_row_less_in_a_table_moves_nobody_but_the_next_in_turn(tmp_path, kept)
     rows: list[dict[str, object]] = [{"text": f"text {n}", "label": "ab"[n % 2]} for n in range(12)]
     some = [rows[number] for number in kept]
     for seed in range(8):
-        whole = read_records(written(tmp_path / f"{seed}.csv", rows), Columns()).drawn(2, seed)[0]
-        fewer = read_records(written(tmp_path / f"{seed}-less.csv", some), Columns()).drawn(2, seed)[0]
+        whole = read_records(written(tmp_path / f"{seed}.csv", rows), Columns()).draw(2, seed)[0]
+        fewer = read_records(written(tmp_path / f"{seed}-less.csv", some), Columns()).draw(2, seed)[0]
         assert len(set(whole.texts) ^ set(fewer.texts)) in (0, 2)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pcevolve.dp.secrecy import secret_budget
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.secrets import Secret, Sources, cap_weights, find_in, holders, read_secrets
+from pcevolve.private.secrets import Secret, Sources, cap_weights, find_holders, find_in, read_secrets
 
 ETA = secret_budget(1e-4, 1e-3)
 TEXTS = ("Jane Doe has a fever", "jane doe again", "nobody", "M\u00fcller came")
@@ -112,7 +112,7 @@ def test_forms_that_are_detected(text, found):
 )
 def test_texts_that_hold_secrets_are_those_that_contain_them(secrets, texts):
     expected = [[place for place, text in enumerate(texts) if secret in text] for secret in secrets]
-    assert holders(secrets, texts) == expected
+    assert find_holders(secrets, texts) == expected
 
 
 def test_a_secret_in_more_texts_than_was_said_is_refused_by_its_place():

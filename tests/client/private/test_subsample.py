@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pcevolve.errors import DataError
 from pcevolve.private.listing import Listing
-from pcevolve.private.subsample import drawable, drawn_places, subsample
+from pcevolve.private.subsample import count_drawable, draw_places, subsample
 
 PAIRS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), min_size=1, max_size=60)
 """The unit of each image, and its class."""
@@ -41,7 +41,7 @@ def test_each_class_gets_exactly_so_many_units_nobody_twice_and_who_is_used_is_n
     pairs, count, seed
 ):
     whole, units = listing(pairs)
-    assume(min(drawable(units, whole.targets).values()) >= count)
+    assume(min(count_drawable(units, whole.targets).values()) >= count)
     used, rest = subsample(whole, units, count, seed)
     drawn = units_of(used, whole, units)
     there = {target for _, target in pairs}
@@ -55,7 +55,7 @@ def test_each_class_gets_exactly_so_many_units_nobody_twice_and_who_is_used_is_n
 @given(pairs=PAIRS, count=st.integers(1, 3), seed=SEEDS)
 def test_a_draw_that_would_not_be_exact_is_refused_without_a_number(pairs, count, seed):
     whole, units = listing(pairs)
-    assume(min(drawable(units, whole.targets).values()) < count)
+    assume(min(count_drawable(units, whole.targets).values()) < count)
     with pytest.raises(DataError, match="a class has fewer units to draw from") as refusal:
         subsample(whole, units, count, seed)
     assert not any(character.isdigit() for character in str(refusal.value))
@@ -64,8 +64,8 @@ def test_a_draw_that_would_not_be_exact_is_refused_without_a_number(pairs, count
 @given(pairs=PAIRS, seed=SEEDS)
 def test_whether_a_draw_is_possible_hangs_on_no_seed(pairs, seed):
     whole, units = listing(pairs)
-    most = min(drawable(units, whole.targets).values())
-    assert sum(drawable(units, whole.targets).values()) == len(set(units))
+    most = min(count_drawable(units, whole.targets).values())
+    assert sum(count_drawable(units, whole.targets).values()) == len(set(units))
     if most:
         subsample(whole, units, most, seed)
     with pytest.raises(DataError):
@@ -74,7 +74,7 @@ def test_whether_a_draw_is_possible_hangs_on_no_seed(pairs, seed):
 
 def test_units_of_several_classes_count_for_each_of_them_equally_often():
     units = [f"patient {number}" for number in range(3000) for _ in range(3)]
-    counts = drawable(units, [0, 1, 2] * 3000)
+    counts = count_drawable(units, [0, 1, 2] * 3000)
     assert sum(counts.values()) == 3000
     assert all(abs(counts[target] - 1000) < 5 * (3000 / 3 * 2 / 3) ** 0.5 for target in range(3))
 
@@ -92,9 +92,9 @@ def draw(folder: Folder, count: int, seed: int) -> Drawn | None:
         if classes >> target & 1
     ]
     units, targets = [unit for unit, _ in images], [target for _, target in images]
-    if not images or min(drawable(units, targets).values()) < count:
+    if not images or min(count_drawable(units, targets).values()) < count:
         return None
-    return frozenset(images[place] for place in drawn_places(units, targets, count, seed)[0])
+    return frozenset(images[place] for place in draw_places(units, targets, count, seed)[0])
 
 
 def less(folder: Folder) -> Iterator[Folder]:
@@ -132,7 +132,7 @@ def test_one_unit_of_the_folder_changes_two_units_of_the_draw_at_most_and_some_d
 @given(pairs=PAIRS, count=st.integers(1, 3), seed=SEEDS)
 def test_who_is_not_drawn_has_no_part_in_it(pairs, count, seed):
     whole, units = listing(pairs)
-    assume(min(drawable(units, whole.targets).values()) >= count)
+    assume(min(count_drawable(units, whole.targets).values()) >= count)
     used, _ = subsample(whole, units, count, seed)
     drawn = {unit for unit, _ in units_of(used, whole, units)}
     for absent in set(units) - drawn:

@@ -10,8 +10,8 @@ from PIL import Image
 from pcevolve.errors import DataError
 from pcevolve.ledger.units import PrivateUnit
 from pcevolve.private.dataset import PrivateDataset, load, load_folder
-from pcevolve.private.listing import list_unlabelled
-from pcevolve.private.units import MAX_BYTES, read_units, require_unit_size, with_units
+from pcevolve.private.listing import list_folder
+from pcevolve.private.units import MAX_BYTES, group_into_units, read_units, require_unit_size
 
 NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
 ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in enumerate(NAMES))
@@ -23,7 +23,7 @@ def save(path: Path, shade: int) -> None:
 
 
 def grouped_by(path: Path, dataset: PrivateDataset) -> PrivateDataset:
-    return with_units(dataset, read_units(path, dataset.names))
+    return group_into_units(dataset, read_units(path, dataset.names))
 
 
 @pytest.fixture
@@ -146,4 +146,4 @@ def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
 def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, path, label, fault):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=fault):
-        load(list_unlabelled(tmp_path / path, label))
+        load(list_folder(tmp_path / path, label))

@@ -17,7 +17,7 @@ import pytest
 from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
-from pcevolve.modality.texts.answering import said as said_in
+from pcevolve.modality.answering import read_answer as said_in
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts

@@ -16,7 +16,7 @@ from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
 from pcevolve.providers.openai import PlainOpenAIDialect
 from pcevolve.public.fields import IN_PROCESS
-from pcevolve.selectors import method
+from pcevolve.selectors import find_method
 from pcevolve_server.work import Picture, Task
 from pcevolve_shared import images, wire
 from support.provider import png
@@ -66,13 +66,13 @@ def test_an_answer_that_breaks_the_contract_is_refused_without_repeating_it(body
 
 
 def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():
-    needed = set(method("pcevolve").needs_for(20))
+    needed = set(find_method("pcevolve").needs_for(20))
     for name in ("getimg", "openai", "openai-plain", "siliconflow", "stability", "a1111"):
         require(dialect(name), needed)
     still = type("Still", (PlainOpenAIDialect,), {"name": "still", "capabilities": frozenset({"create"})})()
     with pytest.raises(UsageError, match="dialect 'still' lacks vary"):
         require(still, needed)
-    require(still, method("pcevolve").needs_for(20, "prompt"))
+    require(still, find_method("pcevolve").needs_for(20, "prompt"))
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_pa
 
 def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
     own = "steps, guidance and degrees of variation are left to the API (the API recommends nothing)"
-    assert small_plan(dialect="openai-plain").modality.asked_with("", "") == own
-    assert "strength 0.8" in small_plan().modality.asked_with("0.8", "")
+    assert small_plan(dialect="openai-plain").modality.describe_asking("", "") == own
+    assert "strength 0.8" in small_plan().modality.describe_asking("0.8", "")
 
 
 # -- our own server, which speaks two dialects: the same images -----------------------------------------------------

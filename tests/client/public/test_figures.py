@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import (
-    factor,
-    loss,
+    format_factor,
+    format_loss,
+    format_upwards,
     parse_epsilon,
     parse_noise_multiplier,
-    upwards,
 )
 
 
 @given(st.floats(1e-9, 1e9), st.integers(2, 8))
 def test_a_number_in_few_digits_is_not_below_it_and_close(value, digits):
-    shown = Fraction(upwards(value, digits))
+    shown = Fraction(format_upwards(value, digits))
     assert value <= shown <= Fraction(value) * (1 + Fraction(10) ** (1 - digits))
 
 
@@ -30,12 +30,12 @@ def test_a_number_in_few_digits_is_not_below_it_and_close(value, digits):
     [(10.000000000000002, "10"), (3.5496801, "3.54969"), (0.0, "0"), (math.inf, "no finite number")],
 )
 def test_rounding_in_float64_is_not_told_as_a_loss(epsilon, words):
-    assert loss(epsilon) == words
+    assert format_loss(epsilon) == words
 
 
 @given(st.floats(0, 300))
 def test_a_factor_is_not_below_e_to_the_epsilon(epsilon):
-    shown = factor(epsilon).replace(",", "")
+    shown = format_factor(epsilon).replace(",", "")
     base, _, power = shown.partition("^")
     logarithm = float(power) * math.log(10) if power else math.log(float(base))
     assert logarithm >= epsilon * (1 - 1e-12) - 1e-12

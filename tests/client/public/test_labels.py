@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.private.dataset import load_folder
-from pcevolve.public.labels import RELEASE_FILES, SYSTEM_FILES, label_fault, label_faults
 from pcevolve.public.release import Candidate
+from pcevolve.public.words import RELEASE_FILES, SYSTEM_FILES, find_label_fault, find_label_faults
 from pcevolve.publish import Release, publish
-from pcevolve.selectors import method
+from pcevolve.selectors import find_method
 from support.provider import png
 from support.runs import small_plan
 
@@ -53,7 +53,7 @@ def admitted(names: list[str]) -> list[str]:
     """Return two ordinary labels and those of ``names`` that are usable beside the labels before them."""
     kept = ["first class", "second class"]
     for name in names:
-        if not label_faults([*kept, name]):
+        if not find_label_faults([*kept, name]):
             kept.append(name)
     return kept
 
@@ -64,27 +64,27 @@ LABELS = st.lists(NAMES, max_size=8).map(admitted)
 @pytest.mark.parametrize("name", RESERVED)
 @pytest.mark.parametrize("suffix", ["", ".png", ".tar.gz", " .txt"])
 def test_names_of_windows_devices_are_refused_with_any_suffix(name, suffix):
-    assert label_fault(name + suffix) == "Windows keeps that name for a device"
+    assert find_label_fault(name + suffix) == "Windows keeps that name for a device"
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "README.md", "Readme.MD", "classifier.safetensors"])
 def test_the_releases_own_files_are_refused_in_any_case(name):
-    assert label_fault(name) == "the release has a file of that name"
+    assert find_label_fault(name) == "the release has a file of that name"
 
 
 @pytest.mark.parametrize("character", '/\\<>:"|?*')
 def test_characters_that_some_machine_forbids_are_named(character):
-    assert label_fault(f"a{character}b") == f"a folder's name cannot have {character} on every machine"
+    assert find_label_fault(f"a{character}b") == f"a folder's name cannot have {character} on every machine"
 
 
 @pytest.mark.parametrize("label", ["a\n", "a\x00", "a\x7fb", "a\u200bb", "a\u202eb", "a\xa0b", "a\udcffb"])
 def test_what_cannot_be_seen_is_refused(label):
-    assert label_fault(label) == "it has characters that cannot be seen"
+    assert find_label_fault(label) == "it has characters that cannot be seen"
 
 
 @pytest.mark.parametrize("label", [" a", "a ", ".a", "a.", "...", "..", "."])
 def test_blanks_and_dots_at_the_ends_are_refused(label):
-    assert label_fault(label) == "it begins or ends with a blank or a dot"
+    assert find_label_fault(label) == "it begins or ends with a blank or a dot"
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_blanks_and_dots_at_the_ends_are_refused(label):
     [("a" * 100, True), ("a" * 101, False), ("\u20ac" * 66, True), ("\u20ac" * 67, False), ("", False)],
 )
 def test_length_is_bounded_in_characters_and_bytes(label, usable):
-    assert (label_fault(label) is None) == usable
+    assert (find_label_fault(label) is None) == usable
 
 
 @pytest.mark.parametrize("labels", ALIKE)
 def test_labels_that_some_file_system_takes_for_one_are_refused_together(labels):
-    (fault,) = label_faults(labels)
+    (fault,) = find_label_faults(labels)
     assert fault == f"class names {labels[0]!r} and {labels[-1]!r} are the same name on some machines"
 
 
@@ -119,7 +119,7 @@ def test_what_the_plan_admits_can_be_published_and_loaded(labels):
     population = {
         label: (Candidate("i000", label, 0, None, digests[label], "image/png"),) for label in labels
     }
-    release = Release(small_plan(labels=tuple(labels)), method("random"), population, (), "f" * 64, 9)
+    release = Release(small_plan(labels=tuple(labels)), find_method("random"), population, (), "f" * 64, 9)
     with tempfile.TemporaryDirectory() as folder:
         publish(Path(folder) / "release", release, received.__getitem__)
         assert load_folder(Path(folder) / "release").labels == tuple(sorted(labels))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 from pcevolve.public.modality import Images
-from pcevolve.public.options import Setting, checked, options_of, spelled
+from pcevolve.public.options import Setting, list_options, spell, validate
 from pcevolve.public.plan import PublicPlan
 
 SHOWN = Setting()
@@ -30,7 +30,7 @@ class Declared(BaseModel):
 
 
 def test_an_option_is_all_that_its_declaration_says():
-    options = {option.name: option for option in options_of(Declared)}
+    options = {option.name: option for option in list_options(Declared)}
     told = {name: (each.flag, each.kind, each.bounds, each.default) for name, each in options.items()}
     assert told == {
         "kind": ("--kind", "a|b", "", "a"),
@@ -49,14 +49,14 @@ def test_an_option_is_all_that_its_declaration_says():
 
 def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
     with pytest.raises(UsageError, match=r"^--count: Input should be a valid integer"):
-        checked(Declared, {"name": "x", "count": "many"})
-    assert spelled("not_an_option", Declared) == "--not-an-option"
-    assert spelled("epsilon", RunConfig) == "--epsilon"
-    assert spelled("votes", RunConfig) == "method.votes"
+        validate(Declared, {"name": "x", "count": "many"})
+    assert spell("not_an_option", Declared) == "--not-an-option"
+    assert spell("epsilon", RunConfig) == "--epsilon"
+    assert spell("votes", RunConfig) == "method.votes"
 
 
 def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
-    of_runs = {option.name: option for option in options_of(RunConfig)}
+    of_runs = {option.name: option for option in list_options(RunConfig)}
     declared = {
         **get_type_hints(PublicPlan, include_extras=True),
         **get_type_hints(Images, include_extras=True),
@@ -81,4 +81,4 @@ def test_what_a_plan_repeats_of_a_run_is_public_and_has_the_same_bounds():
 
 def test_nothing_of_the_private_side_is_public():
     private = {"private", "test", "unit_map", "ledger", "api_key_file", "out", "lifetime_epsilon"}
-    assert not [each.name for each in options_of(RunConfig) if each.name in private and each.setting.public]
+    assert not [each.name for each in list_options(RunConfig) if each.name in private and each.setting.public]

@@ -13,14 +13,14 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from rich.console import Console
 
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.publish import Release, assumptions, card, publish
-from pcevolve.publish.card import front_matter, stated_facts
-from pcevolve.publish.promises import guarantee
-from pcevolve.selectors import method
+from pcevolve.publish import Release, list_assumptions, publish, write_card
+from pcevolve.publish.card import read_facts, write_front_matter
+from pcevolve.publish.promises import state_guarantee
+from pcevolve.selectors import find_method
 from pcevolve.session.progress import summary_table
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import Form
@@ -54,12 +54,12 @@ def release(**plan: object) -> Release:
     population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
     events = (Event("exponential", "5/4", count=2),)
     receipts = tuple(Receipt(RUN_ID, t, (), events, "replace-one") for t in (1, 2))
-    return Release(small_plan(**plan), method("pcevolve"), population, receipts, "f" * 64, 9)
+    return Release(small_plan(**plan), find_method("pcevolve"), population, receipts, "f" * 64, 9)
 
 
 def test_metadata_that_the_provider_put_in_is_gone():
     assert b"tracking-id-77" in SENT["a"]
-    cleaned = medium("image").released(SENT["a"])
+    cleaned = find_medium("image").encode_release(SENT["a"])
     assert b"tracking-id-77" not in cleaned
     assert images.decode(cleaned).getpixel((0, 0)) == (255, 0, 0)
 
@@ -72,7 +72,7 @@ def test_what_is_not_an_image_is_left_out_and_named(tmp_path):
 
 
 def test_the_card_states_guarantee_and_assumptions():
-    text = card(release(), 2)
+    text = write_card(release(), 2)
     assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
     assert "class names: cut, good" in text
     assert "INSECURE" not in text
@@ -108,7 +108,7 @@ def test_an_insecure_run_promises_nothing(tmp_path):
     ],
 )
 def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
-    assert [each for each in assumptions(small_plan(**plan)) if " images " in each] == said
+    assert [each for each in list_assumptions(small_plan(**plan)) if " images " in each] == said
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -156,12 +156,12 @@ def test_what_one_unit_of_the_folder_bears_is_that_of_a_group_of_two(
 def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears():
     assert release().guarantee.epsilon_folder is None
     assert release(subsample=10, noise="INSECURE-seeded").guarantee.epsilon_folder is None
-    assert "Seen from the folder" not in card(release(), 2)
-    assert "Seen from the folder" not in card(release(subsample=10, noise="INSECURE-seeded"), 2)
+    assert "Seen from the folder" not in write_card(release(), 2)
+    assert "Seen from the folder" not in write_card(release(subsample=10, noise="INSECURE-seeded"), 2)
     assert (
         "Seen from the folder that the private dataset was drawn from, one image bears epsilon <= 10 at delta 0: it "
         "changes up to 2 units of the draw."
-    ) in card(release(subsample=10), 2)
+    ) in write_card(release(subsample=10), 2)
 
 
 def test_a_crash_while_writing_leaves_no_release(tmp_path):
@@ -204,14 +204,14 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
 
 
 def top(plan: PublicPlan, images: int, form: Form | None) -> str:
-    return front_matter(plan, guarantee(plan, method(plan.method), ()), images, form)
+    return write_front_matter(plan, state_guarantee(plan, find_method(plan.method), ()), images, form)
 
 
 PROMISE = {"method": "random", "epsilon": 0.0, "delta": 0.0, "relation": "replace-one", "unit": "image"}
 
 
 def test_the_facts_of_a_card_are_read_as_they_were_written():
-    assert stated_facts(f"{top(small_plan(), 12, None)}# A title") == PROMISE
+    assert read_facts(f"{top(small_plan(), 12, None)}# A title") == PROMISE
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,4 @@ def test_the_facts_of_a_card_are_read_as_they_were_written():
     ids=range(10),
 )
 def test_what_can_be_read_in_two_ways_or_not_at_all_is_no_fact(card):
-    assert stated_facts(card) is None
+    assert read_facts(card) is None

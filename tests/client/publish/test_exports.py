@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.auditing import audit, exports
+from pcevolve.auditing import audit, rebuilt
 from pcevolve.cli.main import main
 from pcevolve.errors import UsageError
 from pcevolve.publish import exports as writing
@@ -166,7 +166,7 @@ def test_nothing_can_be_put_into_them(run, name):
 def test_parquet_of_another_writer_is_not_called_wrong_and_not_called_right(run, writer, capsys):
     export_run(run, ["parquet"])
     path = run / "release-parquet" / "data" / "train-00000-of-00001.parquet"
-    own = exports._writer(path).encode()
+    own = rebuilt._writer(path).encode()
     path.write_bytes(path.read_bytes().replace(b"version " + own, b"version " + writer.ljust(len(own), b"1")))
     (finding,) = (each for each in audit(run) if each.claim == "so is the dataset as parquet")
     assert (finding.faults, finding.holds) == ((), False)
@@ -182,7 +182,7 @@ def test_an_export_that_cannot_be_read_is_a_fault_and_no_crash(run, monkeypatch)
     def unreadable(path: Path) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(exports, "_writer", unreadable)
+    monkeypatch.setattr(rebuilt, "_writer", unreadable)
     assert [each for each in faults(run) if "cannot be read: Permission denied" in each]
 
 

@@ -13,7 +13,7 @@ from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
-from pcevolve.public.library import Library, Licence
+from pcevolve.public.parts import Library, Licence
 from pcevolve_shared import wire
 from support.forge import Event, forge
 from support.provider import FakeProvider, ok

@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 from pcevolve.dp.mechanisms import SecureNoise
-from pcevolve.modality.images.appearance import Appearance, appearances
+from pcevolve.modality.images.appearance import Appearance, measure_appearances
 from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.selectors.sums import released_appearance
+from pcevolve.selectors.sums import release_appearance
 
 PRIOR = Appearance(*[0.5] * 6)
 QUIET = Event("gaussian", str(Fraction(1, 10**6)))
@@ -61,7 +61,7 @@ def dataset(pictures: tuple[Image.Image, ...], unit_of: tuple[int, ...] = ()) ->
 
 
 def released(data: PrivateDataset, *rest: object) -> Appearance:
-    return released_appearance(appearances(data.items), data.unit_of, *rest)
+    return release_appearance(measure_appearances(data.items), data.unit_of, *rest)
 
 
 def summed(

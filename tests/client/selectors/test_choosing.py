@@ -11,7 +11,7 @@ from PIL import Image
 from pcevolve.evolution import Ask, Pool
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate
-from pcevolve.selectors import method
+from pcevolve.selectors import find_method
 from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
 from pcevolve_shared import images
 from support.runs import small_plan
@@ -50,7 +50,7 @@ def received(digest: str) -> bytes:
 
 def chooser(**changes: object) -> Chooser:
     plan = small_plan(method="pe", delta=1e-5, **changes)
-    return Chooser(plan, Counting(), received, method("pe").make_selector())
+    return Chooser(plan, Counting(), received, find_method("pe").make_selector())
 
 
 def brought(used: Chooser, calls: Sequence[Call], decided: bool = False) -> list[tuple[Candidate, ...]]:

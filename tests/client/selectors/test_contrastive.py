@@ -16,7 +16,7 @@ from pcevolve.geometry.distances import distances
 from pcevolve.privacy import Event
 from pcevolve.public.settings import TAU
 from pcevolve.selectors import PrivateEmbeddings
-from pcevolve.selectors.contrastive import Contrastive, calibrated
+from pcevolve.selectors.contrastive import Contrastive, calibrate
 from support.neighbours import Observer, World, records_of
 
 CENTRES = np.array([[0.0], [10.0]])
@@ -26,16 +26,16 @@ CANDIDATES = distances(
 
 
 def test_equation_3_over_the_candidates_that_pass_equation_1():
-    assert calibrated(CANDIDATES, 0, TAU) == pytest.approx([1.0, math.exp(-5), math.exp(-10), 0.0])
+    assert calibrate(CANDIDATES, 0, TAU) == pytest.approx([1.0, math.exp(-5), math.exp(-10), 0.0])
 
 
 def test_tau_says_how_much_worse_the_farther_candidates_are():
-    assert calibrated(CANDIDATES, 0, 2.0) == pytest.approx([1.0, math.exp(-1), math.exp(-2), 0.0])
-    assert calibrated(CANDIDATES, 0, 0.0).tolist() == [1.0, 1.0, 1.0, 0.0]
+    assert calibrate(CANDIDATES, 0, 2.0) == pytest.approx([1.0, math.exp(-1), math.exp(-2), 0.0])
+    assert calibrate(CANDIDATES, 0, 0.0).tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_one_passing_candidate_has_utility_one():
-    assert calibrated(distances(np.array([[1.0], [9.0]]), CENTRES), 0, TAU).tolist() == [1.0, 0.0]
+    assert calibrate(distances(np.array([[1.0], [9.0]]), CENTRES), 0, TAU).tolist() == [1.0, 0.0]
 
 
 @given(
@@ -44,7 +44,7 @@ def test_one_passing_candidate_has_utility_one():
     own=st.integers(0, 3),
 )
 def test_utility_is_in_the_unit_interval_for_any_candidates_and_any_data(candidates, centres, own):
-    scores = calibrated(distances(candidates, centres), own, TAU)
+    scores = calibrate(distances(candidates, centres), own, TAU)
     assert np.all((scores >= 0) & (scores <= 1))
     assert np.all(scores[~np.isfinite(candidates).all(axis=1)] == 0)
 

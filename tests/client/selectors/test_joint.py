@@ -8,7 +8,7 @@ import pytest
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS
-from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, ballots, total_votes, votes
+from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, cast_votes, count_votes, draw_ballots
 from support.neighbours import Observer, World, records_of
 
 
@@ -20,23 +20,23 @@ def test_half_a_vote_for_a_close_prototype_and_half_for_telling_it_from_the_othe
     near = [np.array([1.0, 2.0, 3.0]), np.array([1.5, 2.0, 9.0])]
     tuples = np.array([[0, 0], [0, 2], [1, 0], [1, 1], [1, 2], [2, 2]])
     close, apart = [0.5, 0.5, 0, 0, 0, 0], [0.5, 0.5, 0, 0, 0.5, 0.5]  # the tie at (1, 1) tells nothing apart
-    assert votes(near, 0, tuples).tolist() == (np.array(close) + apart).tolist()
+    assert cast_votes(near, 0, tuples).tolist() == (np.array(close) + apart).tolist()
 
 
 @pytest.mark.parametrize(("count", "close"), [(1, 1), (6, 1), (7, 2), (40, 6), (100, 15)])
 def test_fifteen_percent_of_the_candidates_rounded_up_are_close(count: int, close: int):
     tuples = np.arange(count)[:, None]
-    voted = votes([np.arange(count, dtype=float)], 0, tuples) - 0.5  # a single class has no others
+    voted = cast_votes([np.arange(count, dtype=float)], 0, tuples) - 0.5  # a single class has no others
     assert voted.tolist() == [0.5] * close + [0.0] * (count - close)
 
 
 def test_the_records_of_a_block_are_added_up():
     scene = world((0.0, 5.0), (1.0, 9.0)).scene("replace-one")
     data = records_of((((0.0, 0),), ((0.2, 0),), ((8.0, 1),)))
-    ((block, tuples),) = ballots(scene)
+    ((block, tuples),) = draw_ballots(scene)
     by_class = {
         tuple(each[np.argsort(block)].tolist()): total
-        for each, total in zip(tuples, total_votes(data, scene, block, tuples), strict=True)
+        for each, total in zip(tuples, count_votes(data, scene, block, tuples), strict=True)
     }
     assert by_class == {(0, 0): 2.5, (0, 1): 3.0, (1, 0): 0.0, (1, 1): 2.0}
 
@@ -44,7 +44,8 @@ def test_the_records_of_a_block_are_added_up():
 def test_blocks_are_drawn_anew_from_the_public_seed():
     of = world(*[(0.0, 1.0)] * 9)
     seen = {
-        tuple(tuple(block) for block, _ in ballots(of.scene("replace-one", seed=seed))) for seed in range(5)
+        tuple(tuple(block) for block, _ in draw_ballots(of.scene("replace-one", seed=seed)))
+        for seed in range(5)
     }
     assert len(seen) == 5
 
@@ -52,8 +53,8 @@ def test_blocks_are_drawn_anew_from_the_public_seed():
 def test_all_tuples_stand_if_they_are_few_enough_and_else_as_many_at_random():
     few = world(tuple(range(20)), tuple(range(10)), tuple(range(100))).scene("replace-one")
     many = world(tuple(range(28)), tuple(range(28)), tuple(range(28))).scene("replace-one")
-    assert len({tuple(each) for each in ballots(few)[0][1]}) == MOST_TUPLES
-    _, tuples = ballots(many)[0]
+    assert len({tuple(each) for each in draw_ballots(few)[0][1]}) == MOST_TUPLES
+    _, tuples = draw_ballots(many)[0]
     assert tuples.shape == (MOST_TUPLES, 3)
     assert tuples.min() == 0
     assert tuples.max() == 27
@@ -62,7 +63,7 @@ def test_all_tuples_stand_if_they_are_few_enough_and_else_as_many_at_random():
 
 def test_tuples_do_not_depend_on_the_private_data():
     scene = world(*[tuple(range(100))] * 3).scene("replace-one")
-    for (one, first), (other, second) in zip(ballots(scene), ballots(scene), strict=True):
+    for (one, first), (other, second) in zip(draw_ballots(scene), draw_ballots(scene), strict=True):
         assert np.array_equal(one, other)
         assert np.array_equal(first, second)
 
@@ -90,7 +91,7 @@ def test_with_hardly_any_noise_the_elected_tuple_is_chosen_and_then_what_is_like
     ("classes", "sizes"), [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (10, [3, 3, 2, 2])]
 )
 def test_every_class_is_in_one_block_of_at_most_three(classes: int, sizes: list[int]):
-    blocks = [block for block, _ in ballots(world(*[(0.0, 1.0)] * classes).scene("replace-one"))]
+    blocks = [block for block, _ in draw_ballots(world(*[(0.0, 1.0)] * classes).scene("replace-one"))]
     assert [len(block) for block in blocks] == sizes
     assert max(sizes) <= BLOCK
     assert sorted(np.concatenate(blocks).tolist()) == list(range(classes))

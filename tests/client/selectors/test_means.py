@@ -14,7 +14,7 @@ from pcevolve.geometry.frame import MOST_AXES, Frame
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means, aims_of, means_of, spread
-from pcevolve.selectors.sums import clipped, typical
+from pcevolve.selectors.sums import clip, typical
 
 NOISELESS = (Event("gaussian", f"1/{10**12}"),)
 
@@ -53,7 +53,7 @@ def test_the_frame_is_mean_principal_axes_and_median_norm_of_what_can_be_used():
 
 
 def test_points_outside_the_ball_are_moved_to_its_surface():
-    moved = clipped(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), 1.0)
+    moved = clip(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), 1.0)
     assert moved == pytest.approx(np.array([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
 
 
@@ -104,7 +104,7 @@ def test_the_noise_around_a_centre_has_the_multipliers_deviations():
         prior = np.array([typical(frame.points(pool)) for pool in pools])
         first = 3 * factor * frame.radius / (scene.shots * 30)
         second = 2 * factor * frame.radius / 2 / scene.shots
-        guess, own = prior.mean(axis=0), clipped(prior - prior.mean(axis=0), frame.radius / 2)
+        guess, own = prior.mean(axis=0), clip(prior - prior.mean(axis=0), frame.radius / 2)
         middles = [(each["middle"] - guess) / frame.trust(first) + guess for each in draws]
         means = [(each["deviations"] - own) / frame.trust(second) + own for each in draws]
         assert np.std(middles) == pytest.approx(first, rel=0.1)

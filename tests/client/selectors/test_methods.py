@@ -12,7 +12,7 @@ from pcevolve import selectors
 from pcevolve.dp.accountants import within
 from pcevolve.errors import UsageError
 from pcevolve.privacy import FREE, Budget, Event
-from pcevolve.selectors import METHODS, Scope, method
+from pcevolve.selectors import METHODS, Scope, find_method
 from pcevolve.selectors.method import APPEARANCE, COMPOSED
 from pcevolve.selectors.scene import deviation
 from support.neighbours import World
@@ -32,15 +32,15 @@ def scope(**changes: object) -> Scope:
 
 @pytest.mark.parametrize("name", ["random", "t2i"])
 def test_a_method_that_does_not_look_costs_nothing(name):
-    rounds = method(name).events(Budget(Fraction(1)), scope())
+    rounds = find_method(name).events(Budget(Fraction(1)), scope())
     assert all(event.free for each in rounds for event in each)
 
 
 def test_a_statement_tells_a_sum_from_a_composition():
-    pure = method("pcevolve").statement(small_plan(method="pcevolve"))
-    assert pure == method("pcevolve").guarantee
+    pure = find_method("pcevolve").statement(small_plan(method="pcevolve"))
+    assert pure == find_method("pcevolve").guarantee
     rounds, strengths = 20, (0.5,) * 20
-    composed = method("pcevolve").statement(
+    composed = find_method("pcevolve").statement(
         small_plan(method="pcevolve", delta=1e-5, iterations=rounds, strengths=strengths)
     )
     assert composed.startswith(
@@ -51,7 +51,7 @@ def test_a_statement_tells_a_sum_from_a_composition():
 
 @pytest.mark.parametrize(("candidates", "draws"), [(7, 1), (12, 4), (40, 5), (100, 5)])
 def test_votes_draw_as_many_candidates_as_there_are_prototypes_and_pay_for_no_more(candidates, draws):
-    chosen, sizes = method("pe-em"), scope(candidates=candidates)
+    chosen, sizes = find_method("pe-em"), scope(candidates=candidates)
     ((event,), *_) = chosen.events(Budget(Fraction(10)), sizes)
     assert event.count == draws == chosen.prototypes_for(candidates)
     assert chosen.accesses(Budget(Fraction(10)), sizes)[1] == (Event("exponential", str(event.value), draws),)
@@ -60,19 +60,19 @@ def test_votes_draw_as_many_candidates_as_there_are_prototypes_and_pay_for_no_mo
 def test_published_calibrations_add_more_noise_than_tight_ones():
     budget = Budget(Fraction(10), 1e-5)
     tight, published = (
-        method("pe").events(budget, scope(), each)[0][0].value for each in ("tight", "published")
+        find_method("pe").events(budget, scope(), each)[0][0].value for each in ("tight", "published")
     )
     assert published > tight
 
 
 def test_a_method_without_a_published_calibration_says_so():
     with pytest.raises(UsageError, match="has only one calibration"):
-        method("jvem").events(Budget(Fraction(1)), scope(), "published")
+        find_method("jvem").events(Budget(Fraction(1)), scope(), "published")
 
 
 def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
     plan = small_plan(method="dp-means", keep="selected", pool="all", delta=1e-5)
-    planned = method("dp-means").planned(plan)
+    planned = find_method("dp-means").planned(plan)
     assert set(planned) == {1, 2, 3}
     assert len(planned[1]) == 1
     assert not planned[1][0].free
@@ -80,14 +80,14 @@ def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
 
 
 def test_auto_chooses_from_public_sizes_and_says_why():
-    chosen, reason = selectors.resolved("auto", Budget(Fraction(10), 1e-5), scope())
+    chosen, reason = selectors.resolve_method("auto", Budget(Fraction(10), 1e-5), scope())
     assert chosen.name == "dp-means"
     assert "clip radii" in reason
-    poor, reason = selectors.resolved("auto", Budget(Fraction(1), 1e-5), scope())
+    poor, reason = selectors.resolve_method("auto", Budget(Fraction(1), 1e-5), scope())
     assert poor.name == "pe"
     assert "drowns" in reason
-    assert selectors.resolved("auto", Budget(Fraction(1), 1e-5), scope(shots=100))[0].name == "dp-means"
-    pure, reason = selectors.resolved("auto", Budget(Fraction(10)), scope())
+    assert selectors.resolve_method("auto", Budget(Fraction(1), 1e-5), scope(shots=100))[0].name == "dp-means"
+    pure, reason = selectors.resolve_method("auto", Budget(Fraction(10)), scope())
     assert pure.events(Budget(Fraction(10)), scope())
     assert "delta is 0" in reason
 
@@ -96,18 +96,18 @@ def test_a_method_that_cannot_tell_which_look_is_nearer_is_refused():
     shape = {"appearance": "auto", "keep": "selected", "delta": 1e-5}
     for name, reason in (("pe", "leave method.keep out"), ("random", "Gaussian noise alone")):
         with pytest.raises(UsageError, match=reason):
-            method(name).planned(small_plan(method=name, **shape))
+            find_method(name).planned(small_plan(method=name, **shape))
 
 
 def test_appearance_is_paid_for_out_of_the_same_budget():
     budget, sizes = Budget(Fraction(10), 1e-5), scope()
-    matched = method("dp-means").accesses(budget, sizes, appearance="matched")
-    alone = method("dp-means").accesses(budget, sizes, appearance="as-is")
+    matched = find_method("dp-means").accesses(budget, sizes, appearance="matched")
+    alone = find_method("dp-means").accesses(budget, sizes, appearance="as-is")
     assert set(matched) == {0, *alone}
     assert matched[1][0].value > alone[1][0].value
     assert within([event for events in matched.values() for event in events], budget)
     with pytest.raises(UsageError, match="Gaussian noise alone"):
-        method("pcevolve").accesses(Budget(Fraction(1)), sizes, appearance="matched")
+        find_method("pcevolve").accesses(Budget(Fraction(1)), sizes, appearance="matched")
 
 
 PROMISES = {

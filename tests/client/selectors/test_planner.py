@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.privacy import Budget, Event
-from pcevolve.selectors import METHODS, Scope, method
+from pcevolve.selectors import METHODS, Scope, find_method
 from pcevolve.selectors.contrastive import exponential_lift
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.joint import joint_lift
@@ -55,7 +55,7 @@ def event(mechanism: str, value: float) -> tuple[Event, ...]:
 
 
 def test_the_published_setting_of_pcevolve_cannot_be_told_from_chance():
-    planned = plan(Budget(Fraction(10)), method("pcevolve"), SCOPE)
+    planned = plan(Budget(Fraction(10)), find_method("pcevolve"), SCOPE)
     assert planned.epsilon_per_query == 0.25
     assert planned.epsilon_total == 10
     assert planned.totals == {"pure": 10.0, "zcdp": None, "rdp": None, "gdp": None}
@@ -69,20 +69,20 @@ def test_the_published_setting_of_pcevolve_cannot_be_told_from_chance():
 )
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_ten_is_more_for_the_folder_that_a_subsample_is_drawn_of(name, delta, folder, relation):
-    planned = plan(Budget(Fraction(10), delta), method(name), replace(SCOPE, relation=relation))
+    planned = plan(Budget(Fraction(10), delta), find_method(name), replace(SCOPE, relation=relation))
     assert planned.epsilon_total == pytest.approx(10, rel=1e-6)
     assert planned.epsilon_folder == pytest.approx(folder, rel=1e-6)
 
 
 @pytest.mark.parametrize("multiplier", ["1/2", "40"])
 def test_an_appearance_that_noise_would_blur_is_not_paid_for(multiplier):
-    planned = plan_for_noise(Fraction(multiplier), 1e-5, method("dp-means"), SCOPE)
+    planned = plan_for_noise(Fraction(multiplier), 1e-5, find_method("dp-means"), SCOPE)
     assert sum(each.count for each in planned.events if not each.free) == (3 if multiplier == "1/2" else 2)
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_has_a_plan_that_fits_and_is_plain_json(name):
-    planned = plan(TEN, method(name), SCOPE)
+    planned = plan(TEN, find_method(name), SCOPE)
     assert planned.within_budget
     assert planned.epsilon_total <= 10
     assert 0 <= planned.lift_top10 <= 1

@@ -12,7 +12,7 @@ from pcevolve.privacy import Event
 from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.usefulness import classes_apart, room
+from pcevolve.selectors.usefulness import classes_apart, count_rounding_bits
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
@@ -150,7 +150,7 @@ def test_numbers_that_are_none_are_no_assessment():
 def test_an_assessment_on_record_is_what_was_found_but_for_rounding(recorded, bits):
     found = Assessment(classes_apart=1.5, distance=0.75, agreement=0.5)
     written = Assessment(classes_apart=recorded[0], distance=recorded[1], agreement=recorded[2])
-    assert room(written, found) == bits
-    assert room(None, found) is None
-    assert room(found, None) is None
-    assert room(None, None) == 0
+    assert count_rounding_bits(written, found) == bits
+    assert count_rounding_bits(None, found) is None
+    assert count_rounding_bits(found, None) is None
+    assert count_rounding_bits(None, None) == 0

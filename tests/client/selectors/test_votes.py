@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.distances import FEW_PRODUCTS, distances, nearest, nearest_candidates
 from pcevolve.privacy import Event
-from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, class_counts
+from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, count_units
 from support.examples import examples
 from support.neighbours import World, records_of
 
@@ -93,7 +93,7 @@ def test_an_image_of_several_votes_has_a_vector_of_norm_one_over_its_nearest_can
 
 def test_class_counts_are_units_and_one_of_several_images_is_shared_by_its_classes():
     data = records_of((((0.1, 0),), ((0.2, 0), (1.9, 0), (8.0, 1), (8.0, 1))))
-    assert class_counts(data, SCENE).tolist() == [1.5, 0.5]
+    assert count_units(data, SCENE).tolist() == [1.5, 0.5]
 
 
 def test_of_two_events_the_first_pays_for_class_counts_and_both_are_on_record_without_idle_digits():

@@ -20,7 +20,7 @@ from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.private.dataset import load_folder
-from pcevolve.selectors import method
+from pcevolve.selectors import find_method
 from pcevolve.session import images
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.comparison import compared
@@ -145,7 +145,7 @@ def test_nobody_voted_where_nothing_was_looked_at(found):
 
 @pytest.mark.models
 def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
-    plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=method("jvem").delta)
+    plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=find_method("jvem").delta)
     root = paid_run(tmp_path / "run", plan)
     found = evaluated(root, Question(str(world / "test"), judges=("bundled", "cnn", "bundled+spectrum")))
     assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled", "bundled+spectrum"]

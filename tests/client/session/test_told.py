@@ -12,8 +12,8 @@ from rich.console import Console
 
 import pcevolve
 from pcevolve.pages.live import Standing, rendered_live
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import Secrecy
 from pcevolve.session import images
 from pcevolve.session.finished import judging
 from pcevolve.session.finished.comparison import compared, facts

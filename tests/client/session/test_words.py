@@ -14,7 +14,7 @@ from PIL import Image
 import pcevolve
 from pcevolve.auditing import audit
 from pcevolve.errors import UsageError
-from pcevolve.public.labels import labels_for
+from pcevolve.public.words import choose_labels
 from pcevolve.session.finished.evaluating import Question, evaluated
 from pcevolve.transcript import RunReader
 from support.folders import class_folders
@@ -168,7 +168,7 @@ def test_words_that_are_not_for_these_classes_are_refused_before_anything_is_ask
     ],
 )
 def test_labels_follow_from_the_words_alone(words, labels):
-    assert labels_for(words) == labels
+    assert choose_labels(words) == labels
 
 
 def test_a_plan_with_words_has_no_other_names_for_classes():

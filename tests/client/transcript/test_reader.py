@@ -11,7 +11,7 @@ import pytest
 from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
 from pcevolve.pages.report import rewritten_report
-from pcevolve.public.fields import Extension
+from pcevolve.public.parts import Extension
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
 from support.extended import extended_run

@@ -15,7 +15,7 @@ from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.public.fields import Extension
+from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from support.extended import extended_run
 from support.paid import encoder, paid_run

@@ -11,7 +11,7 @@ from typing import Final
 from pcevolve.evolution import Population
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen
-from pcevolve.public.wordings import in_one_line
+from pcevolve.public.words import put_in_one_line
 from pcevolve_benchmarks.baselines.places import drawn_places, one_round, place_id
 from pcevolve_benchmarks.baselines.session import Access, Baseline, Made, Round, Session, replan
 from pcevolve_benchmarks.captioners import captioner
@@ -28,7 +28,7 @@ Captions = tuple[tuple[str, ...], ...]
 
 def one_caption(said: str) -> str:
     """Turn a captioner's words into a caption: one line of visible characters, cut to ``LONGEST``, never empty."""
-    words = in_one_line(unicodedata.normalize("NFC", said))[:LONGEST].strip()
+    words = put_in_one_line(unicodedata.normalize("NFC", said))[:LONGEST].strip()
     return words or NOTHING_SAID
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.wordings import MOST
+from pcevolve.public.words import MOST
 from pcevolve.session.planning import prompts_for
 from pcevolve_benchmarks.baselines.session import Baseline, replan
 

@@ -21,7 +21,7 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
-from pcevolve.selectors.following import Drawn
+from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, of_events
 

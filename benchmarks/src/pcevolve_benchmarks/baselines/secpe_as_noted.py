@@ -17,11 +17,10 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.errors import DataError
-from pcevolve.geometry.coarse import without_idle_digits
-from pcevolve.geometry.distances import IntArray, nearest_of_some
-from pcevolve.geometry.grouping import centres
+from pcevolve.geometry.distances import IntArray, find_centres, nearest_of_some
+from pcevolve.geometry.frame import round_to_noise_scale
 from pcevolve.privacy import Budget
-from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.settings import MOST_CELLS
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.scene import GRID
@@ -65,7 +64,7 @@ class SampledCells:
         cell = cast_votes(private, replace(scene, pools=anchors), count=1)[:, 0]
         sums = _sums(private, counts, cell, anchors, scene)
         noisy = noise.gaussian(f"{scene.key}/sampled", sums, float(sigma[0]))
-        released = without_idle_digits(noisy, float(sigma[0]))
+        released = round_to_noise_scale(noisy, float(sigma[0]))
         return {"cells": released[:, 0].copy(), "shifts": released[:, 1:].copy(), "sigma": sigma}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
@@ -149,7 +148,7 @@ def _anchors(scene: Scene) -> tuple[FloatArray, ...]:
 def _group(first: FloatArray, count: int) -> FloatArray:
     """Centres of the candidates that can be used; some of the others where none can."""
     usable = first[np.isfinite(first).all(axis=1)]
-    return centres(usable, count) if len(usable) else first[:count]
+    return find_centres(usable, count) if len(usable) else first[:count]
 
 
 def _round_up(sigma: float) -> float:
@@ -174,7 +173,7 @@ def choose_sampling(session: Session) -> tuple[FloatArray, float]:
     promise, data = session.plan.secrecy, session.components.data
     assert promise is not None
     sources = declared(session.components.settings, promise)
-    held = [(each.places, each.budget) for each in sources.held(data) if each.places]
+    held = [(each.places, each.budget) for each in sources.find_held(data) if each.places]
     found = sampling_rates(held, len(data), promise)
     exposed = {_expose(found[list(places)], promise) for places, _ in held}
     return found, smallest_sigma(exposed, session.plan.iterations)

@@ -18,7 +18,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Query, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Scope, Selector
-from pcevolve.selectors.choosing import Chooser, choice
+from pcevolve.selectors.choosing import Chooser, name_choice
 from pcevolve.selectors.scene import joined_scenes
 from pcevolve.session.components import Components
 
@@ -178,7 +178,7 @@ class OpenJudge:
             self._measured.append(self.selector.measure(self.private, scene, due, self.noise))
         picked = self.selector.pick(self._measured[-1], scene)
         choices = tuple(
-            choice(label, pool.candidates, indices)
+            name_choice(label, pool.candidates, indices)
             for label, indices in zip(self.plan.labels, picked, strict=True)
         )
         return Receipt(query.run_id, query.iteration, choices, (), self.plan.relation)

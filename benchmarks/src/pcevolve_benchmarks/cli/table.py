@@ -14,7 +14,7 @@ from rich.table import Table as Shown
 
 from pcevolve.cli.options import given_options, takes
 from pcevolve.errors import UsageError
-from pcevolve.public.options import checked
+from pcevolve.public.options import validate
 from pcevolve_benchmarks.tables.catalogue import TABLES
 from pcevolve_benchmarks.tables.sizes import Sizes
 
@@ -169,7 +169,7 @@ def table(
         seeds=seeds,
         workers=_workers(engine, ray_address, processes or os.cpu_count() or 1, out.absolute()),
         out=out.absolute(),
-        sizes=checked(Sizes, given_options(options)),
+        sizes=validate(Sizes, given_options(options)),
         le_prompts=le_prompts,
     )
     console = error_console()

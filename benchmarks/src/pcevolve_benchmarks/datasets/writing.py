@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.public.labels import label_faults
+from pcevolve.public.words import find_label_faults
 from pcevolve_benchmarks.datasets.items import Dataset, Item
 
 PARTS = ("train", "test")
@@ -111,7 +111,7 @@ def _rename(items: Sequence[Item], labels: Sequence[str]) -> list[Item]:
     if labels and len(labels) != len(own):
         raise UsageError(f"--labels names {len(labels)} classes, and there are {len(own)}: {', '.join(own)}")
     names = dict(zip(own, labels or own, strict=True))
-    if faults := label_faults(names.values()):
+    if faults := find_label_faults(names.values()):
         raise UsageError(f"--labels: {faults[0]}")
     return [replace(item, label=names[item.label]) for item in items]
 

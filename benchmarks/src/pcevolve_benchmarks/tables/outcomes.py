@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.labelled import Labelled
-from pcevolve.modality.images.appearance import appearance_in, develop
+from pcevolve.modality.images.appearance import develop, find_released_appearance
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import checked
@@ -86,7 +86,7 @@ def spread(outcome: Outcome) -> Iterator[tuple[str, float]]:
 def populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:
     """The population after each iteration, text-to-image first, as the dataset's images are given."""
     bodies = Bodies(outcome.folder.bodies)
-    look = appearance_in(outcome.evolved.receipts)
+    look = find_released_appearance(outcome.evolved.receipts)
     for population in outcome.evolved.populations:
         counts = [len(population[label]) for label in labels]
         images = [develop(bodies.file(each.digest), look) for label in labels for each in population[label]]

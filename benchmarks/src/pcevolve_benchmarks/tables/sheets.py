@@ -13,7 +13,7 @@ from pcevolve.durable import write_durably
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.modality.images.sheet import sheet_png
+from pcevolve.modality.images.sheet import draw_sheet
 from pcevolve.private.dataset import load_folder
 from pcevolve.session import images
 from pcevolve.session.folder import RunFolder
@@ -44,7 +44,7 @@ def sheets(asked: Asked, folder: Path) -> list[str]:
     made = []
     for data in asked.data:
         name = f"{asked.table.name}-{''.join(c if c.isalnum() else '-' for c in data.name)}.png"
-        write_durably(folder / name, sheet_png(list(_ROWS[asked.table.sheets](asked, data))))
+        write_durably(folder / name, draw_sheet(list(_ROWS[asked.table.sheets](asked, data))))
         made.append(name)
     return made
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
-from pcevolve.evaluation.closeness import FEWEST, closeness, intrinsic_dimension
+from pcevolve.evaluation.closeness import FEWEST, estimate_intrinsic_dimension, measure_closeness
 from pcevolve.evaluation.heads import PapersHead, Predict, Training
 from pcevolve.evaluation.judge import Judge
 from pcevolve.evaluation.labelled import Labelled
@@ -189,7 +189,10 @@ def _ask(
     if "fid" in job.measures and has_embeddings(judge.name) and len(own[0]) >= FEWEST:
         yield from _distances(own[0], real)
     if "dimension" in job.measures and has_embeddings(judge.name):
-        yield "dimension", intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64))
+        yield (
+            "dimension",
+            estimate_intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64)),
+        )
     if not isinstance(outcome, Outcome):
         return
     if "votes" in job.measures:
@@ -255,7 +258,7 @@ def _train(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
 
 
 def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterator[tuple[str, float]]:
-    found = closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
+    found = measure_closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
     yield "fid", found.fidelity.frechet
     yield "kid", found.kid
 

@@ -142,8 +142,8 @@ class Cluster:
         Raises:
             UsageError: There is no cluster.
         """
-        from pcevolve.private.cluster.jobs import (
-            each_done,
-        )  # Ray takes seconds to load, and need not be installed
+        from pcevolve.private.cluster.engine import (
+            run_jobs,  # Ray takes seconds to load, and need not be installed
+        )
 
-        return each_done(work, jobs, begun, self.most, self.address, self.scratch)
+        return run_jobs(work, jobs, begun, self.most, self.address, self.scratch)

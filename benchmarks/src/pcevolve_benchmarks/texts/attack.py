@@ -19,7 +19,7 @@ from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.dp.secrecy import most_success, secret_budget, secret_share
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import PrivateEmbeddings, Scene, method
+from pcevolve.selectors import PrivateEmbeddings, Scene, find_method
 from pcevolve.selectors.method import first_selection
 
 PRIOR: Final = 1e-2
@@ -64,14 +64,14 @@ def attack(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) -> A
     """
     if plan.secrecy is None or not plan.secure:
         return None
-    event = first_selection(method(plan.method).planned(plan))[-1]
+    event = first_selection(find_method(plan.method).planned(plan))[-1]
     budget, most = secret_budget(plan.secrecy.prior, plan.secrecy.bound), plan.secrecy.most
     share = secret_share(budget, most, float(event.value), plan.relation)
     holders = PrivateEmbeddings(
         np.zeros((most, 1)), np.zeros(most, dtype=np.int64), np.arange(most), caps=np.full(most, share)
     )
     scene = Scene(("a",), (np.array([[0.0], [1.0]]),), 1, plan.shots, 1, 1, 0, plan.relation)
-    selector = method(plan.method).make_selector()
+    selector = find_method(plan.method).make_selector()
     moved = float(most * holders.capped[0])
     sigma = float(event.value) * histogram_sensitivity(plan.relation) * weaker
     threshold = -moved - math.sqrt(2) * sigma * float(ndtri(PRIOR))

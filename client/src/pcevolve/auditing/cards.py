@@ -15,7 +15,7 @@ from typing import Final
 
 from pcevolve.auditing.rebuilt import RebuiltRelease
 from pcevolve.public.finding import Finding
-from pcevolve.publish import card, facts, stated_facts
+from pcevolve.publish import collect_facts, read_facts, write_card
 from pcevolve.transcript.bodies import MOST_BYTES
 from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, Form, kind_of
 from pcevolve_shared.reading import read_file
@@ -63,7 +63,7 @@ def find_other_cards(released: RebuiltRelease) -> list[JudgedCard]:
     """The cards that this version does not render so."""
     found = []
     for path, form in _cards(released).items():
-        expected = card(released.release, len(released.files), form)
+        expected = write_card(released.release, len(released.files), form)
         try:
             text = read_file(released.run.layout.root / path, MOST_BYTES)
         except OSError as error:
@@ -86,7 +86,7 @@ def _faults(released: RebuiltRelease, found: bytes, expected: str) -> Iterator[s
     """Yield each false statement of a card; ``expected`` is this version's rendering of it."""
     text = found.decode(errors="replace")
     promised = released.release.guarantee
-    stated, true = stated_facts(text), facts(released.plan, promised)
+    stated, true = read_facts(text), collect_facts(released.plan, promised)
     if stated is None or not true.keys() <= stated.keys():
         yield "says nothing that can be checked: the facts at its top are missing, or are no facts"
         return

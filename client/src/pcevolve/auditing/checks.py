@@ -15,7 +15,7 @@ from pcevolve.auditing.selection import LoadEncoder, Selections, find_encoder
 from pcevolve.errors import ClientError
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
-from pcevolve.public.library import Library
+from pcevolve.public.parts import Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import NO_BOUNDARY
 from pcevolve.transcript import RunReader

@@ -18,10 +18,8 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import Any, Final, NamedTuple
 
-from pcevolve.modality.texts.answering import said
-from pcevolve.modality.texts.blanks import blank_out
-from pcevolve.modality.texts.reading import read
-from pcevolve.modality.texts.rewording import reworded
+from pcevolve.modality.answering import read_answer, read_rewording
+from pcevolve.modality.texts import blank_out, read_text
 from pcevolve.public.calls import Call, goes_to_rewriter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
@@ -215,7 +213,7 @@ class _Seen:
             before = self._prompt(call, None if call.wording is not None else self._due(call))
         except Unexplained as error:
             return str(error)
-        follows = {reworded(said, before) for said in (*self.said.get(call.slot, ()), "")}
+        follows = {read_rewording(said, before) for said in (*self.said.get(call.slot, ()), "")}
         found = [each for each in follows if (hashlib.sha256(each.encode()).hexdigest(),) == outputs]
         if not found:
             return "is a prompt that does not follow from the rewriter's answer"
@@ -290,7 +288,9 @@ class _Seen:
             prompt = self.run.bodies.file(wording).decode()
         elif wording is not None:
             prompt = self.plan.first_prompts(call.label)[wording]
-        text = None if due is None or self.plan.varies_prompts else read(self.run.bodies.file(due.digest))
+        text = (
+            None if due is None or self.plan.varies_prompts else read_text(self.run.bodies.file(due.digest))
+        )
         if self.plan.modality.kind == "image" or text is None:
             return prompt
         return _QUESTION.format(prompt=prompt, blanked=blank_out(text, call.strength or 0.0, call.seed))
@@ -337,7 +337,7 @@ def _said_in(answer: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has
     for choice in choices if isinstance(choices, list) else []:
         message = choice.get("message") if isinstance(choice, dict) else None
         if isinstance(message, dict):
-            yield said(message.get("content"))
+            yield read_answer(message.get("content"))
 
 
 def _leaves(text: str) -> list[Leaf]:

@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.evolution import Population
-from pcevolve.modality.images.appearance import Appearance, appearance_in
-from pcevolve.modality.media import medium
-from pcevolve.modality.medium import Medium, UnreadableError
+from pcevolve.modality import Medium, find_medium
+from pcevolve.modality.images.appearance import Appearance, find_released_appearance
+from pcevolve.modality.medium import UnreadableError
 from pcevolve.public.finding import Finding
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import (
     Release,
-    classifier,
-    export_files,
-    released_image,
-    released_paths,
-    shard_names,
+    describe_file,
+    make_classifier,
+    make_export_files,
+    name_files,
+    name_shards,
 )
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import MOST_BYTES
@@ -80,13 +80,13 @@ class RebuiltRelease:
     def faults(self) -> Iterator[str]:
         """Everything in the release that the record does not give."""
         release = self.release
-        yield from self._images(release, appearance_in(self.run.receipts))
+        yield from self._images(release, find_released_appearance(self.run.receipts))
         if self.rounded > MOST_ROUNDED:
             where = ", ".join(f"release/{path}" for path in self.off[:5])
             yield f"{where}: {self.rounded} values are one level off, and rounding explains {MOST_ROUNDED}"
         yield from self._same_text(MANIFEST, self.manifest().encode())
         due = {each.path for each in self.files} | {MANIFEST, CARD}
-        means = classifier(self.plan, release.receipts, self.run.bodies.file)
+        means = make_classifier(self.plan, release.receipts, self.run.bodies.file)
         if means is not None:
             yield from self._same_text(CLASSIFIER, means)
             due.add(CLASSIFIER)
@@ -100,7 +100,7 @@ class RebuiltRelease:
 
     @property
     def _medium(self) -> Medium:
-        return medium(self.plan.modality.kind)
+        return find_medium(self.plan.modality.kind)
 
     def manifest(self) -> Manifest:
         """The manifest that the record and the images give; all of it once ``faults`` was asked for."""
@@ -113,15 +113,15 @@ class RebuiltRelease:
 
     def _images(self, release: Release, wanted: Appearance | None) -> Iterator[str]:
         """Images of the dataset that are not what the provider sent, cleaned and in the released appearance."""
-        for path, candidate in released_paths(release.plan, release.population).items():
+        for path, candidate in name_files(release.plan, release.population).items():
             try:
-                expected = self._medium.released(self.run.bodies.file(candidate.digest), wanted)
+                expected = self._medium.encode_release(self.run.bodies.file(candidate.digest), wanted)
             except UnreadableError:
                 self.unreadable.append(candidate.id)
                 continue
-            self.values += 0 if wanted is None else self._medium.values(expected)
+            self.values += 0 if wanted is None else self._medium.count_values(expected)
             found = self._read(path)
-            self.files.append(released_image(path, expected if found is None else found, candidate))
+            self.files.append(describe_file(path, expected if found is None else found, candidate))
             if found is not None and found != expected:
                 yield from self._unlike(path, found, expected, exact=wanted is None)
 
@@ -138,7 +138,7 @@ class RebuiltRelease:
 
     def _unlike(self, path: str, found: bytes, expected: bytes, exact: bool) -> Iterator[str]:
         """Yield what is wrong with an image that differs from the expected one by more than rounding."""
-        compared = self._medium.compared(found, expected, exact)
+        compared = self._medium.compare(found, expected, exact)
         if compared.fault:
             yield f"release/{path} {compared.fault}"
         else:
@@ -182,8 +182,8 @@ def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[s
     ``images`` says whether the files with images can be made again.
     """
     layout, files = released.run.layout, released.files
-    due = {*shard_names(form, len(files)), CARD}
-    made = export_files(form, released.release, files, lambda path: (layout.release / path).read_bytes())
+    due = {*name_shards(form, len(files)), CARD}
+    made = make_export_files(form, released.release, files, lambda path: (layout.release / path).read_bytes())
     for name, expected in made if images else ():
         path = layout.export(form) / name
         if (

@@ -22,9 +22,9 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import Measurement
-from pcevolve.selectors.choosing import Chooser, frame_of, renditions_of
+from pcevolve.selectors.choosing import Chooser, choose_renditions, find_frame
 from pcevolve.selectors.scene import joined_scenes
-from pcevolve.selectors.usefulness import assessment, room
+from pcevolve.selectors.usefulness import assess, count_rounding_bits
 from pcevolve.transcript import RunReader
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
@@ -42,7 +42,7 @@ def find_encoder(plan: PublicPlan, weights: str | None = None) -> Encoder:
         ModelError: Weights or frame are not at hand, or not those of the run; the text says which they are.
     """
     encoder = _with_weights(plan, weights)
-    frame_of(plan, encoder)
+    find_frame(plan, encoder)
     return encoder
 
 
@@ -109,14 +109,16 @@ class Selections:
     def _chooser(self) -> Chooser | None:
         """Chooses as a finished run did, with its encoder; None where no selector looked at embeddings."""
         plan = self.run.plan
-        if plan is None or not selectors.method(plan.method).compares or not self.run.finished:
+        if plan is None or not selectors.find_method(plan.method).compares or not self.run.finished:
             return None
-        selector = selectors.method(plan.method).make_selector()
+        selector = selectors.find_method(plan.method).make_selector()
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
 
     def _derive(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
         """Go through the receipts in order: a free choice follows from the last measurement before it."""
-        looks = renditions_of(plan, next((each for each in self.run.receipts if not each.iteration), None))
+        looks = choose_renditions(
+            plan, next((each for each in self.run.receipts if not each.iteration), None)
+        )
         measured: Measurement | None = None
         for receipt in receipts:
             where = f"receipt for iteration {receipt.iteration}"
@@ -141,7 +143,7 @@ class Selections:
 
     def _check_assessment(self, chooser: Chooser | None) -> Iterator[str]:
         """Check if what the closing line says of the dataset's use follows from what was released."""
-        bits = room(self.run.assessment, None if chooser is None else self._assess(chooser))
+        bits = count_rounding_bits(self.run.assessment, None if chooser is None else self._assess(chooser))
         if bits is None:
             closed = self.run.closed
             where = f"line {len(self.run.entries) if closed is None else closed.line}"
@@ -154,7 +156,7 @@ class Selections:
         if evolved is None:
             return None
         stored = self.run.bodies.file
-        return assessment(chooser, self.run.receipts, again.pools.__getitem__, evolved.kept, stored)
+        return assess(chooser, self.run.receipts, again.pools.__getitem__, evolved.kept, stored)
 
     def _decode(self, digest: str) -> Measurement | None:
         """A measurement in its one spelling; None for anything else."""

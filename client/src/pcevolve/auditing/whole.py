@@ -20,8 +20,8 @@ from pcevolve.durable import folder_replaced_durably
 from pcevolve.pages.report import FinishedRun, render
 from pcevolve.pages.wire import rendered_viewer
 from pcevolve.public.finding import Finding
-from pcevolve.publish import card, marks
-from pcevolve.publish.dataset import encode, summary
+from pcevolve.publish import list_marks, write_card
+from pcevolve.publish.dataset import encode, summarise
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, REPORT, SUMMARY, TRANSCRIPT, WIRE_PAGE, kind_of
 
@@ -59,7 +59,7 @@ class Audit:
     def marks(self) -> list[str]:
         """The plan's warnings about the run's privacy; none if no plan can be read, which is a finding itself."""
         plan = self.run.plan if self.run.whole else None
-        return [] if plan is None else marks(plan)
+        return [] if plan is None else list_marks(plan)
 
     @property
     def secure(self) -> bool:
@@ -92,7 +92,7 @@ class Audit:
         """The figures of the run; None unless all that they follow from was verified."""
         if self.released is None or self.broken:
             return None
-        return summary(self.released.run, self.released.plan, len(self.released.files))
+        return summarise(self.released.run, self.released.plan, len(self.released.files))
 
     @property
     def unverified(self) -> list[str]:
@@ -143,7 +143,7 @@ class Audit:
         run, plan = self.released.run, self.released.plan
         report = render(FinishedRun(run, plan, self.released.manifest()), ())
         return pages | {
-            CARD: card(self.released.release, len(self.released.files)).encode(),
+            CARD: write_card(self.released.release, len(self.released.files)).encode(),
             REPORT: report.encode(),
             SUMMARY: encode(self.summary),
         }

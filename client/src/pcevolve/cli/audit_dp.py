@@ -18,7 +18,7 @@ from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import EXACT, Setting, checked
+from pcevolve.public.options import EXACT, Setting, validate
 
 LINE_SECONDS = 10.0
 DECLARED = Setting()
@@ -56,9 +56,9 @@ class AuditedClaim(BaseModel):
         Raises:
             UsageError: There is no such method, or the claim cannot be tested.
         """
-        from pcevolve.selectors import default_delta
+        from pcevolve.selectors import choose_delta
 
-        delta = default_delta(method) if self.delta is None else self.delta
+        delta = choose_delta(method) if self.delta is None else self.delta
         budget = Budget(parse_epsilon(self.epsilon), delta)
         return Claim(
             method, budget, self.relation, self.images_per_unit, self.rounds, self.runs, self.confidence
@@ -78,7 +78,7 @@ def audit_dp(
     """
     from pcevolve.dp_audit.audit import audit_method  # SciPy takes a second to load; --help should not
 
-    asked = checked(AuditedClaim, given_options(options))
+    asked = validate(AuditedClaim, given_options(options))
     claim = asked.of(method)
     with _progress(f"Audit of {method}", 2 * claim.runs) as tick:
         verdict = audit_method(claim, asked.seed, tick)

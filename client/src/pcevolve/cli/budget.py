@@ -18,8 +18,8 @@ from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, given_options, takes
 from pcevolve.config.places import default_ledger
 from pcevolve.errors import UsageError
-from pcevolve.public.figures import loss
-from pcevolve.public.options import checked
+from pcevolve.public.figures import format_loss
+from pcevolve.public.options import validate
 from pcevolve.screen import NARROW, print_table
 from pcevolve.session.first.pricing import PlannedRun, priced, rows_of
 
@@ -39,7 +39,7 @@ budget = typer.Typer(
 @takes(PlannedRun)
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
-    planned = priced(checked(PlannedRun, given_options(options)))
+    planned = priced(validate(PlannedRun, given_options(options)))
     if as_json:
         typer.echo(json.dumps(planned.as_dict(), indent=1))
     else:
@@ -80,7 +80,7 @@ def budget_history(
     cells = [
         (
             *(str(row.number), _date(row.time), row.run_id, str(row.iteration)),
-            *(row.mechanism, _short(row.parameter), str(row.count), row.noise, loss(row.epsilon)),
+            *(row.mechanism, _short(row.parameter), str(row.count), row.noise, format_loss(row.epsilon)),
         )
         for row in rows
     ]
@@ -133,7 +133,10 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
     units = f"{row.units} by {row.unit}"  # by their names, or by their images alone
     if row.named:
         units += f"\n{row.images} images"
-    spent = f"epsilon {loss(row.epsilon)}\nat delta {row.delta:g}\n{row.relation}\n{row.draws} accesses\n{row.noise}"
+    spent = (
+        f"epsilon {format_loss(row.epsilon)}\nat delta {row.delta:g}\n{row.relation}\n{row.draws} accesses"
+    )
+    spent += f"\n{row.noise}"
     if row.forgets_insecure:
         spent += "\nforgets INSECURE runs"
     if row.secret_mu is not None and math.isfinite(row.secret_mu):

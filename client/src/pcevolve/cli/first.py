@@ -14,8 +14,8 @@ from rich.progress import Progress
 
 from pcevolve.cli.options import ConfigFile, Json, Said, gather, given_options, takes
 from pcevolve.errors import DataError, UsageError, printable
-from pcevolve.public.options import checked
-from pcevolve.public.wordings import USUAL
+from pcevolve.public.options import validate
+from pcevolve.public.words import USUAL
 from pcevolve.screen import NARROW, print_table
 from pcevolve.session.first.check import Checkup, InspectedFolder, checkup, said, text_checkup
 from pcevolve.session.progress import error_console
@@ -63,7 +63,7 @@ def check(
     written = options.pop("write_unit_map")
     asked = gather(context, options, said, config)
     known = {name: value for name, value in asked.items() if name in InspectedFolder.model_fields}
-    meant = checked(InspectedFolder, {**known, **given_options({"write_unit_map": written})})
+    meant = validate(InspectedFolder, {**known, **given_options({"write_unit_map": written})})
     if folder.is_file():
         found = text_checkup(folder, meant)
     else:
@@ -233,7 +233,7 @@ def fetch_encoder(
     ],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
-    from pcevolve.encoders.fetch import fetch_encoder as fetch
+    from pcevolve.encoders.published import fetch_encoder as fetch
 
     fetch(encoder)
     typer.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")

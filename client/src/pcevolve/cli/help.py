@@ -41,9 +41,9 @@ class CommandWithPanels(TyperCommand):
         ]
         if "--set" in known and strange:
             from pcevolve.config.config import RunConfig  # takes a moment to load
-            from pcevolve.public.options import options_of
+            from pcevolve.public.options import list_options
 
-            options = list(options_of(RunConfig))
+            options = list(list_options(RunConfig))
             typed = {each.flag: f"{each.path}=VALUE" for each in options}
             typed |= {f"--no-{each.flag[2:]}": f"{each.path}=false" for each in options if each.is_switch}
             for word in filter(typed.__contains__, strange):

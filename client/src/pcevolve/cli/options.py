@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 
-from pcevolve.public.options import Option, options_of
+from pcevolve.public.options import Option, list_options
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Verbose = Annotated[
@@ -75,7 +75,7 @@ def takes(
     def extended(command: Command) -> Command:
         declared = inspect.signature(command, eval_str=True)
         own = [each for each in declared.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        keywords = [_parameter(option) for option in options_of(model) if wanted(option)]
+        keywords = [_parameter(option) for option in list_options(model) if wanted(option)]
         positional = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         rest = [each for each in own if each.kind is each.KEYWORD_ONLY]
         signature = declared.replace(parameters=[*positional, *keywords, *rest])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from pcevolve.config.config import RunConfig
-from pcevolve.public.options import Option, options_of
+from pcevolve.public.options import Option, list_options
 from pcevolve.session.first.pricing import PlannedRun
 
 INTRODUCTION = """# Options of `pcevolve run`
@@ -44,7 +44,7 @@ def reference() -> str:
 
 def _sections() -> Iterator[str]:
     """A heading and a table for each section."""
-    for section, options in groupby(options_of(RunConfig), key=lambda option: option.section):
+    for section, options in groupby(list_options(RunConfig), key=lambda option: option.section):
         yield f"## {section}\n"
         yield "| option | value | default | what it does | public | resume |"
         yield "|---|---|---|---|---|---|"
@@ -110,8 +110,8 @@ EXACT = frozenset({"lifetime_epsilon", "epsilon", "noise_multiplier"})
 
 def keywords() -> str:
     """The whole module."""
-    run = [option for option in options_of(RunConfig) if option.name not in NAMED]
-    planned = [option for option in options_of(PlannedRun) if option.name != "method"]
+    run = [option for option in list_options(RunConfig) if option.name not in NAMED]
+    planned = [option for option in list_options(PlannedRun) if option.name != "method"]
     return "\n".join([HEAD, *map(_keyword, run), OF_A_PLAN, *map(_keyword, planned), ""])
 
 

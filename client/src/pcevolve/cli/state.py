@@ -16,7 +16,7 @@ from pcevolve.cli.options import ConfigFile, Json, LedgerFile, Said, gather, tak
 from pcevolve.config.places import default_ledger
 from pcevolve.config.sections import Config
 from pcevolve.errors import printable
-from pcevolve.public.figures import loss
+from pcevolve.public.figures import format_loss
 from pcevolve.public.options import Option
 from pcevolve.screen import lay_out
 
@@ -89,5 +89,5 @@ def _row(folder: str, domain: str, began: float, epsilon: float) -> dict[str, An
         "state": state,
         "folder": folder,
         "domain": domain,
-        "spent": f"epsilon {loss(epsilon)}",
+        "spent": f"epsilon {format_loss(epsilon)}",
     }

@@ -15,10 +15,9 @@ from pcevolve.config.places import REWRITER_KEY_VARIABLE, key_in
 from pcevolve.config.sections import Config
 from pcevolve.config.sources import by_name, read_toml
 from pcevolve.durable import write_durably
-from pcevolve.public.options import checked, options_of
+from pcevolve.public.options import list_options, validate
 from pcevolve.public.settings import MethodSettings
-from pcevolve.selectors import ALIASES, AUTO, METHODS
-from pcevolve.selectors import method as find_method
+from pcevolve.selectors import ALIASES, AUTO, METHODS, find_method
 
 if TYPE_CHECKING:
     AnyMethod: TypeAlias = MethodSettings
@@ -58,7 +57,7 @@ class RunConfig(Config):
         """
         name = str(values.get("method", AUTO))
         name = ALIASES.get(name, name) if name == AUTO else find_method(name).name
-        return checked(cls, {**values, "method": name})
+        return validate(cls, {**values, "method": name})
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -82,7 +81,7 @@ class RunConfig(Config):
         """All options by their names."""
         return {
             each.name: each.of(self)
-            for each in options_of(type(self))
+            for each in list_options(type(self))
             if not each.owners or self.method.name in each.owners
         }
 
@@ -93,7 +92,9 @@ class RunConfig(Config):
             UsageError: As ``of``.
         """
         method = values.get("method", self.method.name)
-        foreign = {each.name for each in options_of(type(self)) if each.owners and method not in each.owners}
+        foreign = {
+            each.name for each in list_options(type(self)) if each.owners and method not in each.owners
+        }
         kept = {name: value for name, value in self.options().items() if name not in foreign}
         return self.of({**kept, **values})
 

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from pcevolve.config.places import KEY_VARIABLE, REWRITER_KEY_VARIABLE, FileText
+from pcevolve.public import requests
 from pcevolve.public import settings as public
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.options import OWN, Setting
@@ -46,9 +47,9 @@ class ProviderSettings(public.Section):
         ),
         public.PUBLIC,
     ] = "getimg"
-    model: public.Model = "bundled"
+    model: requests.Model = "bundled"
     answered_by: Annotated[
-        public.Model | None,
+        requests.Model | None,
         Field(
             description="Name by which the API's answers call the model, where it is asked for by another."
         ),
@@ -74,7 +75,7 @@ class ProviderSettings(public.Section):
         ),
         Setting(resumable=True),
     ] = False
-    prompt_template: public.PromptTemplate = TEMPLATE
+    prompt_template: requests.PromptTemplate = TEMPLATE
     prompts: Annotated[
         FileText | None,
         Field(
@@ -84,47 +85,47 @@ class ProviderSettings(public.Section):
         ),
         public.PUBLIC,
     ] = None
-    negative_prompt: public.NegativePrompt = ""
+    negative_prompt: requests.NegativePrompt = ""
     guidance: Annotated[
-        public.Guidance | None,
+        requests.Guidance | None,
         Field(description=f"Guidance scale; what the API recommends, or {USUAL_GUIDANCE:g}, if not given."),
         public.PUBLIC,
     ] = None
     steps: Annotated[
-        public.Steps | None,
+        requests.Steps | None,
         Field(description=f"Denoising steps; what the API recommends, or {USUAL_STEPS}, if not given."),
         public.PUBLIC,
     ] = None
-    sampler: public.Sampler | None = None
-    size: public.Pixels | None = None
-    adapter: public.Adapter | None = None
+    sampler: requests.Sampler | None = None
+    size: requests.Pixels | None = None
+    adapter: requests.Adapter | None = None
     adapter_scale: Annotated[
-        public.AdapterScale | None,
+        requests.AdapterScale | None,
         Field(
             description=f"Weight of the image prompt (provider.adapter); {USUAL_ADAPTER_SCALE:g} if not given."
         ),
         public.PUBLIC,
     ] = None
     tokens: Annotated[
-        public.Tokens | None,
+        requests.Tokens | None,
         Field(
             description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
         ),
         public.PUBLIC,
     ] = None
     temperature: Annotated[
-        public.Temperature | None,
+        requests.Temperature | None,
         Field(
             description="Temperature of the language model, of an API that writes texts; "
             f"{USUAL_TEMPERATURE:g} if not given."
         ),
         public.PUBLIC,
     ] = None
-    fields: public.ChatFields | None = None
-    batch: public.Batch = 32
+    fields: requests.ChatFields | None = None
+    batch: requests.Batch = 32
     seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
     at_once: Annotated[
-        public.AtOnce | None,
+        requests.AtOnce | None,
         Field(
             description="Images that requests under way at the same time may ask for together; a single request may "
             f"ask for more. {NEAR_AT_ONCE} for an API on this machine or at a private address, {FAR_AT_ONCE} for any "
@@ -132,7 +133,7 @@ class ProviderSettings(public.Section):
         ),
         public.PUBLIC,
     ] = None
-    image_hosts: public.ImageHosts = ()
+    image_hosts: requests.ImageHosts = ()
     greeting: Annotated[
         bool,
         Field(
@@ -185,24 +186,24 @@ class RewriterSettings(public.Section):
         Setting(public=True, keyword="rewriter_api"),
     ] = None
     model: Annotated[
-        public.Model | None,
+        requests.Model | None,
         Field(description="Language model that the rewriter shall use."),
         Setting(public=True, keyword="rewriter_model"),
     ] = None
     question: Annotated[
-        public.RewriterQuestion | None,
+        requests.RewriterQuestion | None,
         Field(
             description="What it is asked, with {prompt} for the prompt; for another view of it if not given."
         ),
         Setting(public=True, keyword="rewriter_question"),
     ] = None
     tokens: Annotated[
-        public.Tokens,
+        requests.Tokens,
         Field(description="Most tokens of one answer; more for a model that thinks before it writes."),
         Setting(public=True, keyword="rewriter_tokens"),
     ] = 256
     fields: Annotated[
-        public.ChatFields | None,
+        requests.ChatFields | None,
         Field(description="As provider.fields."),
         Setting(public=True, keyword="rewriter_fields"),
     ] = None

@@ -13,10 +13,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pcevolve.config.places import LEDGER_VARIABLE, REST, FileText, default_ledger
 from pcevolve.config.providers import ProviderSettings, RewriterSettings, Seconds
 from pcevolve.config.sources import read_toml
-from pcevolve.encoders.choice import AUTO
+from pcevolve.encoders.published import AUTO
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
-from pcevolve.public.options import EXACT, OWN, Setting, spelled
+from pcevolve.public.options import EXACT, OWN, Setting, spell
 from pcevolve.transcript.layout import Form
 
 SHORTEST_TICK = 0.001
@@ -142,15 +142,15 @@ class DataSettings(public.Section):
 
     @model_validator(mode="after")
     def _say_one_number(self) -> Self:
-        drawn = spelled("subsample", Config)
+        drawn = spell("subsample", Config)
         if self.subsample is not None and int(self.shots) != self.subsample:
-            shots = spelled("shots", Config)
+            shots = spell("shots", Config)
             raise ValueError(
                 f"{drawn} {self.subsample} and {shots} {self.shots} differ: leave {shots} out, it follows"
             )
         if self.test == REST and self.subsample is None:
             raise ValueError(
-                f"{spelled('test', Config)} {REST} is for what {drawn} leaves: say how many it draws; a folder of that "
+                f"{spell('test', Config)} {REST} is for what {drawn} leaves: say how many it draws; a folder of that "
                 f"name is ./{REST}"
             )
         return self

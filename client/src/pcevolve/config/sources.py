@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from pcevolve.errors import UsageError
-from pcevolve.public.options import Option, is_sectioned, like, options_of, typed_as
+from pcevolve.public.options import Option, is_sectioned, list_options, spell_as, suggest
 from pcevolve_shared.reading import read_file
 
 PREFIX, BETWEEN = "PCEVOLVE_", "__"
@@ -44,7 +44,7 @@ class Asked:
     @contextmanager
     def named(self) -> Iterator[Mapping[str, Any]]:
         """Let messages call these options as they were given."""
-        with typed_as(self.spelling.get):
+        with spell_as(self.spelling.get):
             yield self.values
 
 
@@ -66,7 +66,7 @@ def gather(
     spelling: dict[str, str] = {}
     if file is not None:
         found = by_name(read_toml(file), model, str(file))
-        paths = {each.name: each.path for each in options_of(model)}
+        paths = {each.name: each.path for each in list_options(model)}
         values, spelling = {**found}, {name: f"{paths[name]} in {file}" for name in found}
     for name, (variable, value) in _environment(model).items():
         values[name], spelling[name] = value, variable
@@ -132,7 +132,7 @@ def by_name(written: Mapping[str, Any], model: type[BaseModel], place: str) -> d
 
 
 def _find_option(path: str, model: type[BaseModel], before: str) -> Option:
-    known = {each.path: each for each in options_of(model)}
+    known = {each.path: each for each in list_options(model)}
     if (option := known.get(path.replace("-", "_"))) is None:
         raise UsageError(f"{before}{_unknown(path, model)}")
     return option
@@ -140,10 +140,10 @@ def _find_option(path: str, model: type[BaseModel], before: str) -> Option:
 
 def _unknown(path: str, model: type[BaseModel]) -> str:
     """Say that there is no such key, and which one may be meant."""
-    paths = {each.path: each.name for each in options_of(model)}
+    paths = {each.path: each.name for each in list_options(model)}
     name = path.replace("-", "_").rpartition(".")[2]
     same = [key for key, each in paths.items() if name in (each, key.partition(".")[2])]
-    meant = f"; did you mean {same[0]}?" if same else like(path, paths)
+    meant = f"; did you mean {same[0]}?" if same else suggest(path, paths)
     return f"there is no option '{path}'{meant or '; docs/options.md lists all, as section.key'}"
 
 
@@ -163,7 +163,7 @@ def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
     from pydantic_settings import EnvSettingsSource  # takes a moment to load
 
     found = EnvSettingsSource(model, env_prefix=PREFIX, env_nested_delimiter=BETWEEN, env_ignore_empty=True)()  # type: ignore[arg-type]  # any model has what it reads
-    options = {each.path: each for each in options_of(model)}
+    options = {each.path: each for each in list_options(model)}
     return {
         options[f"{section}.{key}"].name: (f"{PREFIX}{section.upper()}{BETWEEN}{key.upper()}", value)
         for section, part in found.items()
@@ -174,7 +174,7 @@ def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
 def complete(model: type[BaseModel], incomplete: str) -> list[str]:
     """Return what ``--set`` may go on with: keys, and after a key's ``=`` the words of which its value is one."""
     path, equals, word = incomplete.partition("=")
-    options = {each.path: each for each in options_of(model)}
+    options = {each.path: each for each in list_options(model)}
     if not equals:
         return [f"{each}=" for each in options if each.startswith(path)]
     choices = options[path].choices if path in options else ()

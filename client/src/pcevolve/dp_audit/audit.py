@@ -9,21 +9,116 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
-from pcevolve.dp_audit.bound import AnyMechanism, GaussianMechanism, Inference
+from pcevolve.dp_audit.bound import AnyMechanism, GaussianMechanism, Inference, Outcomes, find_most_telling
 from pcevolve.dp_audit.claim import Claim, Verdict
-from pcevolve.dp_audit.event import Outcomes, most_telling
-from pcevolve.dp_audit.worlds import LABELS, SHOTS, Neighbours
-from pcevolve.modality.images.appearance import common_appearance
-from pcevolve.privacy import Event, Events
-from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Selector
-from pcevolve.selectors import method as method_named
-from pcevolve.selectors.scene import only
-from pcevolve.selectors.sums import released_appearance
+from pcevolve.errors import UsageError
+from pcevolve.modality.images.appearance import MIDDLE, NUMBERS, average_appearance
+from pcevolve.privacy import Event, Events, Relation
+from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Scene, Scope, Selector, find_method
+from pcevolve.selectors.scene import Point, single_event
+from pcevolve.selectors.sums import release_appearance
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]
 """The noise of a simulated run, by the run's number: seeded noise repeats itself, so each needs a seed of its own."""
+Unit = tuple[int, Point, int]
+"""A privacy unit: the class and point of its images, and how many it has."""
+
+LABELS = ("first", "second")
+SHOTS = 2
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two datasets that differ in one privacy unit, and the candidates that they judge.
+
+    Attributes:
+        pools: For each class, the points of its candidates.
+        common: The units of both datasets.
+        first: The unit that only the first dataset has.
+        second: The unit that the second has instead; None under ``add-remove``.
+        relation: Neighbour relation.
+    """
+
+    pools: tuple[tuple[Point, ...], ...]
+    common: tuple[Unit, ...]
+    first: Unit
+    second: Unit | None
+    relation: Relation
+
+    @classmethod
+    def worst_for(cls, method: Method, relation: Relation, images: int) -> Neighbours:
+        """The pair that a method names.
+
+        Args:
+            images: Images in the privacy unit that changes; all of them are alike.
+
+        Raises:
+            UsageError: The method never looks at private data, or names no worst case.
+        """
+        if method.selector is None:
+            raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
+        if method.worst_case is None:
+            raise UsageError(
+                f"method '{method.name}' names no neighbouring datasets that are worst for it, so an audit would show "
+                "nothing: give it a worst_case"
+            )
+        worst = method.worst_case(relation)
+        return cls(
+            pools=worst.pools,
+            common=tuple((*unit, 1) for unit in worst.common),
+            first=(*worst.first, images),
+            second=(*worst.second, images) if worst.second else None,
+            relation=relation,
+        )
+
+    @property
+    def datasets(self) -> tuple[PrivateEmbeddings, PrivateEmbeddings]:
+        """Embeddings of the first dataset and of the second."""
+        other = (self.second,) if self.second else ()
+        return _embeddings_of((*self.common, self.first)), _embeddings_of((*self.common, *other))
+
+    @property
+    def appearances(self) -> tuple[FloatArray, FloatArray]:
+        """Appearances of the images of both, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
+        rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
+        other = [np.zeros((self.second[2], NUMBERS))] if self.second else []
+        return np.vstack([*rest, np.ones((self.first[2], NUMBERS))]), np.vstack([*rest, *other])
+
+    def scope(self, rounds: int) -> Scope:
+        """Public sizes, which decide the price of a round."""
+        return Scope(
+            relation=self.relation,
+            iterations=rounds,
+            classes=len(LABELS),
+            shots=SHOTS,
+            candidates=len(self.pools[0]),
+        )
+
+    def scene(self, iteration: int, rounds: int, wanted: int) -> Scene:
+        """The question of one round; the same candidates are judged in all rounds."""
+        return Scene(
+            labels=LABELS,
+            pools=tuple(np.array(pool) for pool in self.pools),
+            wanted=wanted,
+            shots=SHOTS,
+            iteration=iteration,
+            iterations=rounds,
+            seed=0,
+            relation=self.relation,
+        )
+
+
+def _embeddings_of(units: tuple[Unit, ...]) -> PrivateEmbeddings:
+    targets, points, images = zip(*units, strict=True)
+    return PrivateEmbeddings(
+        embeddings=np.repeat(np.array(points, dtype=np.float64), images, axis=0),
+        targets=np.repeat(np.array(targets, dtype=np.int64), images),
+        units=np.repeat(np.arange(len(units), dtype=np.int64), images),
+    )
 
 
 @dataclass(frozen=True)
@@ -67,9 +162,9 @@ class Simulation:
         if iteration:
             scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
             return self.selector.measure(private, scene, events, noise)
-        prior, expected = common_appearance(()), SHOTS * len(LABELS)
-        released = released_appearance(
-            appearances, private.units, expected, prior, only(events), self.pair.relation, noise
+        prior, expected = average_appearance(()), SHOTS * len(LABELS)
+        released = release_appearance(
+            appearances, private.units, expected, prior, single_event(events), self.pair.relation, noise
         )
         return {"appearance": released.vector}
 
@@ -78,14 +173,13 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
     """Audit the selector that the claim's method really uses.
 
     Args:
-        claim: What is put to the test.
         seed: Makes the audit repeatable, with seeded noise in place of a real run's.
         tick: Called after each of the ``2 * claim.runs`` simulated runs.
 
     Raises:
         UsageError: No such method, or as ``audit_selector``.
     """
-    method = method_named(claim.method)
+    method = find_method(claim.method)
     return audit_selector(claim, method, None, noises(seed), tick)
 
 
@@ -95,11 +189,8 @@ def audit_selector(
     """Audit a method's own selector, or any, also a broken one, against the claim of the method.
 
     Args:
-        claim: What is put to the test.
         method: Makes the claim, and says which events a run pays for.
         selector: Audited in place of the method's own, if any.
-        noise_of: Noise of each simulated run.
-        tick: Called after each of them.
 
     Raises:
         UsageError: The method never looks at private data, names no worst case, or needs a δ.
@@ -128,7 +219,7 @@ def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
 def bound_epsilon(claim: Claim, held: Inference, first: Outcomes, second: Outcomes, noise: str) -> Verdict:
     """Choose an event on the first half of the runs and bound ε by the second half."""
     (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
-    event, tested = most_telling(learn_first, learn_second, held), len(test_first)
+    event, tested = find_most_telling(learn_first, learn_second, held), len(test_first)
     counts = event.count(test_first), event.count(test_second)
     likely, rare = counts if event.likelier == "first" else (counts[1], counts[0])
     return Verdict(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call, goes_to_rewriter
-from pcevolve.public.modality import spoken
+from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt, Traffic, Transcript
 from pcevolve.transcript.records import Answered, Record
@@ -196,7 +196,7 @@ class Meter:
         if allowed.cost is not None and not self.knows_cost:
             raise UsageError(
                 f"{self._limit} needs {self._section}.price: this API does not say what "
-                f"{spoken('an image', self.dialect.makes)} costs"
+                f"{reword_for('an image', self.dialect.makes)} costs"
             )
         if forecast.cost is None:
             return

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pcevolve.egress.transport import Outgoing, fixed_headers, is_loopback
 from pcevolve.errors import ProviderReplyError, UnlistedHostError
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits
 
@@ -65,9 +65,9 @@ def require_expected_size(plan: PublicPlan, made: Sequence[bytes]) -> list[bytes
     Raises:
         ProviderReplyError: One would take many times the memory and time that the owner planned for.
     """
-    oversized = medium(plan.modality.kind).oversized
+    describe_oversize = find_medium(plan.modality.kind).describe_oversize
     for each in made:
-        if fault := oversized(each, plan):
+        if fault := describe_oversize(each, plan):
             raise ProviderReplyError(f"the API sent {fault}")
     return list(made)
 

@@ -23,7 +23,7 @@ from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyErro
 from pcevolve.evolution import Judge, Pool
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
-from pcevolve.public.fields import Extension
+from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 from pcevolve.public.usefulness import Assessment

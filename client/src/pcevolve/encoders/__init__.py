@@ -185,10 +185,6 @@ def bundled_digest() -> str:
 def named_weights(name: str, weights: str | None) -> str | None:
     """The digest by which a public plan names an encoder's weights.
 
-    Args:
-        name: An encoder.
-        weights: The file that its owner gave for it, if any.
-
     Returns:
         SHA-256, hex, of that file or of the bundled weights, which differ between versions of the client; None for
         published weights, which the encoder's name and its library's version name.
@@ -214,10 +210,6 @@ def shipped_digest(name: str) -> str | None:
 
 def frame_digest(name: str, weights: str | None) -> str | None:
     """The digest by which a public plan names the frame that an encoder brings.
-
-    Args:
-        name: An encoder.
-        weights: The file that its owner gave for it, if any: a frame belongs to the weights that it was made with.
 
     Returns:
         SHA-256 of the file, hex; None for an encoder that brings no frame.

@@ -59,13 +59,13 @@ class WithSpectrum:
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had."""
-        spectra = np.array([spectrum(image) for image in images]).reshape(len(images), len(EDGES) - 1)
+        spectra = np.array([measure_spectrum(image) for image in images]).reshape(len(images), len(EDGES) - 1)
         rows = np.concatenate([self.inner.embed(images), WEIGHT * spectra], axis=1)
         rows[~np.isfinite(rows).all(axis=1)] = np.nan
         return rows
 
 
-def spectrum(image: DecodedImage | None) -> NDArray[np.float64]:
+def measure_spectrum(image: DecodedImage | None) -> NDArray[np.float64]:
     """Logarithm of the mean power of an image's luminance in each band, float64 ``(13,)``; NaN if it has no pixels."""
     luminance = pixel_array([image], SIDE)[0].mean(axis=0, dtype=np.float64)
     power = np.square(np.abs(np.fft.fft2(luminance - luminance.mean())))
@@ -121,7 +121,6 @@ def load_bundled(name: str, weights: str | None) -> Encoder:
     """Load the encoder that ships with the client, with the power spectrum beside it if its name says so.
 
     Args:
-        name: One of ``BUNDLED_FRAMES``.
         weights: File of other weights of this architecture; the shipped ones if None.
 
     Raises:
@@ -157,7 +156,6 @@ def embed(state: State, image: Array) -> Array:
     """Embed one image.
 
     Args:
-        state: Weights by name.
         image: float32 ``(3, 64, 64)`` in 0..1.
 
     Returns:
@@ -197,10 +195,6 @@ def shapes() -> dict[str, tuple[int, ...]]:
 
 def require_fit(state: Mapping[str, NDArray[np.generic]], source: str) -> State:
     """Take weights that have exactly the network's names and shapes, in float32.
-
-    Args:
-        state: By name.
-        source: Names the weights in errors.
 
     Raises:
         ModelError: Names or shapes differ; says how many and names one.

@@ -11,7 +11,7 @@ from huggingface_hub import try_to_load_from_cache
 from torch import Tensor, nn
 
 from pcevolve.encoders import CLIP_FILES
-from pcevolve.encoders.weights import absent, fit, read_state
+from pcevolve.encoders.weights import absence_error, fit, read_state
 from pcevolve.errors import ModelError, UsageError
 
 _MODEL = "ViT-B-32"
@@ -47,7 +47,7 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
     config = find_published(model_id, tag) if path is None else open_clip.get_pretrained_cfg(model_id, tag)
     path = path or _find_cached(config)
     if path is None:
-        raise absent(name, f"{model_id} {tag}")
+        raise absence_error(name, f"{model_id} {tag}")
     state = read_state(path)
     model = open_clip.create_model(
         model_id,

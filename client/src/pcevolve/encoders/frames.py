@@ -44,10 +44,6 @@ class PublicFrame:
     def read(cls, path: Path, dimension: int) -> Self:
         """Read the frame of an encoder.
 
-        Args:
-            path: A safetensors file of the four arrays, float32 or float64.
-            dimension: d of that encoder.
-
         Raises:
             ModelError: The file cannot be read, or holds anything else.
         """

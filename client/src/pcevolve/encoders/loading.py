@@ -80,7 +80,7 @@ def load(name: str, weights: str | None, device: str) -> Encoder:
     return FrozenEncoder(name, dimension, network.float().to(place), preprocess, place)
 
 
-def gpu() -> str:
+def find_gpu() -> str:
     """The name of the GPU that ``auto`` takes; empty if there is none."""
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
 

@@ -34,10 +34,6 @@ def to_array(side: int) -> Callable[[DecodedImage], NDArray[np.float32]]:
 def pixel_array(images: Sequence[DecodedImage | None], side: int) -> NDArray[np.float32]:
     """Pixels of many images, float32 ``(images, 3, side, side)`` in 0..1.
 
-    Args:
-        images: Any size; ``None`` stands for what could not be decoded.
-        side: Pixels across and down.
-
     Returns:
         Each image's pixels; NaN throughout for one that cannot be used.
     """

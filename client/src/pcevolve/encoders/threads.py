@@ -60,7 +60,6 @@ def embed_each(
         images: Of any size; ``None`` stands for what could not be decoded.
         preprocess: From a square RGB image to what the network takes.
         forward: From that to float32 ``(dimension,)``.
-        dimension: Length of one embedding.
         threads: How many work; all that may if None, and 1 for a device that is no processor.
 
     Returns:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders import TRANSFORMER
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.modality.texts.reading import Text
+from pcevolve.modality.texts import Text
 from pcevolve.pretrained import load_pretrained
 
 LONGEST: Final = 512
@@ -66,11 +66,6 @@ class TransformerEncoder:
 
 def load_transformer(name: str, weights: str | None, device: torch.device) -> TransformerEncoder:
     """Load from a directory, or a hub's model from its library's cache; nothing is downloaded.
-
-    Args:
-        name: ``transformer:ID``.
-        weights: Directory with the network and its tokenizer; None for the cache.
-        device: Where it runs.
 
     Raises:
         ModelError: The library or the files are not at hand.

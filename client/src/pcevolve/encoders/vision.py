@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torchvision import models
 
-from pcevolve.encoders.weights import absent, fit, read_state
+from pcevolve.encoders.weights import absence_error, fit, read_state
 
 
 @dataclass(frozen=True)
@@ -82,5 +82,5 @@ def load_vision(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any]
 def _load_published(name: str, vision: Vision) -> Mapping[str, Tensor]:
     path = Path(torch.hub.get_dir()) / "checkpoints" / str(vision.published.url).rpartition("/")[2]
     if not path.is_file():
-        raise absent(name, str(vision.published))
+        raise absence_error(name, str(vision.published))
     return read_state(path)

@@ -28,7 +28,7 @@ _FORMAT_ERRORS = (
 )
 
 
-def absent(encoder: str, weights: str) -> ModelError:
+def absence_error(encoder: str, weights: str) -> ModelError:
     """Return the error for published weights that are not at hand; a run downloads nothing."""
     return ModelError(
         f"encoder {encoder}: weights {weights} are not on this machine: run `pcevolve fetch-encoder {encoder}` "
@@ -88,7 +88,6 @@ def fit(network: nn.Module, state: Mapping[str, Tensor], source: str, unused: tu
     """Copy ``state`` into ``network``.
 
     Args:
-        network: Changed in place.
         state: Must have exactly the network's names and shapes.
         source: Names the weights in errors.
         unused: Prefixes of entries to pass over: heads that the encoder cut off.

@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from pcevolve.encoders import WORD_VECTORS
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.errors import ModelError
-from pcevolve.modality.texts.reading import Text
+from pcevolve.modality.texts import Text
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _RARE: Final = 0.5

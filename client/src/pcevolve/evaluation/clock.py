@@ -47,8 +47,6 @@ class Clock:
         """Try every judge on a few held-out images.
 
         Args:
-            judges: Who will look and be trained.
-            sets: On what.
             test: Held-out images, which every judge looks at as well.
             told: Is told how many seconds of the work are done, and of how many.
         """

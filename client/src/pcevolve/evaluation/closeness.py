@@ -109,7 +109,7 @@ class Fidelity:
         return {"frechet": self.frechet, "precision": self.precision, "recall": self.recall}
 
 
-def fidelity(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> Fidelity:
+def measure_fidelity(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> Fidelity:
     """Compare two sets of embeddings; rows that are not finite are left out.
 
     Args:
@@ -155,7 +155,7 @@ def _root(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 NEIGHBOURS = 20
 
 
-def intrinsic_dimension(embeddings: NDArray[np.float64], neighbours: int = NEIGHBOURS) -> float:
+def estimate_intrinsic_dimension(embeddings: NDArray[np.float64], neighbours: int = NEIGHBOURS) -> float:
     """Maximum-likelihood estimate from the distances to each point's nearest neighbours; private for private images.
 
     The inverse is averaged over the points, which makes it the likelihood of all of them together. Rows that are
@@ -163,7 +163,6 @@ def intrinsic_dimension(embeddings: NDArray[np.float64], neighbours: int = NEIGH
 
     Args:
         embeddings: float64 ``(images, d)``; rows that are not finite are left out.
-        neighbours: Of each point; fewer where there are fewer points.
 
     Raises:
         DataError: Fewer than four different rows.
@@ -214,7 +213,7 @@ class Closeness:
         return {**self.fidelity.to_json(), **rest}
 
 
-def closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = False) -> Closeness:
+def measure_closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = False) -> Closeness:
     """Compare two sets of embeddings, float64 ``(images, dimension)``; rows that are not finite are left out.
 
     Args:
@@ -228,7 +227,7 @@ def closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = False) ->
     Source: Binkowski et al. 2018 (KID), Jayasumana et al. 2024 (CMMD), Naeem et al. 2020 (density, coverage, k = 5).
     """
     one, other = (rows[np.isfinite(rows).all(axis=1)] for rows in (synthetic, real))
-    found = fidelity(one, other)
+    found = measure_fidelity(one, other)
     rank = min(_NEAREST, len(other) - 1)
     centres, reached = inside(one, other, radii(other, rank))
     return Closeness(
@@ -294,7 +293,9 @@ class Memorisation:
         return "Memorisation"
 
 
-def memorisation(synthetic: FloatArray, private: FloatArray, test: FloatArray, seed: int = 0) -> Memorisation:
+def measure_memorisation(
+    synthetic: FloatArray, private: FloatArray, test: FloatArray, seed: int = 0
+) -> Memorisation:
     """Compare distances of embeddings, float64 ``(images, dimension)`` of finite rows.
 
     Args:

@@ -41,7 +41,7 @@ class Training:
     classes: int
 
 
-def new_layer(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+def make_layer(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
     """A linear layer with torch's own first weights, but drawn from a generator of ours, and no bias yet."""
     layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
     bound = inputs**-0.5
@@ -55,7 +55,6 @@ def train_linear(training: Training, seed: int) -> Predict:
 
     Args:
         training: Features ``(images, dimension)``.
-        seed: Of initial weights and batch order.
 
     Returns:
         A function from features ``(n, dimension)`` to int64 ``(n,)``.
@@ -69,7 +68,7 @@ def train_linear(training: Training, seed: int) -> Predict:
         return torch.from_numpy(((features - centre) / spread).astype(np.float32))
 
     inputs = standardise(training.features)
-    linear = new_layer(inputs.shape[1], training.classes, generator)
+    linear = make_layer(inputs.shape[1], training.classes, generator)
     _fit(linear, inputs, training, _LINEAR_RATE, generator)
     return lambda features: _predict(linear, standardise(features))
 
@@ -79,7 +78,6 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
 
     Args:
         training: Features are pixels, ``(images, 3, side, side)`` in 0..1.
-        seed: Of initial weights and batch order.
         steps: Batches that it learns from, which bounds the time whatever the set's size.
 
     Returns:
@@ -91,7 +89,7 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
     return lambda features: _predict(network, torch.from_numpy(features).float())
 
 
-def cnn_seconds(few: Training, images: int) -> float:
+def time_cnn(few: Training, images: int) -> float:
     """Return about how long ``train_cnn`` will take, from a few of its steps; see ``head_seconds``."""
     places = np.resize(np.arange(len(few.targets)), _BATCH)
     repeated = Training(few.features[places], few.targets[places], few.classes)
@@ -99,13 +97,8 @@ def cnn_seconds(few: Training, images: int) -> float:
     return _seconds(lambda: train_cnn(repeated, 0, steps=_FEW_STEPS)) * _STEPS / _FEW_STEPS
 
 
-def untrained_cnn(shapes: Training, seed: int) -> Predict:
-    """The network before it is trained.
-
-    Args:
-        shapes: Says how many classes there are; nothing is learnt from it.
-        seed: Of its weights.
-    """
+def make_untrained_cnn(shapes: Training, seed: int) -> Predict:
+    """The network before it is trained."""
     network = _cnn(shapes.classes, torch.Generator().manual_seed(seed))
     return lambda features: _predict(network, torch.from_numpy(features).float())
 
@@ -208,7 +201,7 @@ def train_papers_head(training: Training, seed: int, *, as_published: bool = Fal
     generator = torch.Generator().manual_seed(seed)
     scale = 1.0 if as_published else float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
     inputs, targets = _tensor(training.features, scale), torch.from_numpy(training.targets.copy())
-    layer = new_layer(inputs.shape[1], training.classes, generator)
+    layer = make_layer(inputs.shape[1], training.classes, generator)
     if as_published:
         layer.register_parameter("bias", None)
     optimiser = torch.optim.AdamW(layer.parameters(), lr=RATE)
@@ -224,7 +217,7 @@ def train_papers_head(training: Training, seed: int, *, as_published: bool = Fal
     return PapersHead(layer, scale)
 
 
-def head_seconds(few: Training, images: int) -> float:
+def time_head(few: Training, images: int) -> float:
     """Return about how long ``train_papers_head`` will take, from a head on a few images.
 
     Args:
@@ -243,15 +236,10 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def untrained_head(shapes: Training, seed: int) -> PapersHead:
-    """The papers' head before it is trained, their Init.
-
-    Args:
-        shapes: Says how wide features are and how many classes there are; nothing is learnt from it.
-        seed: Of its weights.
-    """
+def make_untrained_head(shapes: Training, seed: int) -> PapersHead:
+    """The papers' head before it is trained, their Init."""
     generator = torch.Generator().manual_seed(seed)
-    return PapersHead(new_layer(shapes.features.shape[1], shapes.classes, generator), 1.0)
+    return PapersHead(make_layer(shapes.features.shape[1], shapes.classes, generator), 1.0)
 
 
 def _tensor(features: NDArray[np.floating], scale: float) -> torch.Tensor:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders.threads import lone_workers, thread_count
 from pcevolve.errors import DataError, UsageError
-from pcevolve.evaluation.heads import Predict, Training, head_seconds, untrained_head
+from pcevolve.evaluation.heads import Predict, Training, make_untrained_head, time_head
 from pcevolve.modality.medium import Item
 from pcevolve.private.dataset import PrivateDataset
 
@@ -42,8 +42,8 @@ class Judge:
     voted: bool
     look: Callable[[Sequence[Item | None]], Features]
     train: Callable[[Training, int], Predict]
-    untrained: Callable[[Training, int], Predict] = untrained_head
-    seconds: Callable[[Training, int], float] = head_seconds
+    untrained: Callable[[Training, int], Predict] = make_untrained_head
+    seconds: Callable[[Training, int], float] = time_head
 
     def predictions(
         self, trainings: Sequence[Training], seeds: Sequence[int], features: Features

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.modality.medium import Item
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.transcript import RunLayout, RunReader
@@ -49,14 +49,14 @@ class Labelled:
         folder = RunLayout(root)
         if not folder.release.is_dir():
             raise UsageError(f"{root} has no dataset yet: continue it with pcevolve run --resume {root}")
-        kind = medium(RunReader.strict(root).require_plan().modality.kind)
+        kind = find_medium(RunReader.strict(root).require_plan().modality.kind)
         files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
         if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
             raise DataError(f"the dataset of {root} has no {kind.kind} of class {empty[0]!r}")
         paths = [path for each in files for path in each]
         targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
         names = tuple(str(path.relative_to(root)) for path in paths)
-        return cls([kind.reopened(path.read_bytes()) for path in paths], targets, names)
+        return cls([kind.decode_release(path.read_bytes()) for path in paths], targets, names)
 
     @classmethod
     def of(cls, data: PrivateDataset) -> Labelled:
@@ -74,7 +74,7 @@ class Labelled:
         return Labelled(self.images, np.random.default_rng(seed).permutation(self.targets), self.names)
 
 
-def control_of(root: Path, given: Path | None) -> Path | None:
+def find_control(root: Path, given: Path | None) -> Path | None:
     """The control that is measured beside a run: the one that was given, or ``RUN-random`` if that lies beside it.
 
     Raises:

@@ -14,15 +14,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.modality.texts.reading import Text
+from pcevolve.modality.texts import Text
 
 
-def longest_copied_span(made: Sequence[Text | None], private: Sequence[Text | None]) -> tuple[int, int]:
+def find_longest_copied_span(made: Sequence[Text | None], private: Sequence[Text | None]) -> tuple[int, int]:
     """The longest run of words that stands in one of either set, letters' case aside.
-
-    Args:
-        made: Synthetic texts.
-        private: Private texts.
 
     Returns:
         How many words it has, and the place of the first synthetic text that holds one so long; 0, 0 if no word is
@@ -45,13 +41,10 @@ def _has_span(text: list[str], own: list[list[str]], length: int) -> bool:
     )
 
 
-def distinct_pairs(texts: Sequence[Text | None]) -> float:
+def measure_distinct_pairs(texts: Sequence[Text | None]) -> float:
     """Share of pairs of neighbouring words that occur for the first time, letters' case aside; 0 if there is none.
 
     It falls as a set grows, so only sets of about equal size are comparable.
-
-    Args:
-        texts: In any order; None for what is none.
 
     Source: Li et al. 2016, distinct-2.
     """
@@ -64,7 +57,7 @@ LEAST = 40
 _SEED = 25
 
 
-def mauve(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> float | None:
+def measure_mauve(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> float | None:
     """Area under the curve of divergences between two sets of embeddings, in (0, 1]; 1 for equal sets.
 
     Buckets hold about forty texts each. The number depends on that and on the encoder: compare only alike.
@@ -91,7 +84,7 @@ _END, _BEGIN = "", " "
 Context = tuple[str, ...]
 
 
-def next_word_accuracy(learned: Sequence[Text | None], tested: Sequence[Text | None]) -> float:
+def measure_next_word_accuracy(learned: Sequence[Text | None], tested: Sequence[Text | None]) -> float:
     """Share of words, ends of texts included, that are guessed from those before them, letters' case aside.
 
     Args:
@@ -131,7 +124,7 @@ def _steps(texts: Sequence[Text | None]) -> Iterator[tuple[Context, str]]:
 FEATURES = 2**12
 
 
-def hashed_ngrams(texts: Sequence[Text | None]) -> NDArray[np.float32]:
+def hash_ngrams(texts: Sequence[Text | None]) -> NDArray[np.float32]:
     """Words and pairs of words of each text, hashed with signs (Weinberger et al. 2009), of length 1.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Distances between embeddings and nearest candidates, the same bit for bit however many rows are asked about at once.
+"""Distances of embeddings, nearest candidates and groups, the same bit for bit however many rows are asked about.
 
 What these functions return is private until a mechanism has drawn from it. Embeddings need not fit in memory: one
 matrix product in float64 scores all candidates of a block of points, and rules out those that a bound on its error
@@ -155,6 +155,10 @@ Search: TypeAlias = Callable[[Embeddings, IntArray, FloatArray, int], IntArray]
 
 FEW_PRODUCTS = 2**22
 """Multiplications up to which comparing one by one takes less time than to prepare a screen."""
+FINEST = 20
+"""Binary digits of the largest coordinate: squared distances of 1000 coordinates stay below 2**53."""
+MOST_STEPS = 30
+"""Of k-means, which mostly comes to rest before."""
 BLOCK_ROWS = 2**13
 """Points that are copied and compared at a time: 640 MB of distances at 10,000 candidates of which none can be used."""
 
@@ -215,3 +219,47 @@ def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray
         block = slice(start, start + BLOCK_ROWS)
         near[block] = nearest_candidates(points[places[block]], candidates, count)
     return near
+
+
+def find_centres(points: FloatArray, count: int) -> FloatArray:
+    """Find centres of at most ``count`` groups of points by k-means; the same for the same points.
+
+    Coordinates are whole numbers that float64 adds up exactly in any order, so every machine that has the same
+    embeddings finds the same groups; from embeddings that are nearly the same it finds nearly the same centres.
+
+    k-means begins with rows at equal distances in the order of the points, which is that in which they were asked for.
+    A group that loses all of its points to others keeps its centre.
+
+    Args:
+        points: Finite ``(n, d)``, n and d at least 1.
+        count: At least 1; every point is a centre where there are no more of them.
+
+    Returns:
+        float64 ``(groups, d)``.
+
+    Source: Lloyd 1982.
+    """
+    if len(points) <= count:
+        return points
+    exponent = FINEST - int(np.frexp(np.abs(points).max())[1])
+    whole = np.rint(np.ldexp(points, exponent))
+    found = whole[np.arange(count) * len(points) // count]
+    groups = _groups(whole, found)
+    for _ in range(MOST_STEPS):
+        found = _means(whole, groups, found)
+        before, groups = groups, _groups(whole, found)
+        if np.array_equal(before, groups):
+            break
+    return np.ldexp(found, -exponent)
+
+
+def _groups(points: FloatArray, found: FloatArray) -> IntArray:
+    return nearest_of_some(points, np.arange(len(points)), found)[:, 0]
+
+
+def _means(points: FloatArray, groups: IntArray, before: FloatArray) -> FloatArray:
+    """Means of the groups, in whole numbers."""
+    sums = np.zeros_like(before)
+    np.add.at(sums, groups, points)
+    sizes = np.bincount(groups, minlength=len(before))[:, None]
+    return np.where(sizes > 0, np.rint(sums / np.maximum(sizes, 1)), before)

@@ -1,23 +1,27 @@
-"""The public frame of reference of DP class means: centre, principal axes and clip radius.
+"""The public frame of reference of DP class means (centre, principal axes, clip radius), and numbers on record.
 
 They are those of public images where the encoder brings them, joined with those of the synthetic candidates; else the
 candidates' alone. Nothing private enters it. It goes on record with the means, so its numbers are rounded coarsely:
-finer digits differ between machines and could say anything, and the clip makes any frame safe.
+finer digits differ between machines and could say anything, and the clip makes any frame safe. What else goes on record
+is rounded to what noise lets it say, so that no digit can say more.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.threads import undivided
-from pcevolve.geometry.coarse import coarse, is_coarse, power_below
 from pcevolve.geometry.distances import Embeddings, FloatArray
 
+Step: TypeAlias = "float | FloatArray"
+"""A power of two to multiples of which numbers are rounded: one for all numbers, or one for each column."""
+IDLE = 2.0**-10
+"""Share of a standard deviation of noise below which digits say nothing."""
 CANDIDATES_SHARE = 1 / 3
 """What candidates count for beside public images: enough to see a domain that they show (decision 20)."""
 MOST_AXES = 16
@@ -55,7 +59,7 @@ class Frame:
         centre = rows.mean(axis=0)
         axes = _principal(rows - centre, most)
         radius = _typical_norm((rows - centre) @ axes)
-        centre, axes = coarse(centre, STEP * power_below(radius)), coarse(axes, STEP)
+        centre, axes = round_to(centre, STEP * power_below(radius)), round_to(axes, STEP)
         points = (rows - centre) @ axes
         return cls(centre, axes, _typical_norm(points), points.var(axis=0))
 
@@ -84,9 +88,9 @@ class Frame:
         shares = (1 - CANDIDATES_SHARE, CANDIDATES_SHARE)
         seen = (public.axes * np.sqrt(shares[0] * public.variances / total)).T
         both = np.concatenate([seen, (rows - middle) * np.sqrt(shares[1] / spread)])
-        axes = coarse(_principal(both, most), STEP)
+        axes = round_to(_principal(both, most), STEP)
         known = public.radii[min(most, public.radii.size) - 1]
-        centre = coarse(
+        centre = round_to(
             np.average([public.centre, middle], axis=0, weights=shares), STEP * power_below(known)
         )
         radius = np.average([known, _typical_norm((rows - centre) @ axes)], weights=shares)
@@ -110,7 +114,7 @@ class Frame:
         steps = (STEP * power_below(self.radius), STEP)
         pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
         return all(
-            is_coarse(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
+            is_rounded_to(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
             for theirs, ours, step in pairs
         )
 
@@ -151,3 +155,34 @@ def _principal(offsets: FloatArray, most: int) -> FloatArray:
 def _typical_norm(points: FloatArray) -> float:
     radius = float(np.median(np.linalg.norm(points, axis=1)))
     return radius if radius > 0 else 1.0
+
+
+def round_to(values: FloatArray, step: Step) -> FloatArray:
+    """The nearest multiple of ``step`` to each value; no negative zero."""
+    return np.asarray(np.rint(values / step) * step + 0.0)
+
+
+def is_rounded_to(values: FloatArray, step: Step) -> bool:
+    """True if all values are multiples of ``step`` in their one spelling, that is, without negative zeros."""
+    return round_to(values, step).tobytes() == np.ascontiguousarray(values).tobytes()
+
+
+def power_below(values: Step) -> Step:
+    """The largest power of two that is at most each value, > 0."""
+    power: Step = np.ldexp(1.0, np.frexp(values)[1] - 1)
+    return power
+
+
+def idle_step(deviation: Step) -> Step:
+    """A power of two that is small against the standard deviation of noise."""
+    return IDLE * power_below(deviation)
+
+
+def round_to_noise_scale(noisy: FloatArray, deviation: Step) -> FloatArray:
+    """Released numbers, rounded as far as their noise hides: public post-processing.
+
+    Args:
+        noisy: What was released.
+        deviation: Standard deviation of its noise, > 0.
+    """
+    return round_to(noisy, idle_step(deviation))

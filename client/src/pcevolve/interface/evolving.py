@@ -16,7 +16,7 @@ from pcevolve.errors import UsageError
 from pcevolve.interface.options import RunOptions
 from pcevolve.interface.result import Result
 from pcevolve.public.fields import IN_PROCESS
-from pcevolve.public.options import typed_as
+from pcevolve.public.options import spell_as
 from pcevolve.session.components import Generator
 from pcevolve.session.finished.extension import Asked
 from pcevolve.session.finished.extension import extend as extended
@@ -99,7 +99,7 @@ def evolve(
             f"{twice[0]} is said by the provider: give provider=Provider(url, dialect, key, model)"
         )
     console = Console(quiet=True) if quiet else error_console()
-    with typed_as(str):
+    with spell_as(str):
         run = checked(RunConfig.of({**options, **values, **where}), resume, key, generator)
         outcome = carried_out(run, Audience(console, progress))
     return Result.of(outcome.folder.root, outcome.summary)
@@ -151,7 +151,7 @@ def extend(
         UsageError: It is no finished run, or its release folder holds what is not the run's.
         ClientError: Any other reason.
     """
-    with typed_as(str):
+    with spell_as(str):
         asked = Asked.of(Path(run), more, strength, options, key, generator)
         summary = extended(asked, Audience(Console(quiet=True) if quiet else error_console(), progress))
     return Result.of(Path(run), summary)

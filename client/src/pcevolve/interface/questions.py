@@ -12,7 +12,7 @@ from pcevolve.auditing import Audit, find_encoder
 from pcevolve.interface.options import PlanOptions
 from pcevolve.pages.notebook import table_view
 from pcevolve.public.finding import Finding
-from pcevolve.public.options import checked, typed_as
+from pcevolve.public.options import spell_as, validate
 from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.first.pricing import PlannedRun, priced, rows_of
 
@@ -38,8 +38,8 @@ def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:
     Raises:
         UsageError: An option is unknown or out of bounds, or such a run cannot be.
     """
-    with typed_as(str):
-        return PricedPlan(**vars(priced(checked(PlannedRun, {"method": method, **options}))))
+    with spell_as(str):
+        return PricedPlan(**vars(priced(validate(PlannedRun, {"method": method, **options}))))
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 from pcevolve.errors import TranscriptError
 from pcevolve.interface.questions import AuditResult, audit
-from pcevolve.modality.images.decoding import DecodedImage, picture
+from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.pages.notebook import notebook_view
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.dataset import summary
+from pcevolve.publish.dataset import summarise
 from pcevolve.publish.exports import export_run
 from pcevolve.transcript import RunLayout, RunReader
 
@@ -45,7 +45,7 @@ class DatasetImage:
         Raises:
             TranscriptError: It is no image any more.
         """
-        pixels = picture(self.data)
+        pixels = decode_picture(self.data)
         if pixels is None:
             raise TranscriptError(
                 f"{self.path} is not the image that was released: pcevolve.audit tells more"
@@ -81,7 +81,7 @@ class Result:
         RunLayout(folder).require_transcript()
         record = RunReader.strict(folder)
         run = FinishedRun.of(record)
-        figures = summary(record, run.plan, len(run.manifest.files)) if told is None else told
+        figures = summarise(record, run.plan, len(run.manifest.files)) if told is None else told
         return cls(folder, dict(figures), run)
 
     @property

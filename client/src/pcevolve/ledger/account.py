@@ -21,8 +21,8 @@ from pcevolve.ledger.entries import Enrolment, Entries
 from pcevolve.ledger.others import Burden, OtherRuns, name_runs
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
-from pcevolve.public.fields import Earlier
-from pcevolve.public.figures import loss, upwards
+from pcevolve.public.figures import format_loss, format_upwards
+from pcevolve.public.parts import Earlier
 from pcevolve.public.release import Choice, Query, Receipt
 
 INSECURE_BEFORE = (
@@ -252,12 +252,12 @@ def _over_lifetime(worst: Burden, limit: Budget, unit: str) -> str:
     total = epsilon(worst.others + worst.own, limit.delta)
     if math.isinf(total):
         return _spell_unbounded(limit)
-    before = loss(epsilon(worst.others, limit.delta))
+    before = format_loss(epsilon(worst.others, limit.delta))
     return (
         f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
         f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
-        f"{upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that is already paid for, or "
-        f"raise the limit knowingly with --set privacy.lifetime_epsilon={upwards(total)}"
+        f"{format_upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that is already paid "
+        f"for, or raise the limit knowingly with --set privacy.lifetime_epsilon={format_upwards(total)}"
     )
 
 

@@ -20,7 +20,7 @@ from pcevolve.ledger.entries import Enrolment, Entries, Listed
 from pcevolve.ledger.overlap import Exposure, Reach, bound_group, compute_exposures
 from pcevolve.ledger.units import SINGLE, Party
 from pcevolve.privacy import Event
-from pcevolve.public.fields import Earlier
+from pcevolve.public.parts import Earlier
 
 NAMED = 4
 """Runs that a refusal names."""

@@ -14,9 +14,9 @@ from pcevolve.pages import PagePicture, base_style, compile_page, inline, own_fi
 from pcevolve.pages.reasons import Reasons
 from pcevolve.privacy import Event
 from pcevolve.public.calls import goes_to_rewriter
-from pcevolve.public.figures import loss
+from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import marks
+from pcevolve.publish import list_marks
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.traffic import ALL_KINDS, Counts
 
@@ -95,12 +95,12 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "plan": plan,
         "run": run.layout.root.name,
         "host": urlsplit(plan.api).netloc,
-        "marks": marks(plan),
+        "marks": list_marks(plan),
         "iteration": min(iteration, plan.iterations),
         "done": done,
         "total": sum(call.brings for call in plan.calls.values()),
         "spent": spent if plan.secure else None,
-        "spent_text": loss(spent),
+        "spent_text": format_loss(spent),
         "budget": float(plan.budget.epsilon),
         "releases": list(_releases(run, plan)),
         "kinds": {kind: counts[kind] for kind in ALL_KINDS if kind in counts},
@@ -132,7 +132,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
             or "none: it follows from earlier ones"
         )
         what = f"{named} {plan.modality.kind}s chosen" if receipt.iteration else LOOK
-        spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE"
+        spent = format_loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE"
         rows.append(Release(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)
 

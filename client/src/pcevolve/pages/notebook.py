@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pcevolve.pages import PagePicture, compile_page, picture
 from pcevolve.pages.report import FinishedRun
-from pcevolve.public.figures import loss
-from pcevolve.publish import folder_promise
+from pcevolve.public.figures import format_loss
+from pcevolve.publish import state_folder_promise
 
 ROWS = 20
 TILES = 12
@@ -48,8 +48,8 @@ def notebook_view(run: FinishedRun) -> str:
         "plan": run.plan,
         "use": None if found is None else f"{found.word}: {found.sentence(run.plan.modality.kind)}.",
         "images": len(run.manifest.files),
-        "epsilon": None if guarantee.epsilon_spent is None else loss(guarantee.epsilon_spent),
-        "whole_folder": folder_promise(run.plan, guarantee.events),
+        "epsilon": None if guarantee.epsilon_spent is None else format_loss(guarantee.epsilon_spent),
+        "whole_folder": state_folder_promise(run.plan, guarantee.events),
         "guarantee": guarantee,
         "rows": list(_rows(run)),
         "left_out": max(0, len(run.plan.labels) - ROWS),

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from pcevolve.durable import write_durably
 from pcevolve.pages import PagePicture, base_style, compile_page, inline, own_file, picture
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.wordings import shown
-from pcevolve.publish import marks
+from pcevolve.public.words import summarise_prompts
+from pcevolve.publish import list_marks
 from pcevolve.transcript import RunReader
 
 
@@ -44,7 +44,7 @@ def write_preview(run: RunReader) -> Path:
     sheets = [
         Sheet(
             label,
-            shown(plan.first_prompts(label)),
+            summarise_prompts(plan.first_prompts(label)),
             tuple(picture(plan.modality.kind, run.bodies.file(each)) for each in images[label]),
         )
         for label in plan.labels
@@ -52,7 +52,7 @@ def write_preview(run: RunReader) -> Path:
     content = {
         "style": inline(base_style(), own_file("preview.css")),
         "plan": plan,
-        "marks": marks(plan),
+        "marks": list_marks(plan),
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }

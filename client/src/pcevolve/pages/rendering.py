@@ -18,9 +18,9 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pcevolve.errors import spelled_out
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.modality.medium import Look
-from pcevolve.public.modality import Kind, spoken
+from pcevolve.public.modality import Kind, reword_for
 
 LONGEST = 600
 """Characters of a text that are shown."""
@@ -58,7 +58,7 @@ def picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
         data: What a provider sent.
         wanted: The appearance that an image is given before; None for none.
     """
-    found = medium(kind).shown(data, wanted)
+    found = find_medium(kind).show(data, wanted)
     return PagePicture(kind, image=data_uri(found.jpeg) if found.jpeg else "", text=shorten(found.text))
 
 
@@ -80,7 +80,7 @@ def shown(found: PagePicture, said: str, side: int) -> Markup:
         return Markup(tag).format(found.image, side, side, said)  # noqa: S704 - the tag is ours, and all else is escaped
     if found.text:
         return Markup('<span class="said">{}</span>').format(found.text)
-    fault = spoken("not an image", found.kind)
+    fault = reword_for("not an image", found.kind)
     tag = '<span class="broken" role="img" aria-label="{}: {}">{}</span>'
     return Markup(tag).format(said, fault, fault)  # noqa: S704 - likewise
 
@@ -137,14 +137,14 @@ def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any])
         lstrip_blocks=True,
         finalize=_visible,
     )
-    environment.filters.update(filters, shown=shown, worded=lambda said: spoken(said, kind))
+    environment.filters.update(filters, shown=shown, worded=lambda said: reword_for(said, kind))
     return environment.get_template(f"{page}.html.j2")
 
 
 def _put_words(template: str, kind: Kind) -> str:
     """A template with the words for a kind; tags and what Jinja reads stay as they are."""
     parts = _NO_WORDS.split(template)
-    return "".join(part if place % 2 else spoken(part, kind) for place, part in enumerate(parts))
+    return "".join(part if place % 2 else reword_for(part, kind) for place, part in enumerate(parts))
 
 
 def size(count: float) -> str:

@@ -16,12 +16,12 @@ import numpy as np
 from sklearn import datasets
 
 from pcevolve.errors import UsageError
-from pcevolve.modality.images.decoding import set_on_black, tiles
-from pcevolve.modality.images.files import pixel_digest
+from pcevolve.modality.images.decoding import cut_tiles, set_on_black
+from pcevolve.modality.images.files import digest_pixels
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records
 from pcevolve.private.sources import CellsSource, DigitsSource
-from pcevolve.public.labels import label_faults
+from pcevolve.public.words import find_label_faults
 
 _BRIGHTEST = 16.0  # grey level of full ink
 ALL_DIGITS: Mapping[int, str] = {digit: f"digit {digit}" for digit in range(10)}
@@ -46,7 +46,7 @@ def load_digits(
     """
     if len(names) < 2 or len(set(names.values())) < len(names) or not set(names) <= set(ALL_DIGITS):
         raise UsageError("digits: choose two or more of 0..9, each under its own label")
-    if faults := label_faults(names.values()):
+    if faults := find_label_faults(names.values()):
         raise UsageError(f"digits: a label must be visible text that can name a folder: {faults[0]}")
     source = datasets.load_digits()
     labels = tuple(sorted(names.values()))
@@ -56,7 +56,7 @@ def load_digits(
         labels=labels,
         items=images,
         targets=np.array([labels.index(names[int(source.target[index])]) for index in chosen]),
-        digests=tuple(pixel_digest(image) for image in images),
+        digests=tuple(digest_pixels(image) for image in images),
     )
     return dataset.split(shots, seed)
 
@@ -69,11 +69,6 @@ SIDE = 64
 def load_cells(shots: int, names: Mapping[str, str], seed: int = 0) -> tuple[PrivateDataset, PrivateDataset]:
     """Draw pictures of each chosen kind of cell; the rest is held out.
 
-    Args:
-        shots: Images per class.
-        names: Chosen kinds, of ``sources.CELLS``, and their labels, all different.
-        seed: Public.
-
     Returns:
         The private and the held-out dataset; 64x64 RGB.
 
@@ -82,10 +77,10 @@ def load_cells(shots: int, names: Mapping[str, str], seed: int = 0) -> tuple[Pri
         UsageError: ``shots`` is below 1.
     """
     labels = tuple(sorted(names.values()))
-    of_label = {label: tiles(SHEETS / f"{kind}.webp", SIDE) for kind, label in names.items()}
+    of_label = {label: cut_tiles(SHEETS / f"{kind}.webp", SIDE) for kind, label in names.items()}
     images = tuple(image for label in labels for image in of_label[label])
     targets = np.repeat(np.arange(len(labels)), [len(of_label[label]) for label in labels])
-    digests = tuple(pixel_digest(image) for image in images)
+    digests = tuple(digest_pixels(image) for image in images)
     return PrivateDataset(labels, images, targets, digests).split(shots, seed)
 
 
@@ -104,11 +99,6 @@ FILE = Path(__file__).with_name("terms.jsonl")
 
 def load_terms(shots: int, names: Mapping[str, str], seed: int) -> tuple[PrivateDataset, PrivateDataset]:
     """Draw meanings of each chosen kind; the rest is held out.
-
-    Args:
-        shots: Meanings per class.
-        names: Chosen kinds and their labels.
-        seed: Public.
 
     Returns:
         The drawn meanings and the others.

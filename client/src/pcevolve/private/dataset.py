@@ -1,14 +1,17 @@
 """The private dataset: labelled images, or texts, that stay on this machine, read from the files that a listing names.
 
+Images that do not all fit in memory are read again whenever they are looked at.
+
 A dataset is complete or it is refused: an image that cannot be used is never skipped, because the shots per class are
 part of what a run declares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +19,11 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
 from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.modality.images.files import RejectedImageError, examine, pixel_count
-from pcevolve.modality.images.levels import Seen, Window, folder_fault
+from pcevolve.modality.images.files import RejectedImageError, count_pixels, examine, read_image
+from pcevolve.modality.images.levels import Seen, Window, find_folder_fault
 from pcevolve.modality.medium import Item
 from pcevolve.private import BATCH_IMAGES, ProgressCallback, no_progress
-from pcevolve.private.listing import Listing, list_classes, refuse, short
-from pcevolve.private.stored import StoredImages
+from pcevolve.private.listing import Listing, list_folder, list_some, refuse, refuse_twins, shorten
 from pcevolve.private.subsample import pick
 
 IntArray = NDArray[np.int64]
@@ -103,7 +105,7 @@ class PrivateDataset:
         """Return the image indices of one class, int64 ``(images of the class,)``."""
         return np.flatnonzero(self.targets == self.labels.index(label))
 
-    def units_in(self, label: str) -> int:
+    def count_units_in(self, label: str) -> int:
         """Return how many privacy units have images in one class; for the owner's eyes only."""
         return len(np.unique(self.unit_of[self.indices_of(label)]))
 
@@ -127,7 +129,6 @@ class PrivateDataset:
 
         Args:
             shots: Images per class, at least 1; every class must keep one for the rest.
-            seed: Public.
 
         Returns:
             The drawn images and the others, both in image order.
@@ -151,15 +152,10 @@ class PrivateDataset:
 def load_folder(path: Path, *, unique: bool = True, window: Window | None = None) -> PrivateDataset:
     """Load a folder of class folders of images; see ``list_classes`` and ``load``.
 
-    Args:
-        path: Its subfolders' names are the labels.
-        unique: Refuse the same pixels twice.
-        window: What is black and what is white in grey files; None for what each says itself.
-
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.
     """
-    return load(list_classes(path), unique=unique, window=window)
+    return load(list_folder(path), unique=unique, window=window)
 
 
 def load(
@@ -173,11 +169,9 @@ def load(
     """Read the images of a listing.
 
     Args:
-        listing: Names them.
         unique: Refuse the same pixels twice: the unit's share in every vote would be two, and the guarantee is stated
             for one. False for held-out data, which no vote sees.
         keep: Pixels that may be kept in memory; if there are more, every image is read again when it is looked at.
-        told: Is told how many images are read.
         window: What is black and what is white in grey files; None for what each says itself.
 
     Returns:
@@ -188,7 +182,7 @@ def load(
     """
     images, digests = _read_all(listing.files, keep, told, window)
     if unique:
-        _refuse_duplicates(listing.files, digests)
+        refuse_twins([shorten(file) for file in listing.files], digests, "pixels")
     targets = np.array(listing.targets, dtype=np.int64)
     return PrivateDataset(listing.labels, images, targets, digests, names=listing.names)
 
@@ -205,18 +199,18 @@ def _read_all(
         try:
             found = examine(file, window)
         except RejectedImageError as error:
-            faults.append(f"{short(file)} {error}")
+            faults.append(f"{shorten(file)} {error}")
             continue
         digests.append(found.digest)
         seen.append(found.seen)
-        pixels += pixel_count(found.image)
+        pixels += count_pixels(found.image)
         if pixels <= keep:
             kept.append(found.image)
         else:
             kept.clear()
         if number % BATCH_IMAGES == 0:
             told(number, len(files))
-    refuse(faults or list(filter(None, [folder_fault(seen)])))
+    refuse(faults or list(filter(None, [find_folder_fault(seen)])))
     told(len(files), len(files))
     stored = StoredImages(files, tuple(digests), window)
     return tuple(kept) if pixels <= keep else stored, tuple(digests)
@@ -224,14 +218,69 @@ def _read_all(
 
 def _some(images: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
     """Images at some places; those that are stored stay where they are."""
-    return images.some(places) if isinstance(images, StoredImages) else tuple(images[at] for at in places)
+    return images.subset(places) if isinstance(images, StoredImages) else tuple(images[at] for at in places)
 
 
-def _refuse_duplicates(files: Sequence[Path], units: Sequence[bytes]) -> None:
-    first: dict[bytes, Path] = {}
-    faults = []
-    for file, unit in zip(files, units, strict=True):
-        twin = first.setdefault(unit, file)
-        if twin is not file:
-            faults.append(f"{short(file)} has the pixels of {short(twin)}; remove one")
-    refuse(faults)
+@dataclass(frozen=True, repr=False, eq=False)
+class StoredImages(Sequence[DecodedImage]):
+    """Images on disk, decoded one at a time; none is kept.
+
+    A file is the image that it was when the data were loaded, or it is refused: what the ledger charges and what is
+    embedded are the same pixels.
+
+    Attributes:
+        files: Where each image lies.
+        digests: SHA-256 of each image's pixels when it was first read; see ``files.digest_pixels``.
+        window: What is black and what is white in grey files; None for what each says itself.
+    """
+
+    files: tuple[Path, ...]
+    digests: tuple[bytes, ...]
+    window: Window | None = None
+
+    def __repr__(self) -> str:
+        """Nothing about the images, their number included."""
+        return "StoredImages"
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, place: int) -> DecodedImage: ...
+    @overload
+    def __getitem__(self, place: slice) -> StoredImages: ...
+    def __getitem__(self, place: int | slice) -> DecodedImage | StoredImages:
+        """Read one image, or name some.
+
+        Raises:
+            DataError: The file has changed since it was first read, or is gone.
+        """
+        if isinstance(place, slice):
+            return StoredImages(self.files[place], self.digests[place], self.window)
+        image = read_unchanged(self.files[place], self.digests[place], self.window)
+        if image is None:
+            raise change_error([self.files[place]])
+        return image
+
+    def __iter__(self) -> Iterator[DecodedImage]:
+        return (self[place] for place in range(len(self)))
+
+    def subset(self, places: Sequence[int]) -> StoredImages:
+        """The images at some places, in that order."""
+        files, digests = [self.files[each] for each in places], [self.digests[each] for each in places]
+        return StoredImages(tuple(files), tuple(digests), self.window)
+
+
+def read_unchanged(file: Path, digest: bytes, window: Window | None) -> DecodedImage | None:
+    """Read an image again; None where its pixels are no longer what they were."""
+    try:
+        image, found = read_image(file, window)
+    except RejectedImageError:
+        return None
+    return image if found == digest else None
+
+
+def change_error(files: Sequence[Path]) -> DataError:
+    """The error about files that changed under the run."""
+    named = list_some([shorten(file) for file in files])
+    return DataError(f"private data: {named} changed or went away while they were read: run again")

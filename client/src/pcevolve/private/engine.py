@@ -35,7 +35,7 @@ class Engine(Protocol):
         """
         ...
 
-    def embedded(
+    def embed(
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
     ) -> Embeddings:
         """Embed private images in a rendition, ``(images, d)``; a row is NaN where none can be had.
@@ -47,7 +47,7 @@ class Engine(Protocol):
         """
         ...
 
-    def nearest(
+    def find_nearest(
         self, points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1
     ) -> IntArray:
         """The nearest candidates of some private images; see ``geometry.distances.nearest_of_some``."""
@@ -62,10 +62,10 @@ class LocalEngine:
         """Needs nothing."""
         return nullcontext()
 
-    def embedded(
+    def embed(
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
     ) -> Embeddings:
-        """See ``Engine.embedded``."""
+        """See ``Engine.embed``."""
         # zeros, since rows that are still to come are cast too, and memory that nobody wrote may hold what warns then
         rows: Embeddings = np.zeros((len(images), encoder.dimension), dtype=np.float32)
         for start in range(0, len(images), BATCH_IMAGES):
@@ -76,10 +76,10 @@ class LocalEngine:
             told(min(start + BATCH_IMAGES, len(images)), len(images))
         return rows
 
-    def nearest(
+    def find_nearest(
         self, points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1
     ) -> IntArray:
-        """See ``Engine.nearest``."""
+        """See ``Engine.find_nearest``."""
         return nearest_of_some(points, places, candidates, count)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pcevolve.errors import DataError
+from pcevolve.modality.images.decoding import Sketch, find_alike, sketch
 from pcevolve.modality.images.files import RejectedImageError, examine
-from pcevolve.modality.images.levels import Seen, Window, folder_fault
-from pcevolve.modality.images.likeness import Sketch, alike, sketch
-from pcevolve.private.listing import Listing, short
+from pcevolve.modality.images.levels import Seen, Window, find_folder_fault
+from pcevolve.private.listing import Listing, shorten
 
 MOST_COMPARED = 20_000
 """Images of which each is compared with all others; more would take minutes."""
@@ -56,9 +56,7 @@ def inspect(
     """Read every image of a listing once.
 
     Args:
-        listing: Names them.
         units: What the privacy unit of each image is called.
-        tick: Called after each image.
         window: What is black and what is white in grey files; None for what each says itself.
     """
     sizes: list[tuple[int, int]] = []
@@ -72,7 +70,7 @@ def inspect(
         try:
             found = examine(file, window)
         except (RejectedImageError, DataError) as error:
-            faults.append(f"{short(file)} {error}")
+            faults.append(f"{shorten(file)} {error}")
             seen += [error.seen] if isinstance(error, RejectedImageError) and error.seen else []
         else:
             sizes.append(found.image.size)
@@ -83,7 +81,7 @@ def inspect(
             else:
                 twins.append((first[found.digest], place))
         tick()
-    if not faults and (fault := folder_fault(seen)):
+    if not faults and (fault := find_folder_fault(seen)):
         faults.append(fault)
     compared = len(sketches) <= MOST_COMPARED
     near = _of_different_units(sketches, units) if compared else ()
@@ -96,7 +94,7 @@ def inspect(
 def _of_different_units(sketches: dict[int, Sketch], units: Sequence[str]) -> tuple[Pair, ...]:
     """Pairs that look the same, where that matters: two units count as two whoever they show."""
     places, found = list(sketches), []
-    for one, other in alike(list(sketches.values())):
+    for one, other in find_alike(list(sketches.values())):
         pair = places[one], places[other]
         if units[pair[0]] != units[pair[1]]:
             found.append(pair)

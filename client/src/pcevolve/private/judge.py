@@ -20,7 +20,7 @@ from pcevolve.errors import DataError
 from pcevolve.evolution import Pool, Population
 from pcevolve.geometry.distances import Embeddings
 from pcevolve.ledger.ledger import Account, Paid
-from pcevolve.modality.images.appearance import appearances
+from pcevolve.modality.images.appearance import measure_appearances
 from pcevolve.privacy import Event, Events
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
@@ -28,9 +28,9 @@ from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
-from pcevolve.selectors.choosing import Chooser, Rendition, choice, renditions_of
+from pcevolve.selectors.choosing import Chooser, Rendition, choose_renditions, name_choice
 from pcevolve.selectors.scene import joined_scenes
-from pcevolve.selectors.sums import released_appearance
+from pcevolve.selectors.sums import release_appearance
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,10 +57,6 @@ class PrivateViews:
     def prepare(self, with_appearances: bool, told: ProgressCallback = no_progress) -> None:
         """Embed the images as they are, and measure each one's appearance if that is going to be released.
 
-        Args:
-            with_appearances: Whether it is.
-            told: Is told how many images are embedded.
-
         Raises:
             DataError: An image has no embedding.
         """
@@ -80,17 +76,17 @@ class PrivateViews:
             self._embedded[rendition],
             self.data.targets,
             self.data.unit_of,
-            self.engine.nearest,
+            self.engine.find_nearest,
             self.caps,
         )
 
     @cached_property
     def appearances(self) -> FloatArray:
         """Appearance of each private image, float64 ``(images, 6)``; private."""
-        return appearances(self.data.items)
+        return measure_appearances(self.data.items)
 
     def _usable(self, rendition: Rendition, told: ProgressCallback) -> Embeddings:
-        embedded = self.engine.embedded(self.data.items, self.encoder, rendition, told)
+        embedded = self.engine.embed(self.data.items, self.encoder, rendition, told)
         if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
@@ -157,7 +153,7 @@ class PrivateJudge:
         expected = plan.shots * len(plan.labels)
 
         def draw() -> Paid:
-            released = released_appearance(
+            released = release_appearance(
                 views.appearances, views.data.unit_of, expected, prior, event, plan.relation, self.noise
             )
             return Paid((), values=released.numbers)
@@ -182,7 +178,7 @@ class PrivateJudge:
         """The renditions in which candidates are judged; the private images are given the first."""
         plan = self.chooser.plan
         released = 0 in plan.releases
-        return renditions_of(plan, self.account.receipt(Query(plan.run_id, 0)) if released else None)
+        return choose_renditions(plan, self.account.receipt(Query(plan.run_id, 0)) if released else None)
 
 
 @dataclass(frozen=True)
@@ -206,7 +202,7 @@ class UniformJudge:
             label: self._indices(f"{query.key}/{label}", len(candidates[label]), wanted)
             for label in candidates
         }
-        return Paid(tuple(choice(label, candidates, indices[label]) for label in self.plan.labels))
+        return Paid(tuple(name_choice(label, candidates, indices[label]) for label in self.plan.labels))
 
     def _indices(self, key: str, count: int, wanted: int) -> list[int]:
         left: list[int] = []

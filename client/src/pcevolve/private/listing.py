@@ -20,9 +20,9 @@ from pathlib import Path
 from shlex import quote
 
 from pcevolve.errors import DataError
-from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advice, kind_of
+from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advise, tell_kind
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, require_folder
-from pcevolve.public.labels import SYSTEM_FILES, label_fault, label_faults
+from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_faults
 from pcevolve_shared.reading import open_file
 
 MAX_IMAGES = 1_000_000
@@ -101,14 +101,13 @@ class Folders:
                 yield entry
 
 
-def list_folder(path: Path, label: str | None, strict: bool = True, nested: bool = False) -> Listing:
+def list_folder(path: Path, label: str | None = None, strict: bool = True, nested: bool = False) -> Listing:
     """List a private folder: all its images as one class where a label for it is given, else its class folders.
 
     Hidden files and those of systems are ignored anywhere, and so are files beside the class folders that are no images
     (a README, a manifest).
 
     Args:
-        path: The folder.
         label: Public name of the one class; None where subfolders are the classes, and their names the labels.
         strict: Refuse what a run would; else it is told in ``faults``.
         nested: Also take what lies in folders within the class folders, because a map says whose it is.
@@ -123,19 +122,9 @@ def list_folder(path: Path, label: str | None, strict: bool = True, nested: bool
     return found
 
 
-def list_classes(path: Path) -> Listing:
-    """List a folder of class folders; see ``list_folder``."""
-    return list_folder(path, None)
-
-
-def list_unlabelled(path: Path, label: str) -> Listing:
-    """List all images of a folder and its subfolders as one class; see ``list_folder``."""
-    return list_folder(path, label)
-
-
 def _of_one_class(path: Path, label: str) -> Listing:
     folders = Folders()
-    fault = label_fault(label)
+    fault = find_label_fault(label)
     if fault is not None:
         folders.faults.append(
             f"{label!r} cannot be used as a label, because {fault}: choose other --domain words"
@@ -163,10 +152,8 @@ def _of_classes(path: Path, nested: bool) -> Listing:
         nested = True
     labels = tuple(folder.name for folder in outer)
     if len(outer) == 1:
-        faults.append(
-            f"{path} has only one class, {labels[0]!r}: at least two are needed, or --set data.unlabelled=true"
-        )
-    faults += [f"{fault}; rename it" for fault in label_faults(labels)]
+        faults.append(describe_single_class(path, labels[0]))
+    faults += [f"{fault}; rename it" for fault in find_label_faults(labels)]
     found = [
         (file, target)
         for target, folder in enumerate(outer)
@@ -189,20 +176,13 @@ def _holds_image(entries: Sequence[Path]) -> bool:
 
 def _loose_faults(loose: Sequence[Path]) -> list[str]:
     """Describe images beside the class folders; of many, the first few are named."""
-    named = [
-        f"{entry.name} lies outside the class folders: move it into one, or remove it" for entry in loose
-    ]
-    more = len(named) - _NAMED
-    return [*named[:_NAMED], *([f"{more} more images lie outside the class folders"] if more > 0 else [])]
+    advice = "lies outside the class folders: move it into one, or remove it"
+    more = [f"{len(loose) - _NAMED} more images lie outside the class folders"] if len(loose) > _NAMED else []
+    return [*(f"{entry.name} {advice}" for entry in loose[:_NAMED]), *more]
 
 
 def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
-    """The folder of class folders within another one, and what to give instead; None where these are the classes.
-
-    Args:
-        path: That was given.
-        folders: Its folders; each holds folders and no image.
-    """
+    """The folder of class folders within another one, and what to give instead; None where these are the classes."""
     named = {_split_name(folder): folder for folder in folders}
     training = next((folder for name, folder in named.items() if name in _TRAINING), None)
     held_out = next((named[name] for name in _HELD_OUT if name in named), None)
@@ -211,9 +191,8 @@ def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
         given = f"{quote(str(training))}{test}"
         return training, f"{path} holds splits, each with class folders: give --private {given}"
     if len(folders) == 1:
-        return folders[
-            0
-        ], f"the class folders of {path} lie one folder deeper: give --private {quote(str(folders[0]))}"
+        (inner,) = folders
+        return inner, f"the class folders of {path} lie one folder deeper: give --private {quote(str(inner))}"
     return None
 
 
@@ -234,7 +213,7 @@ def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
     first = next(entry for entry in next(iter(deep.values())) if _is_folder(entry))
     example = next(Folders().files_below(first), first / "image.png")
     return (
-        f"the class folders hold folders, such as {short(first)}: if each is of one patient, give --unit-map FILE, a "
+        f"the class folders hold folders, such as {shorten(first)}: if each is of one patient, give --unit-map FILE, a "
         f"CSV file with the lines 'file,patient' and, for each image, such as '{example.relative_to(path).as_posix()},"
         f"{first.name}' (pcevolve check {quote(str(path))} --write-unit-map FILE writes it); else move their images up"
     )
@@ -247,11 +226,35 @@ def refuse(faults: Sequence[str]) -> None:
         DataError: There is a fault.
     """
     if faults:
-        more = f"; and {len(faults) - _NAMED} more" if len(faults) > _NAMED else ""
-        raise DataError("private data: " + "; ".join(faults[:_NAMED]) + more)
+        raise DataError(f"private data: {list_some(faults, '; ', '; and ')}")
 
 
-def short(file: Path) -> str:
+def list_some(names: Sequence[str], joint: str = ", ", last: str = " and ") -> str:
+    """Join the first few names, and say how many more there are."""
+    more = f"{last}{len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return joint.join(names[:_NAMED]) + more
+
+
+def refuse_twins(names: Sequence[str], digests: Sequence[bytes], what: str) -> None:
+    """Refuse data of which two have the same digest.
+
+    Args:
+        what: What two have in common: ``pixels``.
+
+    Raises:
+        DataError: Up to five that have what an earlier one has.
+    """
+    first: dict[bytes, str] = {}
+    pairs = [(name, first.setdefault(digest, name)) for name, digest in zip(names, digests, strict=True)]
+    refuse([f"{name} has the {what} of {twin}; remove one" for name, twin in pairs if twin != name])
+
+
+def describe_single_class(path: Path, label: str) -> str:
+    """Say that data have one class only, and what to do."""
+    return f"{path} has only one class, {label!r}: at least two are needed, or --set data.unlabelled=true"
+
+
+def shorten(file: Path) -> str:
     """A file as errors name it: with the folder that it lies in."""
     return f"{file.parent.name}/{file.name}"
 
@@ -265,7 +268,7 @@ def _sort_out(
         DataError: There are too many images.
     """
     kinds = {file: _kind(file) for file, _ in found}
-    odd = [f"{short(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
+    odd = [f"{shorten(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
     images = [(file, target) for file, target in found if kinds[file] is Kind.IMAGE]
     if len(images) > MAX_IMAGES:
         raise DataError(f"{root} holds more than {MAX_IMAGES:,} images: use a smaller dataset")
@@ -288,7 +291,7 @@ def _kind(file: Path) -> Kind:
     """Return the kind of a file; a folder is nothing that can be read."""
     if _is_folder(file):
         return Kind.OTHER
-    return kind_of(file.name, b"" if file.suffix.lower() in SUFFIXES else head_of(file))
+    return tell_kind(file.name, b"" if file.suffix.lower() in SUFFIXES else read_head(file))
 
 
 def _advice(file: Path) -> str:
@@ -296,11 +299,11 @@ def _advice(file: Path) -> str:
     return (
         "is a folder: move its images up, or remove it"
         if _is_folder(file)
-        else advice(file.name, head_of(file))
+        else advise(file.name, read_head(file))
     )
 
 
-def head_of(file: Path) -> bytes:
+def read_head(file: Path) -> bytes:
     """The first bytes of a file, by which it is told; of one that cannot be opened, none of text's."""
     try:
         with open_file(file, sys.maxsize) as opened:

@@ -17,11 +17,10 @@ _UNPACKED, _PACKED = 2, 3
 _DEEPEST = 8  # structures within structures; a page's header has two
 
 
-def unpacked_bytes(file: BinaryIO, start: int, length: int) -> int:
+def count_unpacked_bytes(file: BinaryIO, start: int, length: int) -> int:
     """Add up what the pages of one column say that they unpack to; none is unpacked.
 
     Args:
-        file: Open for reading, anywhere.
         start: Where its first page begins.
         length: Bytes of all its pages, headers included.
 
@@ -112,7 +111,7 @@ class _Header:
         return (found >> 1) ^ -(found & 1)
 
 
-def column_start(chunk: Any) -> int:  # noqa: ANN401 - pyarrow has no types
+def find_column_start(chunk: Any) -> int:  # noqa: ANN401 - pyarrow has no types
     """Return the offset of a column chunk's first page, as pyarrow looks for it."""
     data, words = chunk.data_page_offset, chunk.dictionary_page_offset
     return int(min(data, words) if chunk.has_dictionary_page and words else data)

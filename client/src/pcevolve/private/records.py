@@ -15,13 +15,13 @@ import numpy as np
 
 from pcevolve.errors import DataError
 from pcevolve.ledger.units import TEXT
-from pcevolve.modality.texts.reading import MOST_BYTES, Text
+from pcevolve.modality.texts import MOST_BYTES, Text
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.listing import refuse
+from pcevolve.private.listing import describe_single_class, refuse, refuse_twins
 from pcevolve.private.sources import require_folder
-from pcevolve.private.subsample import drawable, drawn_places, pick
-from pcevolve.private.tables import MOST_TEXTS, OF_TEXTS, Columns, folder_rows, require_reader, table_rows
-from pcevolve.public.labels import label_faults
+from pcevolve.private.subsample import count_drawable, draw_places, pick
+from pcevolve.private.tables import MOST_TEXTS, OF_TEXTS, Columns, read_folder, read_table, require_reader
+from pcevolve.public.words import find_label_faults
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +47,7 @@ class Records:
     def __repr__(self) -> str:
         return "Records"
 
-    def some(self, places: Sequence[int]) -> Records:
+    def subset(self, places: Sequence[int]) -> Records:
         """The texts at some places, in that order."""
         return Records(
             names=pick(self.names, places),
@@ -59,7 +59,7 @@ class Records:
 
     def units_to_draw(self) -> dict[str, int]:
         """Return the number of privacy units of each class that a draw could take, by label; private."""
-        counts = drawable(self.unit_keys, self.targets)
+        counts = count_drawable(self.unit_keys, self.targets)
         return {label: counts[target] for target, label in enumerate(sorted(set(self.labels)))}
 
     @property
@@ -76,7 +76,7 @@ class Records:
         known = {label: target for target, label in enumerate(sorted(set(self.labels)))}
         return [known[label] for label in self.labels]
 
-    def drawn(self, count: int, seed: int) -> tuple[Records, Records]:
+    def draw(self, count: int, seed: int) -> tuple[Records, Records]:
         """Draw units of each class; see ``subsample.subsample``.
 
         Returns:
@@ -85,15 +85,14 @@ class Records:
         Raises:
             DataError: A class has fewer units.
         """
-        drawn, rest = drawn_places(self.unit_keys, self.targets, count, seed)
-        return self.some(drawn), self.some(rest)
+        drawn, rest = draw_places(self.unit_keys, self.targets, count, seed)
+        return self.subset(drawn), self.subset(rest)
 
     def dataset(self, kind: str | None, labels: Sequence[str] = (), *, unique: bool = True) -> PrivateDataset:
         """The texts as a dataset.
 
         Args:
             kind: What a unit is; None where each text is one.
-            labels: Of the dataset, where some may have no text here; else all that there are.
             unique: Refuse the same text twice: the unit's share in every vote would be two, and the guarantee is stated
                 for one. False for held-out data, which no vote sees.
 
@@ -103,7 +102,7 @@ class Records:
         known = tuple(labels) or tuple(sorted(set(self.labels)))
         digests = tuple(hashlib.sha256(b"text\n" + text.encode()).digest() for text in self.texts)
         if unique:
-            _refuse_twins(self.names, digests)
+            refuse_twins(self.names, digests, "text")
         names, unit_of = np.unique(self.units, return_inverse=True) if self.units else ((), np.empty(0))
         return PrivateDataset(
             labels=known,
@@ -135,8 +134,6 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
     """Read all private texts of a table or of class folders.
 
     Args:
-        path: A table, or a folder whose subfolders hold ``.txt`` files.
-        columns: Of a table; a folder has none.
         label: Public name of the one class, where labels are not to be looked at.
         strict: Refuse what a run would; else it is told in ``faults``, and rows that cannot be used are left out.
 
@@ -146,7 +143,7 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
     """
     if not path.is_file():
         require_folder(path, OF_TEXTS)
-    rows = table_rows(path, columns, label) if path.is_file() else folder_rows(path, label)
+    rows = read_table(path, columns, label) if path.is_file() else read_folder(path, label)
     usable: list[tuple[str, Text, str, str, tuple[str, ...]]] = []
     faults: list[str] = []
     for name, text, of_class, unit, held, wrong in rows:
@@ -160,11 +157,9 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
         raise DataError(f"{path} holds no texts")
     names, texts, labels, units, marks = zip(*usable, strict=True) if usable else ((),) * 5
     found = sorted(set(labels))
-    faults += [f"{fault}; rename it" for fault in label_faults(found)]
+    faults += [f"{fault}; rename it" for fault in find_label_faults(found)]
     if len(found) == 1 and label is None:
-        faults.append(
-            f"{path} has only one class, {found[0]!r}: at least two are needed, or --set data.unlabelled=true"
-        )
+        faults.append(describe_single_class(path, found[0]))
     if strict:
         refuse(faults)
     marks = marks if columns.secrets else ()
@@ -178,12 +173,3 @@ def _fault(text: Text | None, label: str | None, unit: str | None, columns: Colu
     if not label:
         return f"has no label (column {columns.label!r})"
     return f"has no {columns.unit}" if columns.unit and not unit else ""
-
-
-def _refuse_twins(names: Sequence[str], digests: Sequence[bytes]) -> None:
-    first: dict[bytes, str] = {}
-    faults = []
-    for name, digest in zip(names, digests, strict=True):
-        if first.setdefault(digest, name) != name:
-            faults.append(f"{name} has the text of {first[digest]}: remove one")
-    refuse(faults)

@@ -23,7 +23,7 @@ import numpy as np
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.dp.secrecy import secret_budget
 from pcevolve.errors import DataError
-from pcevolve.modality.texts.reading import Text, plain
+from pcevolve.modality.texts import Text, normalise
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve_shared.reading import read_file
 
@@ -109,10 +109,10 @@ class Sources:
         said = [sorted(each.letters for each in self.listed), sorted(self.columns), self.detected]
         return hashlib.sha256(b"secrets\n" + json.dumps(said).encode()).digest()
 
-    def held(self, data: PrivateDataset) -> Iterator[Held]:
+    def find_held(self, data: PrivateDataset) -> Iterator[Held]:
         """Every secret that texts hold."""
         small = [text.casefold() for text in data.items] if self.listed else []
-        found = holders([each.letters for each in self.listed], small)
+        found = find_holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
             yield Held(f"secret {number} of method.secrets", secret.budget, places)
         for at, column in enumerate(self.columns):
@@ -128,7 +128,6 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
     """Read secrets, one a line, in the normal form of texts and small letters; some with a prior and a bound.
 
     Args:
-        path: Of the list.
         budget: η of those that say nothing; others may only have a smaller one, because it is public as the largest.
 
     Raises:
@@ -159,8 +158,6 @@ def cap_weights(
     that one with the same budget, so the share is the same.
 
     Args:
-        sources: What is secret.
-        data: All private texts.
         most: Most texts that one secret may stand in; public.
         share: Of a secret with this η; see ``dp.secrecy.secret_share``.
 
@@ -171,7 +168,7 @@ def cap_weights(
         DataError: A secret stands in more texts; it is named by its place alone.
     """
     found = np.ones(len(data))
-    for secret in sources.held(data):
+    for secret in sources.find_held(data):
         if len(secret.places) > most:
             raise DataError(
                 f"{secret.name} stands in {len(secret.places)} texts, and method.secret_size says {most}: say a larger "
@@ -182,7 +179,7 @@ def cap_weights(
     return found
 
 
-def holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
+def find_holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
     """Of each secret, the places of the texts that contain it.
 
     Every secret is looked for under three letters of it, those that the fewest others have.
@@ -224,7 +221,7 @@ def _secret(line: str, where: str, budget: float) -> Secret:
         DataError: It cannot be used; nothing of it is repeated.
     """
     letters, *numbers = line.split("\t")
-    small = plain(letters).casefold()
+    small = normalise(letters).casefold()
     if len(small) < SHORTEST:
         raise DataError(f"{where} has fewer than {SHORTEST} characters")
     if not numbers:

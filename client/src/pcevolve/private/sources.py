@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.public.labels import label_faults
+from pcevolve.public.words import find_label_faults
 
 OF_CLASSES = "with one subfolder of images per class"
 OF_IMAGES = "of images"
@@ -122,18 +122,13 @@ def _split_names(text: str, items: Sequence[str], spelled: re.Pattern[str], exam
     labels = [label or name for name, label in names.items()]
     if len(names) < 2 or len(set(labels)) < len(names):
         raise UsageError(f"{text!r}: choose two or more, each under its own label")
-    if faults := label_faults(labels):
+    if faults := find_label_faults(labels):
         raise UsageError(f"{text!r}: a label must be visible text that can name a folder: {faults[0]}")
     return names
 
 
 def require_folder(path: Path, wanted: str, option: str = "") -> None:
     """Refuse a path that is no folder, before anything of it is read.
-
-    Args:
-        path: Where images should be.
-        wanted: What kind of folder it should be: ``OF_CLASSES`` or ``OF_IMAGES``.
-        option: What the user typed before it, with a blank.
 
     Raises:
         DataError: There is no such folder.

@@ -53,20 +53,14 @@ def subsample(listing: Listing, units: Sequence[str], count: int, seed: int) -> 
     Raises:
         DataError: A class has fewer units.
     """
-    drawn, rest = drawn_places(units, listing.targets, count, seed)
+    drawn, rest = draw_places(units, listing.targets, count, seed)
     return listing.subset(drawn), listing.subset(rest)
 
 
-def drawn_places(
+def draw_places(
     units: Sequence[str], targets: Sequence[int], count: int, seed: int
 ) -> tuple[list[int], list[int]]:
     """Return the places of the items that are drawn, and of those whose units are not; see ``subsample``.
-
-    Args:
-        units: What the unit of each is called.
-        targets: Index of the class of each.
-        count: Units of each class.
-        seed: Secret.
 
     Returns:
         Their places, in order.
@@ -74,14 +68,14 @@ def drawn_places(
     Raises:
         DataError: A class has fewer units.
     """
-    if min(drawable(units, targets).values()) < count:
+    if min(count_drawable(units, targets).values()) < count:
         raise DataError(
             "a class has fewer units to draw from than data.subsample says, and a draw is exact: give a smaller "
             "number, "
             "or leave data.subsample out; nothing was spent or sent"
         )
     of_class: dict[int, list[str]] = {}
-    for unit, target in classes_of(units, targets).items():
+    for unit, target in assign_classes(units, targets).items():
         of_class.setdefault(target, []).append(unit)
     drawn = {
         unit: target
@@ -95,7 +89,7 @@ def drawn_places(
     )
 
 
-def classes_of(units: Sequence[str], targets: Sequence[int]) -> Mapping[str, int]:
+def assign_classes(units: Sequence[str], targets: Sequence[int]) -> Mapping[str, int]:
     """The one class that each unit counts for, by what it is called; a function of its name and its own classes."""
     found: dict[str, set[int]] = {}
     for unit, target in zip(units, targets, strict=True):
@@ -103,9 +97,9 @@ def classes_of(units: Sequence[str], targets: Sequence[int]) -> Mapping[str, int
     return {unit: min(each, key=lambda target: _preference(unit, target)) for unit, each in found.items()}
 
 
-def drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int, int]:
+def count_drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int, int]:
     """Return the number of units of each class to draw from, none twice; private."""
-    counts = Counter(classes_of(units, targets).values())
+    counts = Counter(assign_classes(units, targets).values())
     return {target: counts[target] for target in sorted(set(targets))}
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.texts.reading import MOST_BYTES, Text, plain, read
+from pcevolve.modality.texts import MOST_BYTES, Text, normalise, read_text
 from pcevolve.private.listing import Folders
-from pcevolve.private.parquet_pages import column_start, unpacked_bytes
-from pcevolve.private.units import compose
-from pcevolve.public.labels import label_fault
+from pcevolve.private.parquet_pages import count_unpacked_bytes, find_column_start
+from pcevolve.private.units import normalise_unit
+from pcevolve.public.words import find_label_fault
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000
@@ -52,7 +52,7 @@ class Columns:
     secrets: tuple[str, ...] = ()
 
     @classmethod
-    def named(cls, text: str | None, label: str | None, unit: str | None) -> Self:
+    def from_options(cls, text: str | None, label: str | None, unit: str | None) -> Self:
         """The columns that options name; the usual ones where they name none."""
         return cls(text or cls.text, label or cls.label, unit)
 
@@ -66,9 +66,9 @@ Row: TypeAlias = tuple[str, Text | None, str | None, str | None, tuple[str, ...]
 """Where it stands, its text, its label and its unit, None for what is missing; its secrets by column; and a fault."""
 
 
-def table_rows(path: Path, columns: Columns, label: str | None) -> Iterator[Row]:
+def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]:
     """Rows of a table, whichever kind of file it is."""
-    if columns.unit and label_fault(columns.unit) is not None:
+    if columns.unit and find_label_fault(columns.unit) is not None:
         raise DataError(
             f"data.unit_column {columns.unit!r} says what a unit is: name the column in plain words"
         )
@@ -77,9 +77,9 @@ def table_rows(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
     try:
         for number, row in enumerate(require_reader(path)(path, wanted), 1):
             text, unit = row.get(columns.text), _said(row.get(columns.unit or ""))
-            said = plain(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
-            named = None if unit is None else compose(unit)
-            held = tuple(plain(_said(row.get(each)) or "").casefold() for each in columns.secrets)
+            said = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
+            named = None if unit is None else normalise_unit(unit)
+            held = tuple(normalise(_said(row.get(each)) or "").casefold() for each in columns.secrets)
             fault = CELLS if None in row else ""
             yield f"row {number}", said, label or _said(row.get(columns.label)), named, held, fault
     except DataError:
@@ -193,7 +193,8 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
         chunks = _bearable(path, file.metadata, wanted, most)
         with open_file(path, MOST_FILE_BYTES) as pages:
             said = sum(
-                unpacked_bytes(pages, column_start(each), each.total_compressed_size) for each in chunks
+                count_unpacked_bytes(pages, find_column_start(each), each.total_compressed_size)
+                for each in chunks
             )
         if said > most:
             raise _unbearable(path)
@@ -262,7 +263,7 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
         raise DataError(f"{path} has two columns {twice[0]!r}: rename one")
 
 
-def folder_rows(path: Path, label: str | None) -> Iterator[Row]:
+def read_folder(path: Path, label: str | None) -> Iterator[Row]:
     """Files of class folders, or of all folders as one class."""
     folders = Folders()
     for file in sorted(folders.files_below(path)):
@@ -272,7 +273,7 @@ def folder_rows(path: Path, label: str | None) -> Iterator[Row]:
             fault = "is no .txt file in a class folder"
         else:
             try:
-                text = read(read_file(file, MOST_BYTES))
+                text = read_text(read_file(file, MOST_BYTES))
             except OSError as error:
                 fault = f"cannot be read: {error.strerror}"
             else:

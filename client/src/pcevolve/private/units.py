@@ -18,14 +18,13 @@ import numpy as np
 from pcevolve.errors import DataError
 from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.listing import Listing
-from pcevolve.private.subsample import drawable
-from pcevolve.public.labels import label_fault
+from pcevolve.private.listing import Listing, list_some
+from pcevolve.private.subsample import count_drawable
+from pcevolve.public.words import find_label_fault
 from pcevolve_shared.reading import read_file
 
 MAX_BYTES = 100_000_000
 _EXAMPLE = "a first line like file,patient, then one image and its unit per line"
-_NAMED = 5  # files or lines named in one error
 MOST_APART = 1.5
 """How many times as many units as ``--shots`` says, or as another class, a class may hold, and as few likewise."""
 
@@ -46,12 +45,8 @@ class UnitMap:
         return "UnitMap"
 
 
-def with_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
+def group_into_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
     """Group the images of a dataset into privacy units.
-
-    Args:
-        data: Loaded from the folder, or from some of its files.
-        units: Of all files of the folder.
 
     Returns:
         The same images under these units.
@@ -76,7 +71,7 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
         DataError: The file cannot be read, or does not list every image of the folder exactly once.
     """
     header, *lines = _rows(path)
-    files, units = [_normalise(file) for file, _ in lines], [compose(unit) for _, unit in lines]
+    files, units = [_normalise(file) for file, _ in lines], [normalise_unit(unit) for _, unit in lines]
     _check_header(path, header, set(there))
     _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
     _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
@@ -86,17 +81,13 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
     return UnitMap(header[1], listed)
 
 
-def units_by_folder(there: Sequence[str]) -> UnitMap | None:
-    """The folder within a class folder as the patient, and an image without one as its own; None if there are none.
-
-    Args:
-        there: Paths of all images inside the private folder.
-    """
+def map_folders(there: Sequence[str]) -> UnitMap | None:
+    """The folder within a class folder as the patient, and an image without one as its own; None if there are none."""
     parts = {name: name.split("/") for name in there}
     if all(len(each) <= 2 for each in parts.values()):
         return None
     return UnitMap(
-        "patient", {name: compose(each[1]) if len(each) > 2 else name for name, each in parts.items()}
+        "patient", {name: normalise_unit(each[1]) if len(each) > 2 else name for name, each in parts.items()}
     )
 
 
@@ -105,12 +96,11 @@ def write_units(path: Path, there: Sequence[str]) -> None:
 
     Args:
         path: The file; it must not exist.
-        there: Paths of all images inside the private folder.
 
     Raises:
         DataError: The file exists or cannot be written, or no image lies in such a folder.
     """
-    found = units_by_folder(there)
+    found = map_folders(there)
     if found is None:
         raise DataError(f"--write-unit-map {path}: no image lies in a folder within a class folder")
     try:
@@ -123,22 +113,15 @@ def write_units(path: Path, there: Sequence[str]) -> None:
 def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, most: int) -> None:
     """Refuse data in which a privacy unit has more images than the owner declares, whichever of them are drawn.
 
-    Args:
-        units: What the unit of each image is called.
-        names: Where each image stands.
-        kind: What a unit is.
-        most: As declared.
-
     Raises:
         DataError: Up to five files, each the first of a unit that is too large.
     """
     counts, first = Counter(units), dict(zip(reversed(units), reversed(names), strict=True))
     files = sorted(first[unit] for unit, count in counts.items() if count > most)
     if files:
-        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
         raise DataError(
-            f"a {kind} has more images than data.unit_size {most} says, such as the one of "
-            f"{', '.join(files[:_NAMED])}{more}: say a larger number, or leave images out"
+            f"a {kind} has more images than data.unit_size {most} says, such as the one of {list_some(files)}: say a "
+            "larger number, or leave images out"
         )
 
 
@@ -152,7 +135,7 @@ def _rows(path: Path) -> list[list[str]]:
         raise DataError(f"--unit-map {path} cannot be read: {reason}") from None
     odd = [str(number) for number, row in numbered if len(row) != 2]
     if odd or len(numbered) < 2:
-        where = f" (not so: line {', '.join(odd[:_NAMED])})" if odd else ""
+        where = f" (not so: line {list_some(odd)})" if odd else ""
         raise DataError(f"--unit-map {path} must have two columns, {_EXAMPLE}{where}")
     return [[cell.strip() for cell in row] for _, row in numbered]
 
@@ -160,13 +143,13 @@ def _rows(path: Path) -> list[list[str]]:
 def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
     if _normalise(header[0]) in names:
         raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
-    if label_fault(header[1]) is not None:
+    if find_label_fault(header[1]) is not None:
         raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
     if header[1].casefold() in SINGLE:
         raise DataError(f"--unit-map {path} calls a unit an image: name what its images have in common")
 
 
-def compose(name: str) -> str:
+def normalise_unit(name: str) -> str:
     """A unit's name in one spelling."""
     return unicodedata.normalize("NFC", name).strip()
 
@@ -179,11 +162,8 @@ def _normalise(file: str) -> str:
 def _refuse(path: Path, fault: str, names: Sequence[str]) -> None:
     """Raise one line that names the first files and counts the others, if there are any."""
     if names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        raise DataError(
-            f"--unit-map {path} {fault} {', '.join(names[:_NAMED])}{more}; "
-            "list every image once, by its path inside the private folder"
-        )
+        advice = "list every image once, by its path inside the private folder"
+        raise DataError(f"--unit-map {path} {fault} {list_some(names)}; {advice}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,21 +233,21 @@ class Shots:
         return next(label for label, number in self.held.items() if number == held)
 
 
-def unit_names(listing: Listing, units: UnitMap | None) -> list[str]:
+def name_units(listing: Listing, units: UnitMap | None) -> list[str]:
     """Return the name of each image's unit."""
     return [name if units is None else units.of[name] for name in listing.names]
 
 
-def units_held(listing: Listing, units: UnitMap | None) -> dict[str, int]:
+def count_units(listing: Listing, units: UnitMap | None) -> dict[str, int]:
     """Return the number of privacy units of each class of a listing, by label; private."""
-    names = unit_names(listing, units)
+    names = name_units(listing, units)
     found: dict[str, set[str]] = {label: set() for label in listing.labels}
     for name, target in zip(names, listing.targets, strict=True):
         found[listing.labels[target]].add(name)
     return {label: len(each) for label, each in found.items()}
 
 
-def units_to_draw(listing: Listing, units: UnitMap | None) -> dict[str, int]:
+def count_units_to_draw(listing: Listing, units: UnitMap | None) -> dict[str, int]:
     """Return the number of privacy units of each class that a draw could take, by label; private."""
-    counts = drawable(unit_names(listing, units), listing.targets)
+    counts = count_drawable(name_units(listing, units), listing.targets)
     return {label: counts.get(target, 0) for target, label in enumerate(listing.labels)}

@@ -8,10 +8,8 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.modality.texts import answering
-from pcevolve.modality.texts.blanks import blank_out
-from pcevolve.modality.texts.reading import read
-from pcevolve.modality.texts.rewording import reworded
+from pcevolve.modality.answering import read_answer, read_rewording
+from pcevolve.modality.texts import blank_out, read_text
 from pcevolve.providers.codec import Reply, encode_json, model_named, no_model, parse_answer, require_count
 from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest
 from pcevolve.providers.faults import Reason
@@ -53,7 +51,7 @@ class _Choice(Reply):
         withheld = (self.finish_reason or "").lower() in WITHHELD
         if self.message is None or withheld or self.message.refusal:
             return ""
-        return answering.said(self.message.content)
+        return read_answer(self.message.content)
 
 
 TRIAL: Final = "Write one word."
@@ -111,7 +109,7 @@ class ChatDialect(Dialect):
         Which words of a varied text are blank follows from the text, the call's seed and its degree. What the API sent
         in the place of a text, and is none, is varied by asking anew.
         """
-        prompt, text = plan.prompt_of(call), None if image is None else read(image)
+        prompt, text = plan.prompt_of(call), None if image is None else read_text(image)
         asked = prompt if text is None else question(prompt, blank_out(text, call.strength or 0.0, call.seed))
         return _request(plan.model, asked, plan.texts, call)
 
@@ -172,4 +170,4 @@ class RewriterDialect(ChatDialect):
             said = read_texts(body)
         except ProviderReplyError:
             said = []
-        return [reworded(said[0] if said else "", call.words or "").encode()]
+        return [read_rewording(said[0] if said else "", call.words or "").encode()]

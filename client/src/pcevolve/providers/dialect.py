@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Literal, Protocol
 from pcevolve.errors import UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
 from pcevolve.public.calls import Call
-from pcevolve.public.library import Library
+from pcevolve.public.parts import Library
 from pcevolve.public.plan import PublicPlan
 
 Scheme = Literal["Bearer", "Basic"]

@@ -12,9 +12,10 @@ from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model
 from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
-from pcevolve.public.library import Count, Library, Licence, LicenceFile, one_line, readable
+from pcevolve.public.parts import Count, Library, Licence, LicenceFile, make_one_line, make_readable
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.settings import Digest, Guidance, Steps, Strength
+from pcevolve.public.requests import Guidance, Steps
+from pcevolve.public.settings import Digest, Strength
 from pcevolve_shared import images, limits, wire
 
 
@@ -169,7 +170,7 @@ class GetimgDialect(Dialect):
         known = listed.adapters if listed else ()
         if adapter not in known:
             has = (
-                f"it has {', '.join(map(one_line, known))}"
+                f"it has {', '.join(map(make_one_line, known))}"
                 if known
                 else "it has none: leave provider.adapter out"
             )
@@ -220,9 +221,11 @@ class GetimgDialect(Dialect):
             return None
         return Library(
             images=told.images,
-            licences=tuple(Licence(name=one_line(each.name), images=each.images) for each in told.licences),
+            licences=tuple(
+                Licence(name=make_one_line(each.name), images=each.images) for each in told.licences
+            ),
             files=tuple(
-                LicenceFile(name=one_line(each.name), sha256=each.sha256, text=readable(each.text))
+                LicenceFile(name=make_one_line(each.name), sha256=each.sha256, text=make_readable(each.text))
                 for each in told.licence_files
             ),
         )

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, chain, islice, pairwise, takewhile
 from typing import Final, Literal
 
-from pcevolve.public.fields import Extension, PlanFields
+from pcevolve.public.fields import PlanFields
+from pcevolve.public.parts import Extension
 
 STAGES: Final = {"create": "i", "reword": "w", "vary": "i", "look": "l", "extend": "x", "enlarge": "y"}
 OPENING: Final = 8
@@ -78,24 +79,15 @@ class Call:
         return f"{stage}-{of_class}-{self.first + index:06d}"
 
 
-@dataclass(
-    frozen=True, eq=False
-)  # a plan holds its schedule, so that comparing these would compare plans for ever
-class Schedule:
-    """The requests of a plan.
-
-    Attributes:
-        plan: Whose.
-    """
-
-    plan: PlanFields
+class PlanCalls(PlanFields):
+    """The requests of a plan, which follow from its fields; use ``PublicPlan``."""
 
     def round(self, iteration: int) -> Iterator[Call]:
         """The calls that make a population, in sending order: by class, then by prototype, then by batch.
 
         The first population is asked for a batch of each class at a time: the first few answers show all classes.
         """
-        by_class = [self._of_class(iteration, label) for label in self.plan.labels]
+        by_class = [self._of_class(iteration, label) for label in self.labels]
         return chain.from_iterable(by_class if iteration else zip(*by_class, strict=True))
 
     def rewordings(self, iteration: int) -> Iterator[Call]:
@@ -103,21 +95,21 @@ class Schedule:
 
         Before the first population the plan's first prompt is, so that a rewriter that does not work is known of.
         """
-        if self.plan.rewriter is None:
+        if self.rewriter is None:
             return
         if not iteration:
-            yield replace(self._call("reword", 0, self.plan.labels[0], 0, 1), wording=0)
+            yield replace(self._call("reword", 0, self.labels[0], 0, 1), wording=0)
             return
-        for label in self.plan.labels:
-            for parent in range(self.plan.prototypes):
+        for label in self.labels:
+            for parent in range(self.prototypes):
                 yield self._call("reword", iteration, label, parent, 1, parent=parent)
 
     @property
     def opening(self) -> tuple[Call, ...]:
         """The trial of a rewriter, and the first turns of a plan, until there are ``OPENING`` images of each class."""
-        asked = accumulate(call.count for call in self._of_class(0, self.plan.labels[0]))
-        turns = 1 + sum(1 for _ in takewhile(lambda images: images < min(OPENING, self.plan.initial), asked))
-        return (*self.rewordings(0), *islice(self.round(0), turns * len(self.plan.labels)))
+        asked = accumulate(call.count for call in self._of_class(0, self.labels[0]))
+        turns = 1 + sum(1 for _ in takewhile(lambda images: images < min(OPENING, self.initial), asked))
+        return (*self.rewordings(0), *islice(self.round(0), turns * len(self.labels)))
 
     def _of_class(self, iteration: int, label: str) -> Iterator[Call]:
         for part, (start, stop) in enumerate(pairwise(self._parts(iteration))):
@@ -136,33 +128,31 @@ class Schedule:
     def _parts(self, iteration: int) -> range | list[int]:
         """Return the first place of each prototype's (or prompt's) images in a class, and how many there are."""
         if iteration:
-            size = self.plan.candidates * self.plan.variations
-            return range(0, size + 1, size // self.plan.prototypes)
-        wordings = max(self.plan.wordings, 1)
-        return [-(-part * self.plan.initial // wordings) for part in range(wordings + 1)]
+            size = self.candidates * self.variations
+            return range(0, size + 1, size // self.prototypes)
+        wordings = max(self.wordings, 1)
+        return [-(-part * self.initial // wordings) for part in range(wordings + 1)]
 
     def _batches(self, first: int, stop: int, opens: bool = False) -> Iterator[tuple[int, int]]:
         """Index of each batch's first image, and how many it has; one that opens a run has few."""
         while first < stop:
-            count = min(self.plan.batch, stop - first, OPENING if opens else stop)
+            count = min(self.batch, stop - first, OPENING if opens else stop)
             yield first, count
             first, opens = first + count, opens and first + count < OPENING
 
     def lookaheads(self, iteration: int) -> Iterator[Call]:
         """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
-        if self.plan.lookahead and iteration < self.plan.iterations:
-            yield from self._echoes("look", iteration, self.plan.lookahead, self._strength(iteration + 1))
+        if self.lookahead and iteration < self.iterations:
+            yield from self._echoes("look", iteration, self.lookahead, self._strength(iteration + 1))
 
     def extensions(self) -> Iterator[Call]:
         """More samples: ``more`` variations of every image of the last population, in public order."""
-        if self.plan.more and self.plan.iterations:
-            yield from self._echoes(
-                "extend", self.plan.iterations, self.plan.more, self._strength(self.plan.iterations)
-            )
+        if self.more and self.iterations:
+            yield from self._echoes("extend", self.iterations, self.more, self._strength(self.iterations))
 
     def enlargements(self) -> Iterator[Call]:
         """The calls of all extensions, in the order in which they were asked for."""
-        for number, extension in enumerate(self.plan.extended, 1):
+        for number, extension in enumerate(self.extended, 1):
             yield from self.enlargement(number, extension)
 
     def enlargement(self, number: int, extension: Extension) -> Iterator[Call]:
@@ -170,20 +160,17 @@ class Schedule:
 
         Args:
             number: Which extension of the run it is, from 1.
-            extension: How many, and how different.
         """
-        if not self.plan.selects:
-            yield from self._echoes(
-                "enlarge", self.plan.iterations, extension.more, extension.strength, number
-            )
+        if not self.selects:
+            yield from self._echoes("enlarge", self.iterations, extension.more, extension.strength, number)
             return
-        for label in self.plan.labels:
-            for parent in range(self.plan.candidates):
+        for label in self.labels:
+            for parent in range(self.candidates):
                 start = parent * extension.more
                 for first, count in self._batches(start, start + extension.more):
                     yield self._call(
                         "enlarge",
-                        self.plan.releases[-1],
+                        self.releases[-1],
                         label,
                         first,
                         count,
@@ -196,7 +183,7 @@ class Schedule:
         self, purpose: Purpose, iteration: int, copies: int, strength: float | None, number: int | None = None
     ) -> Iterator[Call]:
         """``copies`` variations of every image of a population."""
-        places: dict[str, int] = dict.fromkeys(self.plan.labels, 0)
+        places: dict[str, int] = dict.fromkeys(self.labels, 0)
         for call in self.round(iteration):
             for index in range(call.count):
                 start = places[call.label]
@@ -226,20 +213,20 @@ class Schedule:
         number: int | None = None,
     ) -> Call:
         stage = f"{STAGES[purpose]}{iteration if number is None else number:03d}"
-        place = self.plan.labels.index(label)
+        place = self.labels.index(label)
         slot = f"{stage}/c{place:03d}/n{first:06d}"
-        seed = self.plan.public_seed(stage, place, first)
-        own = purpose == "create" and self.plan.prompts
-        wording = first * self.plan.wordings // self.plan.initial if own else None
+        seed = self.public_seed(stage, place, first)
+        own = purpose == "create" and self.prompts
+        wording = first * self.wordings // self.initial if own else None
         return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
 
     def _strength(self, iteration: int) -> float | None:
         """Of a round's variations; None where the API is asked for none."""
-        return self.plan.strengths[iteration - 1] if self.plan.grades_variations else None
+        return self.strengths[iteration - 1] if self.grades_variations else None
 
-    def all(self) -> Iterator[Call]:
+    def _all_calls(self) -> Iterator[Call]:
         """Every call of the run, in sending order."""
-        for iteration in range(self.plan.iterations + 1):
+        for iteration in range(self.iterations + 1):
             yield from self.rewordings(iteration)
             yield from self.round(iteration)
             yield from self.lookaheads(iteration)

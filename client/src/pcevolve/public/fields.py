@@ -8,12 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.privacy import Budget, Event
-from pcevolve.public import settings
-from pcevolve.public.library import Library
+from pcevolve.privacy import Budget
+from pcevolve.public import requests, settings
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
-from pcevolve.public.secrecy import Secrecy
-from pcevolve.public.wordings import Rewriter, filled, in_one_line
+from pcevolve.public.parts import Earlier, Extension, Library, Rewriter, Secrecy
+from pcevolve.public.words import fill, put_in_one_line
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
@@ -27,45 +26,6 @@ MOST_EXTENSIONS = 999
 ExactEpsilon = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
 
 
-class Earlier(BaseModel):
-    """The releases that the same provider had seen before this run, as far as the ledger knew when it began.
-
-    It counts all runs with noise that had paid for something and sent it to that provider, **on whatever data**: which
-    runs share images or patients is private, and a statement that depended on it would tell. So it does not say that
-    any unit is in all of these runs, only what one that is in all of them bears. A run that is still under way counts
-    as far as it has come; what it does later, its own statement counts.
-
-    Attributes:
-        releases: How many such runs there were.
-        events: What they did, on the group of their units that changes with one unit of this run; None where that
-            cannot be said: another neighbour relation, or units of another kind and no ``unit_size``.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    releases: Annotated[int, Field(ge=0)] = 0
-    events: tuple[Event, ...] | None = ()
-
-
-class Extension(BaseModel):
-    """The variations that are asked for once a dataset is released. No private image is asked.
-
-    Attributes:
-        more: Variations of each image; of one that was chosen twice, twice as many.
-        strength: Image-to-image strength of all of them; None where the API is asked for none.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    more: Annotated[int, Field(ge=1, le=1000)]
-    strength: settings.Strength | None = None
-
-    @property
-    def options(self) -> str:
-        """The options of ``pcevolve extend`` that ask for just this."""
-        return f"--more {self.more}" + ("" if self.strength is None else f" --strength {self.strength!r}")
-
-
 class PlanFields(BaseModel):
     """The fields of a plan, and what follows from one field at once; use ``PublicPlan``."""
 
@@ -75,14 +35,14 @@ class PlanFields(BaseModel):
     run_seed: settings.PublicSeed
     api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
     dialect: str
-    model: settings.Model
+    model: requests.Model
     method: str
     domain: settings.Domain
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
     words: tuple[settings.Words, ...] = ()  # of each class, where prompts say something else than its label
-    prompt_template: settings.PromptTemplate = TEMPLATE
-    prompts: tuple[tuple[settings.Prompt, ...], ...] = ()  # of each class; none where the template is all
-    answered_by: settings.Model | None = (
+    prompt_template: requests.PromptTemplate = TEMPLATE
+    prompts: tuple[tuple[requests.Prompt, ...], ...] = ()  # of each class; none where the template is all
+    answered_by: requests.Model | None = (
         None  # another name for ``model``, by which the API calls it in answers
     )
     modality: Modality
@@ -110,8 +70,8 @@ class PlanFields(BaseModel):
     vary_by: settings.VaryBy = "image"
     vary_with: settings.VaryWith = "own prompt"
     rewriter: Rewriter | None = None
-    batch: settings.Batch = 32
-    at_once: settings.AtOnce = 1
+    batch: requests.Batch = 32
+    at_once: requests.AtOnce = 1
     relation: settings.Relation = "replace-one"
     unit: str = "image"
     unit_size: settings.UnitSize | None = None
@@ -123,7 +83,7 @@ class PlanFields(BaseModel):
     encoder: str
     frame: settings.Digest | None = None  # of public images, which is joined with the candidates
     weights: settings.Digest | None = None
-    image_hosts: settings.ImageHosts = ()
+    image_hosts: requests.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
     earlier: Earlier = Earlier()
@@ -207,9 +167,9 @@ class PlanFields(BaseModel):
         """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
         words = self.words[self.labels.index(label)] if self.words else label
         if words:
-            return filled(self.prompt_template, self.domain, words)
+            return fill(self.prompt_template, self.domain, words)
         template = _WITHOUT_WORDS.get(self.prompt_template, self.prompt_template)
-        return in_one_line(filled(template, self.domain, words))  # a template of one's own has a gap there
+        return put_in_one_line(fill(template, self.domain, words))  # a template of one's own has a gap there
 
     @property
     def wordings(self) -> int:

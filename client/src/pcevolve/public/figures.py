@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -18,30 +19,43 @@ ROUNDING_SHARE = 1e-12
 """Share of an ε that is rounding in float64, and no loss of privacy: what is exactly 10 is not loss as 10.0001."""
 
 
-def upwards(value: float, digits: int = 6) -> str:
+def format_upwards(value: float, digits: int = 6) -> str:
     """A number rounded up to ``digits`` significant digits."""
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
     return f"{rounded.normalize():f}"
 
 
-def loss(epsilon: float, digits: int = 6) -> str:
+def format_loss(epsilon: float, digits: int = 6) -> str:
     """An ε in few digits that are not below it; words where it is infinite."""
-    return upwards(epsilon * (1 - ROUNDING_SHARE), digits) if math.isfinite(epsilon) else "no finite number"
+    return (
+        format_upwards(epsilon * (1 - ROUNDING_SHARE), digits)
+        if math.isfinite(epsilon)
+        else "no finite number"
+    )
 
 
-def factor(epsilon: float) -> str:
+def format_factor(epsilon: float) -> str:
     """The factor e^ε by which one privacy unit may change a probability, in few digits that are not below it."""
     if epsilon > 20:
         return f"10^{math.ceil(epsilon / math.log(10))}"
     value = math.exp(epsilon * (1 - ROUNDING_SHARE))
-    return upwards(value, 3) if value < 1000 else f"{math.ceil(value):,}"
+    return format_upwards(value, 3) if value < 1000 else f"{math.ceil(value):,}"
+
+
+def describe_guesses(success: Mapping[float, float]) -> str:
+    """Say in words with what probability a secret is guessed at most.
+
+    Args:
+        success: The most probability with which a secret is guessed, by what it was before.
+    """
+    curve = ", ".join(f"{after:.2g} where it was {_power(before)}" for before, after in success.items())
+    return f"guessed with a probability of at most {curve}"
 
 
 def parse_epsilon(text: str | float, option: str = "--epsilon") -> Fraction:
     """Read ε as the exact decimal or fraction that the user wrote.
 
     Args:
-        text: The number.
         option: What the user typed before it.
 
     Raises:
@@ -82,3 +96,8 @@ def _exact(option: str, text: str | float, example: str) -> Fraction:
     if not Fraction(1, LARGEST) <= number <= LARGEST:
         raise UsageError(f"{option} must lie between 1e-9 and 1e9, not at {text}: try {option} {example}")
     return number
+
+
+def _power(prior: float) -> str:
+    """1e-4 rather than 0.0001."""
+    return f"{prior:.0e}".replace("e-0", "e-")

@@ -1,90 +1,24 @@
 """Kinds of data that a run makes, images or texts, and how each is asked for; every public plan has one of the two.
 
-What is said and asked of both is ``Making``: nobody outside asks which of them it is.
+Nobody outside asks which of the two it is: ``Images`` says what is known of both, ``Texts`` only where it differs.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Final, Literal, Protocol, Self, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pcevolve.public import settings
+from pcevolve.public import requests
 
 Kind: TypeAlias = Literal["image", "text"]
 Said: TypeAlias = list[tuple[str, object]]
 """Settings in words, each under its title."""
 
 
-class Making(Protocol):
-    """Statements that both members of a plan's ``modality`` make about themselves.
-
-    Attributes:
-        verb: What a provider does to make one.
-        in_question: Whether what is varied goes back in the words of the question, and not as a file beside them.
-        refuses_looks: Why one cannot be given an appearance; empty where it can.
-        more_of_it: What else may help where a provider sends nothing that can be used; empty for nothing.
-        other_provider: What to do where a provider does not make what was released, without its full stop.
-    """
-
-    verb: ClassVar[str]
-    in_question: ClassVar[bool]
-    refuses_looks: ClassVar[str]
-    more_of_it: ClassVar[str]
-    other_provider: ClassVar[str]
-
-    @property
-    def asked_size(self) -> str:
-        """The size that is asked for, ``64 x 64``; empty where no size is asked for."""
-        ...
-
-    @property
-    def has_adapter(self) -> bool:
-        """True if variations take a prototype as an image prompt, too."""
-        ...
-
-    @property
-    def graded(self) -> bool:
-        """True if the API is told how different a variation shall be; else the degree is the API's own."""
-        ...
-
-    @property
-    def beside_prompts(self) -> Said:
-        """Text that goes with every prompt."""
-        ...
-
-    @property
-    def said(self) -> Said:
-        """The settings of a request, in words."""
-        ...
-
-    @property
-    def in_summary(self) -> dict[str, str]:
-        """Entries of a run's summary that are particular to its kind."""
-        ...
-
-    def asked_with(self, degrees: str, advice: str) -> str:
-        """Describe in a line for the owner how each one is asked for.
-
-        Args:
-            degrees: Of variation, first and last; empty without any.
-            advice: What the API recommends, if anything.
-        """
-        ...
-
-    def degree(self, of: float) -> str:
-        """Say in words how different a variation is; from 0 to 1."""
-        ...
-
-    @classmethod
-    def spoken(cls, words: str) -> str:
-        """Reword what our own texts say of images for this kind."""
-        ...
-
-
-def in_words(things: list[str]) -> str:
+def join(things: list[str]) -> str:
     """Join some things as a sentence does: one, two and three."""
     return " and ".join(filter(None, [", ".join(things[:-1]), *things[-1:]]))
 
@@ -95,9 +29,14 @@ OWN_DEGREE = "to the API's own degree"
 
 
 class Images(BaseModel):
-    """Settings by which images are asked for; ``Making`` says what else is known of them.
+    """Settings by which images are asked for, and what is known of whatever is made.
 
     Attributes:
+        verb: What a provider does to make one.
+        in_question: Whether what is varied goes back in the words of the question, and not as a file beside them.
+        refuses_looks: Why one cannot be given an appearance; empty where it can.
+        more_of_it: What else may help where a provider sends nothing that can be used; empty for nothing.
+        other_provider: What to do where a provider does not make what was released, without its full stop.
         kind: Says that it is images.
         negative_prompt: What they should not show; empty for nothing.
         guidance: Scale; None where the API is not asked for any.
@@ -123,14 +62,14 @@ class Images(BaseModel):
     )
 
     kind: Literal["image"] = "image"
-    negative_prompt: settings.NegativePrompt = ""
-    guidance: settings.Guidance | None = 7.5
-    steps: settings.Steps | None = 50
-    sampler: settings.Sampler | None = None
-    adapter: settings.Adapter | None = None
-    adapter_scale: settings.AdapterScale | None = None
-    width: settings.Pixels
-    height: settings.Pixels
+    negative_prompt: requests.NegativePrompt = ""
+    guidance: requests.Guidance | None = 7.5
+    steps: requests.Steps | None = 50
+    sampler: requests.Sampler | None = None
+    adapter: requests.Adapter | None = None
+    adapter_scale: requests.AdapterScale | None = None
+    width: requests.Pixels
+    height: requests.Pixels
     sized: bool = True
     graded: bool = True
 
@@ -142,22 +81,22 @@ class Images(BaseModel):
 
     @property
     def asked_size(self) -> str:
-        """See ``Making.asked_size``."""
+        """The size that is asked for, ``64 x 64``; empty where no size is asked for."""
         return f"{self.width} x {self.height}" if self.sized else ""
 
     @property
     def has_adapter(self) -> bool:
-        """See ``Making.has_adapter``."""
+        """True if variations take a prototype as an image prompt, too."""
         return self.adapter is not None
 
     @property
     def beside_prompts(self) -> Said:
-        """The negative prompt."""
+        """Text that goes with every prompt: the negative one."""
         return [("Negative prompt", self.negative_prompt or "none")]
 
     @property
     def said(self) -> Said:
-        """Size, steps and guidance, as far as the API is asked for them."""
+        """The settings of a request, in words, as far as the API is asked for them."""
         own = "" if self.sized else ", the model's own"
         return [
             ("Size", f"{self.width} × {self.height} pixels{own}"),
@@ -169,11 +108,16 @@ class Images(BaseModel):
 
     @property
     def in_summary(self) -> dict[str, str]:
-        """Nothing: images are the usual."""
+        """Entries of a run's summary that are particular to its kind; images are the usual."""
         return {}
 
-    def asked_with(self, degrees: str, advice: str) -> str:
-        """Steps, guidance, strengths and adapter, as far as they are sent, and what the provider recommends."""
+    def describe_asking(self, degrees: str, advice: str) -> str:
+        """Describe in a line for the owner how each one is asked for.
+
+        Args:
+            degrees: Of variation, first and last; empty without any.
+            advice: What the API recommends, if anything.
+        """
         sent = [
             "" if self.steps is None else f"{self.steps} steps",
             "" if self.guidance is None else f"guidance {self.guidance:g}",
@@ -183,22 +127,22 @@ class Images(BaseModel):
         unsent = [] if self.steps is not None else ["steps"]
         unsent += [] if self.guidance is not None else ["guidance"]
         unsent += [] if self.graded else ["degrees of variation"]
-        left = f"{in_words(unsent)} are left to the API" if unsent else ""
+        left = f"{join(unsent)} are left to the API" if unsent else ""
         asked = ", ".join(filter(None, sent))
         return f"{'; '.join(filter(None, [asked, left]))} (the API recommends {advice or 'nothing'})"
 
-    def degree(self, of: float) -> str:
-        """The strength of image-to-image."""
+    def describe_degree(self, of: float) -> str:
+        """Say in words how different a variation is, from 0 to 1: the strength of image-to-image."""
         return f"strength {of:g}"
 
     @classmethod
-    def spoken(cls, words: str) -> str:
-        """The words as they are: they are about images."""
+    def reword(cls, words: str) -> str:
+        """Reword what our own texts say of images for this kind; here the words are as they should be."""
         return words
 
 
 class Texts(BaseModel):
-    """Settings by which texts are asked for; ``Making`` says what else is known of them.
+    """Settings by which texts are asked for; see ``Images`` for the rest.
 
     Attributes:
         kind: Says that it is texts.
@@ -220,9 +164,9 @@ class Texts(BaseModel):
     )
 
     kind: Literal["text"]
-    tokens: settings.Tokens
-    temperature: settings.Temperature | None
-    fields: settings.ChatFields = ()
+    tokens: requests.Tokens
+    temperature: requests.Temperature | None
+    fields: requests.ChatFields = ()
 
     @model_validator(mode="after")
     def _temperature_is_sent(self) -> Self:
@@ -271,7 +215,7 @@ class Texts(BaseModel):
         """That it is texts."""
         return {"modality": self.kind}
 
-    def asked_with(self, degrees: str, advice: str) -> str:
+    def describe_asking(self, degrees: str, advice: str) -> str:
         """Length, temperature and blanks; no API recommends any."""
         blanks = f", blanks {degrees}" if degrees else ""
         temperature = (
@@ -279,12 +223,12 @@ class Texts(BaseModel):
         )
         return f"at most {self.tokens} tokens, {temperature}{blanks}"
 
-    def degree(self, of: float) -> str:
+    def describe_degree(self, of: float) -> str:
         """The share of words that were blanks."""
         return f"{of:.0%} of the words anew"
 
     @classmethod
-    def spoken(cls, words: str) -> str:
+    def reword(cls, words: str) -> str:
         """The words with each image a text."""
         return _OF_IMAGES.sub(_of_texts, words)
 
@@ -305,7 +249,7 @@ def _of_texts(match: re.Match[str]) -> str:
 
 
 Modality: TypeAlias = Annotated[Images | Texts, Field(discriminator="kind")]
-MODALITIES: Final[Mapping[Kind, type[Making]]] = {"image": Images, "text": Texts}
+MODALITIES: Final[Mapping[Kind, type[Images] | type[Texts]]] = {"image": Images, "text": Texts}
 """The class of each kind, which says what is known before there is a plan."""
 
 
@@ -331,11 +275,10 @@ def texts_of(made: Images | Texts) -> Texts:
     return made
 
 
-def spoken(words: str, kind: Kind) -> str:
+def reword_for(words: str, kind: Kind) -> str:
     """Reword for a kind what is said of images.
 
     Args:
         words: Our own; what a user or a provider wrote would be changed as well.
-        kind: Of what is made.
     """
-    return MODALITIES[kind].spoken(words)
+    return MODALITIES[kind].reword(words)

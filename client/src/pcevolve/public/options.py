@@ -135,7 +135,7 @@ class Option:
 
 
 @cache
-def options_of(model: type[BaseModel]) -> tuple[Option, ...]:
+def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
     """The options that a model declares, section by section, as declared.
 
     Raises:
@@ -186,7 +186,7 @@ def _inner(hint: TypeHint) -> tuple[TypeHint, ...]:
 
 
 @contextmanager
-def typed_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
+def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
     """Let messages call options as somebody typed them who did not type flags.
 
     Args:
@@ -199,12 +199,12 @@ def typed_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
         _TYPED.reset(before)
 
 
-def spelled(name: str, model: type[BaseModel]) -> str:
+def spell(name: str, model: type[BaseModel]) -> str:
     """Return what a message calls an option: as it was typed; else by its flag, or its key if it has none."""
     if (typed := _TYPED.get()(name)) is not None:
         return typed
     if is_sectioned(model) and name not in model.MOST_USED:  # type: ignore[attr-defined]  # what makes it sectioned
-        known = {each.name: each for each in options_of(model)}
+        known = {each.name: each for each in list_options(model)}
         return known[name].path if name in known else name
     return f"--{name.replace('_', '-')}"
 
@@ -214,12 +214,10 @@ def is_sectioned(model: type[BaseModel]) -> bool:
     return hasattr(model, "MOST_USED")
 
 
-def checked(model: type[Model], values: Mapping[str, Any], named_by: type[BaseModel] | None = None) -> Model:
+def validate(model: type[Model], values: Mapping[str, Any], named_by: type[BaseModel] | None = None) -> Model:
     """Validate options by the model that declares them; paths, and numbers of other libraries, are as good as text.
 
     Args:
-        model: Declares them.
-        values: By the options' names.
         named_by: The model by whose options messages call what is wrong, where that is another one.
 
     Raises:
@@ -246,16 +244,16 @@ def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: There is no such option.
     """
-    known = {each.name: each for each in options_of(model)}
+    known = {each.name: each for each in list_options(model)}
     nested: dict[str, Any] = {name: {} for name in model.model_fields}
     for name, value in values.items():
         if (option := known.get(name)) is None:
-            raise UsageError(f"{spelled(name, model)}: there is no such option{like(name, known)}")
+            raise UsageError(f"{spell(name, model)}: there is no such option{suggest(name, known)}")
         nested[option.section][option.key] = _plain(name, value, option.is_switch, model)
     return nested
 
 
-def like(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
     """Return a question that names what somebody may have meant; empty if nothing is near."""
     near = get_close_matches(name, list(known), 1)
     return f"; did you mean {near[0]}?" if near else ""
@@ -268,7 +266,7 @@ def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) ->
         UsageError: It is yes or no where something else is asked for; pydantic would take it for 1 or 0.
     """
     if isinstance(value, bool) and not is_switch:
-        raise UsageError(f"{spelled(name, names)}: {value} is no value for it")
+        raise UsageError(f"{spell(name, names)}: {value} is no value for it")
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return int(value)
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -289,16 +287,16 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     if not name:  # about several options: it begins with one of them, or names them all itself
         name, _, rest = said.partition(": ")
         is_name = rest and _WORD.fullmatch(name)
-        return f"{spelled(name.replace('-', '_'), model)}: {rest}" if is_name else said
+        return f"{spell(name.replace('-', '_'), model)}: {rest}" if is_name else said
     if fault["type"] == "missing":
         lacking = [_name_at(each["loc"], model) for each in faults if each["type"] == "missing"]
-        return f"{' and '.join(spelled(each, model) for each in lacking)} must be given: --help says more"
+        return f"{' and '.join(spell(each, model) for each in lacking)} must be given: --help says more"
     if fault["type"] == "extra_forbidden":
         owners = (
-            [each.owners for each in options_of(model) if each.name == name] if is_sectioned(model) else []
+            [each.owners for each in list_options(model) if each.name == name] if is_sectioned(model) else []
         )
         said = f"only {', '.join(owners[0])} has it" if owners else "there is no such option"
-    return f"{spelled(name, model)}: {said}"
+    return f"{spell(name, model)}: {said}"
 
 
 def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
@@ -307,7 +305,7 @@ def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
     if not parts:
         return ""
     if is_sectioned(model) and parts[0] in model.model_fields:
-        known = {each.path: each.name for each in options_of(model)}
+        known = {each.path: each.name for each in list_options(model)}
         return known.get(f"{parts[0]}.{parts[-1]}", "")
     return parts[-1] if parts[0] == "modality" else parts[0]
 

@@ -13,9 +13,10 @@ from typing import Final, Self
 
 from pydantic import model_validator
 
-from pcevolve.public.calls import Call, Schedule
-from pcevolve.public.fields import Extension, PlanFields
-from pcevolve.public.labels import label_faults, labels_for
+from pcevolve.public.calls import Call, PlanCalls
+from pcevolve.public.fields import PlanFields
+from pcevolve.public.parts import Extension
+from pcevolve.public.words import choose_labels, find_label_faults
 
 FEWEST_WORDINGS: Final = 2
 """Prompts of a class between which there is something to choose."""
@@ -53,11 +54,11 @@ def _of_counts(plan: PlanFields) -> Iterator[str]:
 
 def _of_words(plan: PlanFields) -> Iterator[str]:
     """Labels, and prompts made of them."""
-    if faults := label_faults(plan.labels):
+    if faults := find_label_faults(plan.labels):
         yield f"labels: {'; '.join(faults[:_NAMED])}"
     if "{label}" not in plan.prompt_template and len(plan.labels) > 1:
         yield "prompt-template: '{label}' is missing, so all classes would get the same prompt"
-    if plan.words and plan.labels != labels_for(plan.words):
+    if plan.words and plan.labels != choose_labels(plan.words):
         yield "data.words: every class needs some, and no other name in the plan than its words give"
     if len(plan.labels) > 1 and len(set(plan.words)) == 1 and not plan.prompts:
         yield "data.words: they are the same for all classes, so all would get the same prompt"
@@ -99,7 +100,7 @@ _RULES: Final[tuple[Callable[[PlanFields], Iterator[str]], ...]] = (
 )
 
 
-class PublicPlan(PlanFields):
+class PublicPlan(PlanCalls):
     """Everything about a run that the provider, an auditor and the reader of the result may see."""
 
     @model_validator(mode="after")
@@ -116,47 +117,9 @@ class PublicPlan(PlanFields):
         return self.prompts[self.labels.index(call.label)][call.wording]
 
     @cached_property
-    def _schedule(self) -> Schedule:
-        return Schedule(self)
-
-    def round(self, iteration: int) -> Iterator[Call]:
-        """The calls that make a population, in sending order; see ``Schedule``."""
-        return self._schedule.round(iteration)
-
-    def rewordings(self, iteration: int) -> Iterator[Call]:
-        """The calls by which the prompts of a round's prototypes are reworded; none where nobody rewords."""
-        return self._schedule.rewordings(iteration)
-
-    @property
-    def opening(self) -> tuple[Call, ...]:
-        """The first turns of a plan, so that a person can look at some of each class, and a rewriter is tried."""
-        return self._schedule.opening
-
-    def lookaheads(self, iteration: int) -> Iterator[Call]:
-        """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
-        return self._schedule.lookaheads(iteration)
-
-    def extensions(self) -> Iterator[Call]:
-        """More samples: ``more`` variations of every image of the last population, in public order."""
-        return self._schedule.extensions()
-
-    def enlargements(self) -> Iterator[Call]:
-        """The calls of all extensions, in the order in which they were asked for."""
-        return self._schedule.enlargements()
-
-    def enlargement(self, number: int, extension: Extension) -> Iterator[Call]:
-        """The calls of an extension of the released dataset.
-
-        Args:
-            number: Which of the run it is, from 1.
-            extension: How many, and how different.
-        """
-        return self._schedule.enlargement(number, extension)
-
-    @cached_property
     def calls(self) -> Mapping[str, Call]:
         """Every call of the run by slot, in sending order."""
-        return MappingProxyType({call.slot: call for call in self._schedule.all()})
+        return MappingProxyType({call.slot: call for call in self._all_calls()})
 
     def extended_by(self, extensions: Iterable[Extension]) -> Self:
         """This plan, with all that was asked for after its dataset was released."""

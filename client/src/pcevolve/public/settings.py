@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -15,11 +15,12 @@ from pcevolve import privacy
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import parse_delta
 from pcevolve.public.options import Setting
-from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 
 MOST_ITERATIONS = 1000
 TAU = 10.0
 """Of PCEvolve's similarity calibrator, as published."""
+USUAL_PRIOR, USUAL_BOUND, USUAL_SIZE = 1e-4, 1e-3, 10
+"""Of declared secrets, where nobody says otherwise."""
 
 PUBLIC = Setting(public=True)
 AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
@@ -56,16 +57,14 @@ Window = Annotated[
     Field(
         description="LOW,HIGH: what becomes black and what white in grey files, in their own units after slope and "
         "intercept, instead of what each file says; -160,240 shows soft tissue in CT. Public: choose it by the "
-        "modality, and not by your images.",
+        "modality, and not by your images."
     ),
     PUBLIC,
 ]
 Domain = Annotated[
     str,
     Field(
-        min_length=1,
-        max_length=200,
-        description="Public words for what the images show: 'leather texture'.",
+        min_length=1, max_length=200, description="Public words for what the images show: 'leather texture'."
     ),
     PUBLIC,
 ]
@@ -119,9 +118,6 @@ Calibration = Annotated[
     Literal["tight", "published"],
     Field(description="tight, or published: the paper's own looser calibration of its noise."),
     PUBLIC,
-]
-Model = Annotated[
-    str, Field(min_length=1, max_length=200, description="Model that the API shall use."), PUBLIC
 ]
 Shots = Annotated[
     int,
@@ -182,9 +178,7 @@ MinUsable = Annotated[
 Lookahead = Annotated[
     int,
     Field(
-        ge=0,
-        le=100,
-        description="Judge each candidate by the mean embedding of this many variations of it.",
+        ge=0, le=100, description="Judge each candidate by the mean embedding of this many variations of it."
     ),
     PUBLIC,
 ]
@@ -269,7 +263,7 @@ ClassCounts = Annotated[
     bool,
     Field(
         description="Release noisy numbers of private units by class, at a tenth of the first iteration's price, and "
-        "give the dataset's classes sizes in proportion.",
+        "give the dataset's classes sizes in proportion."
     ),
     PUBLIC,
 ]
@@ -287,17 +281,10 @@ Cells = Annotated[
 ]
 Tau = Annotated[
     float,
-    Field(
-        ge=0,
-        le=1e6,
-        description=f"Tau of PCEvolve's similarity calibrator; {TAU:g} if not given.",
-    ),
+    Field(ge=0, le=1e6, description=f"Tau of PCEvolve's similarity calibrator; {TAU:g} if not given."),
     PUBLIC,
 ]
 Strength = Annotated[float, Field(ge=0, le=1)]
-PromptTemplate = Annotated[
-    str, Field(max_length=1000, description="Prompt with {domain} and {label}."), PUBLIC
-]
 VaryBy = Annotated[
     Literal["image", "prompt", "rewording"],
     Field(
@@ -312,109 +299,6 @@ VaryWith = Annotated[
     Field(
         description="Words that go with an image that is varied: the prompt of its class by which it was made, where "
         "provider.prompts has some, or prompt_template."
-    ),
-    PUBLIC,
-]
-Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""A prompt as it goes out."""
-
-
-def _has_place(question: str) -> str:
-    if question.count("{prompt}") != 1:
-        raise ValueError("must have {prompt} once, where the prompt stands")
-    return question
-
-
-RewriterQuestion = Annotated[
-    str,
-    AfterValidator(_has_place),
-    Field(max_length=2000, description="What the rewriter is asked, with {prompt} for the prompt."),
-    PUBLIC,
-]
-NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), PUBLIC]
-Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), PUBLIC]
-Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), PUBLIC]
-Sampler = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=100,
-        description="Sampler (scheduler) by the API's name for it; its usual one if not given.",
-    ),
-    PUBLIC,
-]
-Adapter = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=200,
-        description="IP-Adapter of the API by which prototypes also speak as image prompts when they are varied.",
-    ),
-    PUBLIC,
-]
-AdapterScale = Annotated[
-    float, Field(ge=0, le=1, description="Weight of the image prompt (adapter)."), PUBLIC
-]
-Tokens = Annotated[
-    int, Field(ge=1, le=4096, description="Most tokens of one text, of an API that writes texts."), PUBLIC
-]
-Temperature = Annotated[
-    float,
-    Field(ge=0, le=2, description="Temperature of the language model, of an API that writes texts."),
-    PUBLIC,
-]
-CHAT_FAMILIES: Final = {
-    "standard": (),
-    "reasoning": ("n=", "max_tokens=max_completion_tokens", "temperature=", "seed="),
-    "single": ("n=",),
-    "plain": ("n=", "seed="),
-}
-"""Names for what several chat APIs do not take, or call otherwise."""
-
-
-def _chat_fields(value: object) -> object:
-    """Rules in the place of families' names."""
-    given = value.split(",") if isinstance(value, str) else value
-    if not isinstance(given, list | tuple):
-        return value
-    return tuple(rule for each in given for rule in CHAT_FAMILIES.get(str(each).strip(), (each,)))
-
-
-def _clear_fields(rules: tuple[str, ...]) -> tuple[str, ...]:
-    """Rules of which each is for a field of its own, and none takes the name of another."""
-    names, others = zip(*(rule.split("=") for rule in rules), strict=True) if rules else ((), ())
-    taken = {"model", "messages", "n", "max_tokens", "temperature", "seed"}
-    given = [each for each in others if each]
-    if len({*names}) < len(names) or len({*given}) < len(given) or taken & {*given}:
-        raise ValueError("each field has one rule, and a name that no other field has")
-    return rules
-
-
-ChatFields = Annotated[
-    tuple[
-        Annotated[str, Field(pattern="^(n|max_tokens|temperature|seed)=[a-z_]{0,40}$")],
-        ...,
-    ],
-    BeforeValidator(_chat_fields),
-    AfterValidator(_clear_fields),
-    Field(
-        max_length=4,
-        description="What a chat API takes otherwise: NAME= for a field that it does not take (n=, seed=, "
-        "temperature=), NAME=OTHER for one that it calls otherwise, or a family: reasoning (OpenAI's o-series and "
-        "GPT-5, which are known by name), single (no n), plain (no n, no seed), standard.",
-    ),
-    PUBLIC,
-]
-Pixels = Annotated[
-    int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), PUBLIC
-]
-Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC]
-AtOnce = Annotated[
-    int,
-    Field(
-        ge=1,
-        le=64,
-        description="Images that requests of one round may ask for at once; a single request may ask for more.",
     ),
     PUBLIC,
 ]
@@ -435,15 +319,6 @@ Licence = Annotated[
 ]
 UNKNOWN_LICENCE = "unknown"
 """The word of Hugging Face for a licence that nobody named."""
-ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
-ImageHosts = Annotated[
-    tuple[ImageHost, ...],
-    Field(
-        max_length=20,
-        description="Hosts from which images may be fetched, of an API that sends links.",
-    ),
-    PUBLIC,
-]
 
 
 class Section(BaseModel):

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.public.modality import MODALITIES, Kind, spoken
+from pcevolve.public.modality import MODALITIES, Kind, reword_for
 
 DIGITS = 2
 """Decimals on record: what is finer differs between machines."""
@@ -101,7 +101,7 @@ class Assessment(BaseModel):
             else f"; their classes differ as the released ones do by a cosine of {self.agreement:.2f} "
             f"(alike: from {BOUNDS.alike:g})"
         )
-        return spoken(
+        return reword_for(
             f"{self._apart}; the images lie {self.distance:.2f} clip radii from what was released about their class "
             f"(near: up to {BOUNDS.near:g}, another domain: from {BOUNDS.far:g}){alike}",
             kind,
@@ -111,15 +111,17 @@ class Assessment(BaseModel):
         """Explain the word in plain words, with the figure that settles it; without its full stop."""
         far = f"{self.distance:.2f} clip radii from what was released"
         if self.word == "useful":
-            return spoken(
+            return reword_for(
                 f"its images lie near your domain ({far}), and its classes differ as yours do", kind
             )
         if self.word == "not useful":
-            return spoken(f"its images are of another domain ({far}; near is up to {BOUNDS.near:g})", kind)
+            return reword_for(
+                f"its images are of another domain ({far}; near is up to {BOUNDS.near:g})", kind
+            )
         if self._hidden:
             return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.told_apart:g})"
         if self.distance > BOUNDS.near:
-            return spoken(
+            return reword_for(
                 f"its images are not quite of your domain ({far}; near is up to {BOUNDS.near:g})", kind
             )
         return f"its classes differ otherwise than yours (cosine {self.agreement:.2f}; alike from {BOUNDS.alike:g})"
@@ -139,7 +141,7 @@ class Assessment(BaseModel):
         """Recommend a next step, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
         if self.word == "doubtful":
             more = _LESS_NOISE if self._hidden else _NEARER if self.distance > BOUNDS.near else _TELLING
-            return spoken(f"{_TEST}; {more}", kind)
+            return reword_for(f"{_TEST}; {more}", kind)
         if self.word == "useful":
             return _TEST
         return MODALITIES[kind].other_provider

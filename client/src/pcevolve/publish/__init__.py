@@ -6,25 +6,25 @@ promised. May be imported by ``auditing``, ``pages`` and ``session``.
 
 from __future__ import annotations
 
-from pcevolve.publish.card import card, facts, stated_facts
+from pcevolve.publish.card import collect_facts, read_facts, write_card
 from pcevolve.publish.dataset import publish, write_summary
-from pcevolve.publish.exports import export, export_files, require_writer, shard_names
+from pcevolve.publish.exports import export, make_export_files, name_shards, require_writer
 from pcevolve.publish.promises import (
     ALARMS,
     NO_BOUNDARY,
     NO_GUARANTEE,
     ON_TRUST,
-    as_seen_from_folder,
-    assumptions,
-    folder_promise,
-    found_members,
-    how_extended,
-    in_all,
-    marks,
-    promise,
-    real_images,
+    count_found_members,
+    describe_extension,
+    describe_library,
+    list_assumptions,
+    list_marks,
+    scale_to_folder,
+    state_cumulative_loss,
+    state_folder_promise,
+    state_promise,
 )
-from pcevolve.publish.release import Release, classifier, released_image, released_paths
+from pcevolve.publish.release import Release, describe_file, make_classifier, name_files
 
 __all__ = [
     "ALARMS",
@@ -32,25 +32,25 @@ __all__ = [
     "NO_GUARANTEE",
     "ON_TRUST",
     "Release",
-    "as_seen_from_folder",
-    "assumptions",
-    "card",
-    "classifier",
+    "collect_facts",
+    "count_found_members",
+    "describe_extension",
+    "describe_file",
+    "describe_library",
     "export",
-    "export_files",
-    "facts",
-    "folder_promise",
-    "found_members",
-    "how_extended",
-    "in_all",
-    "marks",
-    "promise",
+    "list_assumptions",
+    "list_marks",
+    "make_classifier",
+    "make_export_files",
+    "name_files",
+    "name_shards",
     "publish",
-    "real_images",
-    "released_image",
-    "released_paths",
+    "read_facts",
     "require_writer",
-    "shard_names",
-    "stated_facts",
+    "scale_to_folder",
+    "state_cumulative_loss",
+    "state_folder_promise",
+    "state_promise",
+    "write_card",
     "write_summary",
 ]

@@ -9,23 +9,23 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pcevolve.errors import spelled_out
-from pcevolve.modality.media import medium
-from pcevolve.public.figures import loss
-from pcevolve.public.modality import Kind, spoken
+from pcevolve.modality import find_medium
+from pcevolve.public.figures import format_loss
+from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import (
     NO_GUARANTEE,
-    as_code,
-    assumptions,
-    folder_promise,
-    how_made,
-    in_all,
-    library_section,
-    marks,
-    promise,
-    real_images,
-    title,
+    describe_library,
+    describe_making,
+    list_assumptions,
+    list_marks,
+    make_title,
+    quote_code,
+    state_cumulative_loss,
+    state_folder_promise,
+    state_promise,
+    write_library_section,
 )
 from pcevolve.publish.release import Release
 from pcevolve.transcript.layout import CLASSIFIER, Form
@@ -42,28 +42,21 @@ _TOP: Final = re.compile(r"---\n(.*?)\n---\n", re.DOTALL)
 _FACTS: Final = re.compile(r"""^\s*["']?pcevolve["']?\s*:(.*)$""", re.MULTILINE)
 
 
-def front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
-    """Licence, size, tags, title and promise of a dataset.
-
-    Args:
-        plan: Of the run.
-        promised: What the run promises.
-        images: How many were released.
-        form: The form that the card lies beside; None for images in class folders, which need no telling.
-    """
+def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
+    """Licence, size, tags, title and promise of a dataset."""
     lines = [
         f"license: {json.dumps(plan.licence)}",
-        f"pretty_name: {json.dumps(spelled_out(title(plan)), ensure_ascii=False)}",
+        f"pretty_name: {json.dumps(spelled_out(make_title(plan)), ensure_ascii=False)}",
         f"size_categories: [{json.dumps(SIZES[bisect_right(LIMITS, images)])}]",
         f'task_categories: ["{plan.modality.kind}-classification"]',
         f"tags: {json.dumps(list(_tags(plan)))}",
         *_configs(form),
-        f"pcevolve: {json.dumps(facts(plan, promised))}",
+        f"pcevolve: {json.dumps(collect_facts(plan, promised))}",
     ]
     return "\n".join(["---", *lines, "---", "", ""])
 
 
-def facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
+def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
     """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as the manifest has them."""
     folder = {} if promised.epsilon_folder is None else {"epsilon_folder": promised.epsilon_folder}
     return {
@@ -76,7 +69,7 @@ def facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
     }
 
 
-def stated_facts(card: str) -> dict[str, Any] | None:
+def read_facts(card: str) -> dict[str, Any] | None:
     """The facts at the top of a card; None where there are none, or more than one reading of them."""
     top = _TOP.match(card)
     found = _FACTS.findall(top[1]) if top else []
@@ -114,25 +107,23 @@ def _configs(form: Form | None) -> Iterator[str]:
         yield f"  data_files: {json.dumps(SHARDS[form])}"
 
 
-def card(release: Release, images_released: int, form: Form | None = None) -> str:
+def write_card(release: Release, images_released: int, form: Form | None = None) -> str:
     """Write the card of a release.
 
     Args:
-        release: What is published.
-        images_released: How many images are in it.
         form: The form that the card lies beside; None for images in class folders.
     """
     plan = release.plan
-    warning = "".join(f"> **{mark}**\n\n" for mark in marks(plan))
-    loaded = medium(plan.modality.kind).loaders[form]
-    assumed = "\n".join(f"- {each}" for each in assumptions(plan))
+    warning = "".join(f"> **{mark}**\n\n" for mark in list_marks(plan))
+    loaded = find_medium(plan.modality.kind).loaders[form]
+    assumed = "\n".join(f"- {each}" for each in list_assumptions(plan))
     return (
-        f"{front_matter(plan, release.guarantee, images_released, form)}"
-        f"# {title(plan)}\n\n{warning}{_what(release, images_released)}\n\n"
-        f"The dataset is {how_made(plan, release.receipts)}.\n\n"
+        f"{write_front_matter(plan, release.guarantee, images_released, form)}"
+        f"# {make_title(plan)}\n\n{warning}{_what(release, images_released)}\n\n"
+        f"The dataset is {describe_making(plan, release.receipts)}.\n\n"
         f"{_usefulness(release.assessment, plan.modality.kind)}"
         f"## Guarantee\n\n{_state_promise(release)}\n\n"
-        f"{library_section(plan.library)}"
+        f"{write_library_section(plan.library)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"{_classifier(plan) if form is None else ''}"
         f"## How to load\n\n```python\n{loaded}\n```\n\n{_say_where_listed(plan, form)}"
@@ -143,7 +134,7 @@ def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
     """Say where the files are listed, or which class has which number."""
     if form is None:
         return f"`manifest.json` lists every file with its digest and names the transcript that {_shows(plan)}.\n"
-    numbers = "".join(f"{number}. {as_code(label)}\n" for number, label in enumerate(plan.labels))
+    numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))
     return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
 
 
@@ -171,7 +162,7 @@ def _what(release: Release, images_released: int) -> str:
         )
     return (
         f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
-        f"{selected}. **They are not synthetic**: {real_images(plan.library, as_code)}. "
+        f"{selected}. **They are not synthetic**: {describe_library(plan.library, quote_code)}. "
         "No private image was sent to the API."
     )
 
@@ -200,7 +191,7 @@ def _classifier(plan: PublicPlan) -> str:
         f"the public frame with sha256 {plan.frame} joined with {candidates}" if plan.frame else candidates
     )
     given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
-    kind, one = plan.modality.kind, spoken("an image", plan.modality.kind)
+    kind, one = plan.modality.kind, reword_for("an image", plan.modality.kind)
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
     return (
         f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {one} belongs "
@@ -217,10 +208,11 @@ def _state_promise(release: Release) -> str:
     if spent is None:
         return f"There is {NO_GUARANTEE}."
     events = [event for receipt in release.receipts for event in receipt.events]
-    more = "".join(f"\n\n{each}" for each in (folder_promise(plan, events), in_all(plan, events)) if each)
-    opening = f"{promise(plan)}\n\n" if promise(plan) else ""
+    besides = state_folder_promise(plan, events), state_cumulative_loss(plan, events)
+    more = "".join(f"\n\n{each}" for each in besides if each)
+    opening = f"{state_promise(plan)}\n\n" if state_promise(plan) else ""
     return (
-        f"{opening}epsilon = {loss(spent)}, delta = {plan.delta:g}, neighbour relation "
+        f"{opening}epsilon = {format_loss(spent)}, delta = {plan.delta:g}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
         f"{release.guarantee.statement}.{more}"
     )

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.durable import folder_replaced_durably, folder_written_durably, write_durably
-from pcevolve.modality.images.appearance import appearance_in
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
+from pcevolve.modality.images.appearance import find_released_appearance
 from pcevolve.modality.medium import UnreadableError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish.card import card
-from pcevolve.publish.promises import guarantee, marks
-from pcevolve.publish.release import Release, classifier, released_image, released_paths
-from pcevolve.selectors import method
+from pcevolve.publish.card import write_card
+from pcevolve.publish.promises import list_marks, state_guarantee
+from pcevolve.publish.release import Release, describe_file, make_classifier, name_files
+from pcevolve.selectors import find_method
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST
 from pcevolve.transcript.manifest import ReleasedImage
 from pcevolve.transcript.reader import RunReader
@@ -38,8 +38,8 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes], *,
     with (folder_replaced_durably if anew else folder_written_durably)(folder) as partial:
         files, unreadable = _write_images(partial, release, received)
         (partial / MANIFEST).write_bytes(release.manifest(files, unreadable).encode())
-        (partial / CARD).write_bytes(card(release, len(files)).encode())
-        means = classifier(release.plan, release.receipts, received)
+        (partial / CARD).write_bytes(write_card(release, len(files)).encode())
+        means = make_classifier(release.plan, release.receipts, received)
         if means is not None:
             (partial / CLASSIFIER).write_bytes(means)
 
@@ -50,34 +50,28 @@ def _write_images(
     """Write every image, and return what the manifest has to list and which candidates are no images."""
     files: list[ReleasedImage] = []
     unreadable: list[str] = []
-    appearance = appearance_in(release.receipts)
-    kind = medium(release.plan.modality.kind)
-    for path, candidate in released_paths(release.plan, release.population).items():
+    appearance = find_released_appearance(release.receipts)
+    kind = find_medium(release.plan.modality.kind)
+    for path, candidate in name_files(release.plan, release.population).items():
         try:
-            data = kind.released(received(candidate.digest), appearance)
+            data = kind.encode_release(received(candidate.digest), appearance)
         except UnreadableError:
             unreadable.append(candidate.id)
             continue
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(data)
-        files.append(released_image(path, data, candidate))
+        files.append(describe_file(path, data, candidate))
     return files, unreadable
 
 
-def summary(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
-    """Summarise what a run was, promised and sent.
-
-    Args:
-        run: The whole record.
-        plan: Its plan.
-        released: Images in the dataset.
-    """
-    promised = guarantee(plan, method(plan.method), run.receipts)
+def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
+    """Summarise what a run was, promised and sent."""
+    promised = state_guarantee(plan, find_method(plan.method), run.receipts)
     sent = Counts.of(run.traffic.attempts)
     return {
         "method": plan.method,
         **plan.modality.in_summary,
-        "marks": marks(plan),
+        "marks": list_marks(plan),
         **promised.model_dump(
             include={"epsilon_budget", "epsilon_spent", "epsilon_folder", "delta", "relation", "unit"}
         ),
@@ -109,7 +103,7 @@ def write_summary(run: RunReader) -> dict[str, Any]:
     Raises:
         UsageError: The run is unfinished.
     """
-    values = summary(run, run.require_plan(), len(run.manifest().files))
+    values = summarise(run, run.require_plan(), len(run.manifest().files))
     write_durably(run.layout.summary, encode(values))
     return values
 

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from pcevolve.durable import folder_replaced_durably
 from pcevolve.errors import UsageError
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.card import card
+from pcevolve.publish.card import write_card
 from pcevolve.publish.release import Release
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import CARD, EXPORTS, Form
@@ -49,35 +49,28 @@ def require_writer(form: Form) -> None:
 def export(folder: Path, form: Form, release: Release, images: Sequence[ReleasedImage], read: Read) -> None:
     """Write a dataset in another form; one that is there is replaced.
 
-    Args:
-        folder: Where to.
-        form: Which one.
-        release: What was published.
-        images: Its images, as the manifest lists them.
-        read: Gives their files.
-
     Raises:
         UsageError: The form's library is not installed.
     """
     require_writer(form)
     with folder_replaced_durably(folder) as partial_folder:
-        for name, data in export_files(form, release, images, read):
+        for name, data in make_export_files(form, release, images, read):
             (partial_folder / name).parent.mkdir(exist_ok=True)
             (partial_folder / name).write_bytes(data)
 
 
-def export_files(
+def make_export_files(
     form: Form, release: Release, images: Sequence[ReleasedImage], read: Read
 ) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of each file of a form, one after the other."""
     mixed = sorted(images, key=lambda each: hashlib.sha256(each.candidate.encode()).digest())
     write = partial(_table, release.plan) if form == "parquet" else partial(_tar, release.plan)
-    for number, name in enumerate(shard_names(form, len(mixed))):
+    for number, name in enumerate(name_shards(form, len(mixed))):
         yield name, write(mixed[number * PER_FILE : (number + 1) * PER_FILE], read)
-    yield CARD, card(release, len(images), form).encode()
+    yield CARD, write_card(release, len(images), form).encode()
 
 
-def shard_names(form: Form, images: int) -> list[str]:
+def name_shards(form: Form, images: int) -> list[str]:
     """Names of the files that hold so many images, in order."""
     count, split = math.ceil(images / PER_FILE), "data/train"
     if form == "parquet":
@@ -113,12 +106,13 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
     import pyarrow as pa
     from pyarrow import parquet
 
-    kind, column = plan.modality.kind, medium(plan.modality.kind).column
-    features = {kind: dict(column.feature), "label": {"names": list(plan.labels), "_type": "ClassLabel"}}
+    kind, of_kind = plan.modality.kind, find_medium(plan.modality.kind)
+    features = {kind: dict(of_kind.feature), "label": {"names": list(plan.labels), "_type": "ClassLabel"}}
     told = json.dumps({"info": {"features": features}}, ensure_ascii=True)
-    schema = pa.schema([(kind, column.arrow()), ("label", pa.int64())], metadata={"huggingface": told})
+    schema = pa.schema([(kind, of_kind.arrow_type()), ("label", pa.int64())], metadata={"huggingface": told})
     rows: list[dict[str, Any]] = [
-        {kind: column.cell(_name(each), read(each.path)), "label": _label(plan, each)} for each in images
+        {kind: of_kind.make_cell(_name(each), read(each.path)), "label": _label(plan, each)}
+        for each in images
     ]
     buffer = io.BytesIO()
     # PNG is compressed already; statistics and dictionaries of it would be of no use.
@@ -135,10 +129,6 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
 
 def export_run(root: Path, names: Iterable[str]) -> list[Path]:
     """Write the dataset of a finished run in other forms; those that are there are replaced.
-
-    Args:
-        root: The run's folder.
-        names: Of the forms.
 
     Returns:
         The folders, in the same order.
@@ -166,7 +156,7 @@ def export_run(root: Path, names: Iterable[str]) -> list[Path]:
     return [folder.export(form) for form in forms]
 
 
-def forms_beside(root: Path) -> list[Form]:
+def find_forms(root: Path) -> list[Form]:
     """The forms in which a run's dataset lies beside its release."""
     return [form for form, name in EXPORTS.items() if (root / name).is_dir()]
 

@@ -9,12 +9,11 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.sensitivity import DRAWN_UNITS
 from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.ledger.units import SINGLE
-from pcevolve.modality.images.appearance import Appearance, appearance_in
+from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.privacy import Event
-from pcevolve.public.fields import Extension
-from pcevolve.public.figures import loss
-from pcevolve.public.library import Library, LicenceFile
-from pcevolve.public.modality import OWN_DEGREE, spoken
+from pcevolve.public.figures import format_loss
+from pcevolve.public.modality import OWN_DEGREE, reword_for
+from pcevolve.public.parts import Extension, Library, LicenceFile
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors.method import Method
@@ -23,12 +22,12 @@ from pcevolve.transcript.manifest import Guarantee
 _MOST_NAMED = 3  # licences in one sentence
 
 
-def title(plan: PublicPlan) -> str:
+def make_title(plan: PublicPlan) -> str:
     """Return a dataset's title: nobody shall take real images for synthetic ones."""
     return f"{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.domain}"
 
 
-def real_images(library: Library, spelled: Callable[[str], str] = str) -> str:
+def describe_library(library: Library, spelled: Callable[[str], str] = str) -> str:
     """Quote what the provider says its images are, in one sentence without its full stop.
 
     Args:
@@ -48,11 +47,11 @@ def real_images(library: Library, spelled: Callable[[str], str] = str) -> str:
     )
 
 
-def library_section(library: Library | None) -> str:
+def write_library_section(library: Library | None) -> str:
     """The card's section about licences; empty where the images were generated."""
     if library is None:
         return ""
-    counts = "".join(f"- {each.images:,} images: {as_code(each.name)}\n" for each in library.licences)
+    counts = "".join(f"- {each.images:,} images: {quote_code(each.name)}\n" for each in library.licences)
     files = "".join(_quote(each) for each in library.files)
     return (
         "## Whose images these are\n\nWhat follows are the provider's own words, which nobody has checked. Whoever "
@@ -64,10 +63,10 @@ def library_section(library: Library | None) -> str:
 def _quote(file: LicenceFile) -> str:
     """A file as an indented block, of which Markdown takes nothing for markup."""
     lines = "".join(f"    {line}\n" for line in file.text.split("\n"))
-    return f"{as_code(file.name)}, SHA-256 `{file.sha256}`, as far as the provider sent it:\n\n{lines}\n"
+    return f"{quote_code(file.name)}, SHA-256 `{file.sha256}`, as far as the provider sent it:\n\n{lines}\n"
 
 
-def as_code(text: str) -> str:
+def quote_code(text: str) -> str:
     """Text as a code span: without what would end it."""
     return f"`{text.replace('`', chr(39)) or ' '}`"
 
@@ -81,14 +80,14 @@ PROMISE = "Nothing computed from a private {kind} leaves without paid noise."
 NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
 
 
-def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
+def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
     """The promise, as plan, method and receipts give it."""
     in_order = sorted(receipts, key=lambda receipt: receipt.iteration)
     events = [event for receipt in in_order for event in receipt.events]
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
         epsilon_spent=epsilon(events, plan.delta) if plan.secure else None,
-        epsilon_folder=epsilon(as_seen_from_folder(plan, events), plan.delta)
+        epsilon_folder=epsilon(scale_to_folder(plan, events), plan.delta)
         if plan.secure and plan.subsample
         else None,
         delta=plan.delta,
@@ -96,16 +95,16 @@ def guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> 
         unit=plan.unit,
         events=tuple(events),
         statement=_statement(plan, method),
-        assumed_public=tuple(assumptions(plan)),
+        assumed_public=tuple(list_assumptions(plan)),
     )
 
 
-def promise(plan: PublicPlan) -> str:
+def state_promise(plan: PublicPlan) -> str:
     """The promise of every run in one sentence; empty for one with seeded noise, or without a boundary."""
     return PROMISE.format(kind=plan.modality.kind) if plan.secure and not plan.in_process else ""
 
 
-def as_seen_from_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
+def scale_to_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
     """Return events as they act on one unit of the folder that was sampled; the same events if all units are used.
 
     One unit of the folder changes several of the draw, which are a group.
@@ -118,39 +117,37 @@ ALARMS = 5
 """In how many of 100 an attacker may take a unit for used that was not."""
 
 
-def found_members(paid: Iterable[Event]) -> int:
-    """In how many of 100 an attacker can be right about a unit that was used, rounded up.
-
-    Args:
-        paid: What was done to the private data, by Gaussian noise and draws.
-    """
+def count_found_members(paid: Iterable[Event]) -> int:
+    """In how many of 100 an attacker can be right about a unit that was used, rounded up."""
     return ceil(100 * most_true_positives(paid, ALARMS / 100))
 
 
-def folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:
+def state_folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:
     """Say what one unit of the folder bears, in a sentence; empty where all of it is used, or nothing is promised."""
     if plan.subsample is None or not plan.secure:
         return ""
     return (
         f"Seen from the folder that the private dataset was drawn from, one {plan.unit} bears "
-        f"{_bears(as_seen_from_folder(plan, events), plan.delta)}: it changes up to {DRAWN_UNITS} units of the draw."
+        f"{_bears(scale_to_folder(plan, events), plan.delta)}: it changes up to {DRAWN_UNITS} units of the draw."
     )
 
 
 def _bears(events: Iterable[Event], delta: float) -> str:
     total = epsilon(events, delta)
     return (
-        f"epsilon <= {loss(total)} at delta {delta:g}" if isfinite(total) else "more than any epsilon bounds"
+        f"epsilon <= {format_loss(total)} at delta {delta:g}"
+        if isfinite(total)
+        else "more than any epsilon bounds"
     )
 
 
 def _statement(plan: PublicPlan, method: Method) -> str:
     """The promise in words, and what it hangs on where no boundary stood around the generator."""
-    said = spoken(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE
+    said = reword_for(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE
     return f"{said}; {ON_TRUST}" if plan.in_process else said
 
 
-def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
+def describe_making(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
     """Say how the dataset came out of the provider's answers."""
     parts = {
         "selected": "selected from all rounds by what was released",
@@ -167,9 +164,9 @@ def how_made(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         + _degree(plan)
         + _state_additions(plan)
         + _sizes(plan)
-        + _appearance(plan, appearance_in(receipts))
+        + _appearance(plan, find_released_appearance(receipts))
     )
-    return spoken(made, plan.modality.kind)
+    return reword_for(made, plan.modality.kind)
 
 
 def _degree(plan: PublicPlan) -> str:
@@ -191,12 +188,12 @@ def _state_additions(plan: PublicPlan) -> str:
     """Say what was asked for after the dataset was released."""
     of = "of each selected image" if plan.selects else "of each image of the last round"
     return "".join(
-        f"; later, {how_extended(plan, each)}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
+        f"; later, {describe_extension(plan, each)}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
         for each in plan.extended
     )
 
 
-def how_extended(plan: PublicPlan, extension: Extension) -> str:
+def describe_extension(plan: PublicPlan, extension: Extension) -> str:
     """Say how the images of an extension were varied."""
     if plan.varies_prompts:
         return "by its prompt"
@@ -214,7 +211,7 @@ def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
     return matched if given else ""
 
 
-def assumptions(plan: PublicPlan) -> list[str]:
+def list_assumptions(plan: PublicPlan) -> list[str]:
     """List what the guarantee takes to be public already."""
     return [
         *_unit_sizes(plan),
@@ -264,7 +261,7 @@ def _unit_sizes(plan: PublicPlan) -> list[str]:
     return [f"how many {plan.modality.kind}s each {plan.unit} has"] if known else []
 
 
-def marks(plan: PublicPlan) -> list[str]:
+def list_marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
     said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
     if plan.in_process:
@@ -278,15 +275,11 @@ def marks(plan: PublicPlan) -> list[str]:
     return said
 
 
-def in_all(plan: PublicPlan, events: Iterable[Event]) -> str:
+def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     """Say what all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
 
     It is a function of public facts alone and the same whether or not the releases have any data in common: it does
     not say that they have, because that is private, only what a unit bears that is in all of them.
-
-    Args:
-        plan: Of this run.
-        events: What this run does to its private data.
     """
     if not (plan.secure and plan.earlier.releases):
         return ""
@@ -299,7 +292,7 @@ def in_all(plan: PublicPlan, events: Iterable[Event]) -> str:
         )
     everything = (*plan.earlier.events, *events)
     everywhere = f"one {plan.unit} that is in all of them and in this one"
-    folder = folder_promise(plan, everything)
+    folder = state_folder_promise(plan, everything)
     return f"{known}; {everywhere} bears {_bears(everything, plan.delta)} in all." + (
         f" {folder}" if folder else ""
     )

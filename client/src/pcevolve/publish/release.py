@@ -15,13 +15,13 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from pcevolve.errors import TranscriptError
+from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.media import medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish.promises import guarantee, how_made, marks
-from pcevolve.selectors import method
+from pcevolve.publish.promises import describe_making, list_marks, state_guarantee
+from pcevolve.selectors import find_method
 from pcevolve.selectors.method import Method
 from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 from pcevolve.transcript.reader import RunReader
@@ -53,35 +53,32 @@ class Release:
     def of(cls, run: RunReader, population: Mapping[str, Sequence[Candidate | Chosen]]) -> Self:
         """The release of a run whose record is closed.
 
-        Args:
-            run: The record.
-            population: The candidates of the dataset, by class; none where only what is said of it matters.
-
         Raises:
             UsageError: The run has no plan.
         """
         plan = run.require_plan()
         return cls(
-            plan, method(plan.method), population, run.receipts, run.head, len(run.entries), run.assessment
+            plan,
+            find_method(plan.method),
+            population,
+            run.receipts,
+            run.head,
+            len(run.entries),
+            run.assessment,
         )
 
     @property
     def guarantee(self) -> Guarantee:
         """The promise of the release, in figures and in words."""
-        return guarantee(self.plan, self.method, self.receipts)
+        return state_guarantee(self.plan, self.method, self.receipts)
 
     def manifest(self, files: Sequence[ReleasedImage], unreadable: Sequence[str]) -> Manifest:
-        """Return the manifest: the release's statement about itself.
-
-        Args:
-            files: Its images.
-            unreadable: Candidates of the dataset that cannot be used.
-        """
+        """Return the manifest: the release's statement about itself."""
         return Manifest(
-            marks=tuple(marks(self.plan)),
+            marks=tuple(list_marks(self.plan)),
             plan=self.plan,
             guarantee=self.guarantee,
-            how_made=how_made(self.plan, self.receipts),
+            how_made=describe_making(self.plan, self.receipts),
             receipts=len(self.receipts),
             transcript=TranscriptEnd(head=self.transcript_head, lines=self.transcript_lines),
             files=tuple(files),
@@ -89,15 +86,15 @@ class Release:
         )
 
 
-def released_paths(
+def name_files(
     plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
 ) -> dict[str, Candidate | Chosen]:
     """Return the path of each image or text of a dataset in the release; one that was chosen twice is there once."""
-    suffix = medium(plan.modality.kind).suffix
+    suffix = find_medium(plan.modality.kind).suffix
     return {f"{label}/{each.id}{suffix}": each for label, of_class in population.items() for each in of_class}
 
 
-def released_image(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:
+def describe_file(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:
     """Return the manifest's entry for an image of which these are the released bytes."""
     return ReleasedImage(
         path=path,
@@ -107,12 +104,12 @@ def released_image(path: str, data: bytes, candidate: Candidate | Chosen) -> Rel
     )
 
 
-def classifier(plan: PublicPlan, receipts: Sequence[Receipt], stored: Callable[[str], bytes]) -> bytes | None:
+def make_classifier(
+    plan: PublicPlan, receipts: Sequence[Receipt], stored: Callable[[str], bytes]
+) -> bytes | None:
     """``classifier.safetensors`` of a run.
 
     Args:
-        plan: Says whether class means were released around a centre; earlier runs have no classifier.
-        receipts: Of the whole run.
         stored: Gives what was measured, by digest.
 
     Returns:

@@ -28,9 +28,9 @@ __all__ = [
     "Scene",
     "Scope",
     "Selector",
-    "default_delta",
-    "method",
-    "resolved",
+    "choose_delta",
+    "find_method",
+    "resolve_method",
 ]
 
 METHODS: dict[str, Method] = {
@@ -58,13 +58,13 @@ ELSEWHERE = {
 """Rows of the papers' tables that make no dataset, and where to find them."""
 AUTO = "auto"
 AUTO_DELTA = 1e-5
-DROWNED = 0.67
+MAX_NOISE_TO_CLIP_RATIO = 0.67
 """Noise on class means, in clip radii of their deviations per axis, beyond which they say less than the prompt does: on
 the development data they beat votes at 0.56 (two shots, epsilon 10) and lose with a linear head at 0.84 (ten shots,
 epsilon 1), measured without a centre at the same budgets."""
 
 
-def method(name: str) -> Method:
+def find_method(name: str) -> Method:
     """Find a method by its name, or by the one that it has in its paper's tables.
 
     Raises:
@@ -82,38 +82,33 @@ def method(name: str) -> Method:
     return METHODS[name]
 
 
-def resolved(name: str, budget: Budget, scope: Scope) -> tuple[Method, str]:
+def resolve_method(name: str, budget: Budget, scope: Scope) -> tuple[Method, str]:
     """A method by name, and why it was chosen if the name is ``auto``.
 
     Raises:
         UsageError: No such method.
     """
     if name != AUTO:
-        return method(name), ""
+        return find_method(name), ""
     chosen, reason = _choose(budget, scope)
-    return method(chosen), reason
+    return find_method(chosen), reason
 
 
-def default_delta(name: str) -> float:
+def choose_delta(name: str) -> float:
     """δ of a run whose user names none.
 
     Raises:
         UsageError: No such method.
     """
-    return AUTO_DELTA if name == AUTO else method(name).delta
+    return AUTO_DELTA if name == AUTO else find_method(name).delta
 
 
 def _choose(budget: Budget, scope: Scope) -> tuple[str, str]:
-    """The method's name and the reason for it.
-
-    Args:
-        budget: What may be spent.
-        scope: Public sizes of the job.
-    """
+    """The method's name and the reason for it."""
     if budget.delta == 0:
         return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
     noise = means.means_noise(first_selection(means.METHOD.accesses(budget, scope)), scope)
     measured = f"noise on class means would be {noise:.2f} clip radii per axis at {scope.shots} shots"
-    if noise > DROWNED:
+    if noise > MAX_NOISE_TO_CLIP_RATIO:
         return "pe", f"{measured}, which drowns them; votes do less harm"
     return "dp-means", f"{measured}, and one release of them leaves every selection free"

@@ -19,13 +19,12 @@ from pydantic import Field
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import histogram_sensitivity
-from pcevolve.geometry.coarse import idle_step, is_coarse, without_idle_digits
-from pcevolve.geometry.distances import IntArray, are_single, nearest_of_some
-from pcevolve.geometry.grouping import centres
+from pcevolve.geometry.distances import IntArray, are_single, find_centres, nearest_of_some
+from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Event, Events
 from pcevolve.public import settings
 from pcevolve.public.options import Setting
-from pcevolve.selectors.following import has_form
+from pcevolve.selectors.consistency import has_shape
 from pcevolve.selectors.method import Method, Schedule, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
 from pcevolve.selectors.scene import (
@@ -33,10 +32,10 @@ from pcevolve.selectors.scene import (
     PrivateEmbeddings,
     Scene,
     deviation,
-    expect,
-    only,
+    require_mechanism,
+    single_event,
 )
-from pcevolve.selectors.votes import HISTOGRAM, cast_votes, counted, histogram_lift, moving_vote
+from pcevolve.selectors.votes import HISTOGRAM, cast_votes, count_votes, histogram_lift, moving_vote
 
 LEAST = 1e-9
 """What a cell counts that noise left nothing of: its candidates come last."""
@@ -63,15 +62,15 @@ class Cells:
             ``cells``: float64 ``(anchors of all classes,)``, class after class, without idle digits; ``anchors``: int64
             ``(classes,)``, how many first candidates each class has, which is public.
         """
-        event = only(events)
-        expect(event, "gaussian")
+        event = single_event(events)
+        require_mechanism(event, "gaussian")
         sizes = _sizes(scene)
         around = replace(scene, pools=_anchors(scene, sizes))
         votes = cast_votes(private, around, count=1)
         weights = private.shares * private.capped
         sigma = deviation(event, histogram_sensitivity(scene.relation))
-        noisy = noise.gaussian(f"{scene.key}/cells", counted(votes, weights, around), sigma)
-        return {"cells": without_idle_digits(noisy, sigma), "anchors": sizes}
+        noisy = noise.gaussian(f"{scene.key}/cells", count_votes(votes, weights, around), sigma)
+        return {"cells": round_to_noise_scale(noisy, sigma), "anchors": sizes}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """The best of each class by count of its cell over candidates in it, with public Gumbel noise, each once."""
@@ -85,10 +84,10 @@ class Cells:
         sizes = _sizes(scene)
         cells = sum(len(each) for each in _anchors(scene, sizes))
         form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
-        if not has_form(measured, form) or not np.array_equal(measured["anchors"], sizes):
+        if not has_shape(measured, form) or not np.array_equal(measured["anchors"], sizes):
             return None
-        step = idle_step(deviation(only(events), histogram_sensitivity(scene.relation)))
-        return 0 if is_coarse(measured["cells"], step) else None
+        step = idle_step(deviation(single_event(events), histogram_sensitivity(scene.relation)))
+        return 0 if is_rounded_to(measured["cells"], step) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``."""
@@ -147,21 +146,18 @@ def _anchors(scene: Scene, sizes: IntArray) -> tuple[FloatArray, ...]:
 def _group(first: FloatArray, count: int) -> FloatArray:
     """Centres of the candidates that can be used; some of the others where none can."""
     usable = first[np.isfinite(first).all(axis=1)]
-    return centres(usable, count) if len(usable) else first[:count]
+    return find_centres(usable, count) if len(usable) else first[:count]
 
 
 def _sizes(scene: Scene) -> IntArray:
     return np.array([len(pool) for pool in scene.pools], dtype=np.int64)
 
 
-def usual_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
+def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
     """Default cells of each class: the most of which the average one outcounts noise, were a secret in every text.
 
     Args:
-        event: What pays for the release.
-        scope: Public sizes.
         share: What is left of the vote of a text with a secret, in [0, 1]; see ``dp.secrecy.secret_share``.
-        initial: First candidates of each class, which are the most cells that there can be.
     """
     sigma = float(event.value) * histogram_sensitivity(scope.relation)
     return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))

@@ -20,25 +20,21 @@ from pcevolve.errors import ModelError
 from pcevolve.evolution import Ask, Generator, Pool, Population
 from pcevolve.geometry.distances import IntArray
 from pcevolve.geometry.frame import project
-from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, common_appearance
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
+from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, average_appearance
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
-from pcevolve.selectors.following import MACHINE_SHARE
-from pcevolve.selectors.means import misfit
+from pcevolve.selectors.consistency import MACHINE_SHARE
+from pcevolve.selectors.means import distance_to_released_means
 
 Rendition: TypeAlias = Appearance | None
 """The appearance that images are given before they are embedded; None: they are taken as they are."""
 
 
-def renditions_of(plan: PublicPlan, appearance: Receipt | None) -> tuple[Rendition, ...]:
+def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Rendition, ...]:
     """The renditions in which candidates are judged.
-
-    Args:
-        plan: Says whether the rendition is settled.
-        appearance: The receipt of iteration 0, if the plan releases an appearance.
 
     Returns:
         One rendition; under ``auto`` both that are left open, the first being that of the private images.
@@ -75,7 +71,7 @@ class Chooser:
     def common_appearance(self, pool: Pool) -> Appearance:
         """Mean appearance of the candidates of all classes."""
         shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
-        return common_appearance([self._appearance(digest) for digest in shown])
+        return average_appearance([self._appearance(digest) for digest in shown])
 
     def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
         """Return the selector's input: one scene for each rendition."""
@@ -85,12 +81,7 @@ class Chooser:
         return tuple(self._scene(iteration, pool, rendition) for rendition in self._shown)
 
     def receive(self, call: Call, made: Sequence[Candidate]) -> None:
-        """Embed what a call brought, if the next release compares it, so that ``scenes`` finds it done.
-
-        Args:
-            call: Of the round that is under way.
-            made: What came, in any order of calls.
-        """
+        """Embed what a call brought, if the next release compares it, so that ``scenes`` finds it done."""
         plan = self.plan
         compared = call.iteration < plan.iterations or plan.selects
         by_views = plan.lookahead > 0 and call.iteration < plan.iterations
@@ -117,13 +108,14 @@ class Chooser:
             where the plan does not settle it.
         """
         picks = [self.selector.pick(measured, scene) for scene in scenes]
-        values = counted(measured)
+        values = read_counts(measured)
         best = picks[0]
         if len(picks) > 1:
-            gaps = [misfit(measured, scene, picked) for scene, picked in zip(scenes, picks, strict=True)]
+            shown = zip(scenes, picks, strict=True)
+            gaps = [distance_to_released_means(measured, scene, picked) for scene, picked in shown]
             best, values = (picks[1], MATCHED) if gaps[1] < gaps[0] else (picks[0], AS_IS)
         named = zip(self.plan.labels, best, strict=True)
-        return tuple(choice(label, pool.candidates, indices) for label, indices in named), values
+        return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
 
     def follows(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, receipt: Receipt) -> bool:
         """True if a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
@@ -131,12 +123,13 @@ class Chooser:
         if any(len(indices) != scenes[0].wanted for indices in picked):
             return False
         if len(scenes) == 1:
-            said = str(receipt.values) == str(counted(measured))  # -0.0 equals 0.0
+            said = str(receipt.values) == str(read_counts(measured))  # -0.0 equals 0.0
             return said and self.selector.is_picked(measured, scenes[0], picked)
         if receipt.values not in (AS_IS, MATCHED):
             return False
         taken = int(receipt.values == MATCHED)
-        gaps = [misfit(measured, scene, self.selector.pick(measured, scene)) for scene in scenes]
+        picks = [self.selector.pick(measured, scene) for scene in scenes]
+        gaps = [distance_to_released_means(measured, *each) for each in zip(scenes, picks, strict=True)]
         nearer = gaps[taken] <= gaps[1 - taken] + MACHINE_SHARE * max(gaps)
         return nearer and self.selector.is_picked(measured, scenes[taken], picked)
 
@@ -173,7 +166,7 @@ class Chooser:
 
     @cached_property
     def _public(self) -> PublicFrame | None:
-        return frame_of(self.plan, self.encoder)
+        return find_frame(self.plan, self.encoder)
 
     def _embed(
         self, candidates: tuple[Candidate, ...], views: Population, rendition: Rendition
@@ -195,17 +188,17 @@ class Chooser:
     def _appearance(self, digest: str) -> Appearance | None:
         """Appearance of received bytes; None for what cannot be used."""
         if digest not in self._appearing:
-            image = medium(self.plan.modality.kind).decoded(self.received(digest))
+            image = find_medium(self.plan.modality.kind).decode(self.received(digest))
             self._appearing[digest] = None if image is None else Appearance.of(image)
         return self._appearing[digest]
 
     def _look(self, digests: Iterable[str], rendition: Rendition) -> None:
         """Embed what was not yet, many at a time; an embedding is the same however many there are."""
         due = [each for each in dict.fromkeys(digests) if (each, rendition) not in self._embedded]
-        decoded = medium(self.plan.modality.kind).decoded
+        decode = find_medium(self.plan.modality.kind).decode
         for start in range(0, len(due), TOGETHER):
             some = due[start : start + TOGETHER]
-            rows = self.encoder.embed([decoded(self.received(digest), rendition) for digest in some])
+            rows = self.encoder.embed([decode(self.received(digest), rendition) for digest in some])
             self._embedded.update(
                 ((digest, rendition), row.copy()) for digest, row in zip(some, rows, strict=True)
             )
@@ -236,12 +229,12 @@ class EmbeddingGenerator:
             yield made
 
 
-def counted(measured: Measurement) -> tuple[float, ...]:
+def read_counts(measured: Measurement) -> tuple[float, ...]:
     """The class counts in a measurement; nothing if there are none."""
     return tuple(map(float, measured.get("counts", ())))
 
 
-def frame_of(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
+def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
     """The public frame that a plan names; None if it names none.
 
     Raises:
@@ -263,7 +256,7 @@ def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntAr
     return np.array([known[each] for each in chosen if each in known], dtype=np.int64)
 
 
-def choice(label: str, candidates: Population, indices: Iterable[int]) -> Choice:
+def name_choice(label: str, candidates: Population, indices: Iterable[int]) -> Choice:
     """Name the choices from a class, given by indices among its candidates, by id and digest from here on."""
     named = (candidates[label][index] for index in indices)
     return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

@@ -14,8 +14,8 @@ from pcevolve.errors import DataError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.public import settings
+from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import best_tenth, drawn_lift
-from pcevolve.selectors.following import Drawn
 from pcevolve.selectors.method import Method, Sensitivity
 from pcevolve.selectors.rounds import Scope, exponential_per_class
 from pcevolve.selectors.scene import (
@@ -23,12 +23,12 @@ from pcevolve.selectors.scene import (
     PrivateEmbeddings,
     Scene,
     WorstCase,
-    expect,
-    only,
+    require_mechanism,
+    single_event,
 )
 
 
-def passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
+def mark_passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
     """Contrastive filter: whether the own centre is strictly the nearest, bool ``(candidates,)``.
 
     Source: PCEvolve, equation 1.
@@ -46,7 +46,7 @@ def similarity(near: FloatArray, tau: float) -> FloatArray:
     return np.exp(-tau * (near - near.min()) / spread) if spread > 0 else np.ones(len(near))
 
 
-def calibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
+def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """``u = h∘g``, as published: calibrated over the candidates that pass, 0 for all others.
 
     Args:
@@ -57,7 +57,7 @@ def calibrated(distance: FloatArray, own: int, tau: float) -> FloatArray:
     Returns:
         float64 ``(candidates,)`` in [0, 1].
     """
-    utility, chosen = np.zeros(len(distance)), passing(distance, own)
+    utility, chosen = np.zeros(len(distance)), mark_passing(distance, own)
     utility[chosen] = similarity(distance[chosen, own], tau)
     return utility
 
@@ -78,8 +78,8 @@ class Contrastive(Drawn):
         Raises:
             DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
-        event = only(events)
-        expect(event, "exponential", accesses=len(scene.labels))
+        event = single_event(events)
+        require_mechanism(event, "exponential", accesses=len(scene.labels))
         drawn = [
             entrants[noise.exponential(f"{scene.key}/{label}", scores, event.value / 2)]
             for label, (entrants, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
@@ -92,7 +92,7 @@ class Contrastive(Drawn):
         scored = []
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
-            utility = calibrated(distances(pool[entrants], centres), target, scene.tau)
+            utility = calibrate(distances(pool[entrants], centres), target, scene.tau)
             scored.append((entrants, clamp(utility)))
         return scored
 
@@ -108,12 +108,7 @@ def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
 
 
 def exponential_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """PCEvolve: utility 1 for the best tenth and 0 for the rest, drawn with ``exp(ε u / 2)``.
-
-    Args:
-        events: Those of one round that pays.
-        scope: Public sizes.
-    """
+    """PCEvolve: utility 1 for the best tenth and 0 for the rest, drawn with ``exp(ε u / 2)``."""
     return drawn_lift(float(events[0].value) / 2, best_tenth(scope.candidates), scope)
 
 

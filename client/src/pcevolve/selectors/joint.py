@@ -18,17 +18,11 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event, Events
+from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import best_tenth, drawn_lift
-from pcevolve.selectors.following import Drawn
 from pcevolve.selectors.method import Method, Schedule
 from pcevolve.selectors.rounds import Scope, exponential_per_round
-from pcevolve.selectors.scene import (
-    Measurement,
-    PrivateEmbeddings,
-    Scene,
-    expect,
-    only,
-)
+from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, require_mechanism, single_event
 from pcevolve.selectors.votes import ONE_VOTE, moving_vote
 
 BLOCK = 3
@@ -55,17 +49,17 @@ class Joint(Drawn):
         Returns:
             ``chosen``: int64 ``(classes,)``, indices into each class's pool.
         """
-        event = only(events)
-        expect(event, "exponential")
+        event = single_event(events)
+        require_mechanism(event, "exponential")
         rate = draw_rate(event, scene.relation)
         chosen = np.empty(len(scene.labels), dtype=np.int64)
-        for number, (block, tuples) in enumerate(ballots(scene)):
-            totals = total_votes(private, scene, block, tuples)
+        for number, (block, tuples) in enumerate(draw_ballots(scene)):
+            totals = count_votes(private, scene, block, tuples)
             chosen[block] = tuples[noise.exponential(f"{scene.key}/{number}", totals, rate)]
         return {"chosen": chosen}
 
 
-def ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
+def draw_ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
     """Random blocks of classes and the tuples that stand for election in each; public.
 
     Returns:
@@ -77,17 +71,17 @@ def ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
     return [(block, _tuples([scene.entrants(each) for each in block], random)) for block in blocks]
 
 
-def total_votes(private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
+def count_votes(private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
     """V: the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
     totals, shares = np.zeros(len(tuples)), private.shares
     for row in np.flatnonzero(np.isin(private.targets, block)):
         near = [distances(private.embeddings[[row]], scene.pools[each])[0] for each in block]
         own = int(np.flatnonzero(block == private.targets[row])[0])
-        totals += shares[row] * votes(near, own, tuples)
+        totals += shares[row] * cast_votes(near, own, tuples)
     return totals
 
 
-def votes(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
+def cast_votes(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
     """One image's votes, float64 ``(tuples,)`` in [0, 1].
 
     Args:
@@ -123,7 +117,7 @@ def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
     )
 
 
-def rounds(budget: Budget, scope: Scope) -> int:
+def choose_rounds(budget: Budget, scope: Scope) -> int:
     """``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, ``/ 15`` under add-remove."""
     share = Fraction(30 if scope.relation == "replace-one" else 15)
     return min(max(int(budget.epsilon * scope.shots / share), 1), MOST_ROUNDS)
@@ -142,7 +136,7 @@ METHOD = Method(
     lift=joint_lift,
     sensitivity=ONE_VOTE,
     worst_case=moving_vote,
-    rounds=rounds,
+    rounds=choose_rounds,
     delta=1e-5,
     schedule=Schedule(0.8, 0.6),
 )

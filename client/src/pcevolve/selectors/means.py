@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
-from pcevolve.geometry.coarse import idle_step, is_coarse
 from pcevolve.geometry.distances import IntArray, squared_distances
-from pcevolve.geometry.frame import project
+from pcevolve.geometry.frame import idle_step, is_rounded_to, project
 from pcevolve.privacy import Event, Events
+from pcevolve.selectors.consistency import MACHINE_SHARE, are_possible, has_shape, repeats
 from pcevolve.selectors.control import best_tenth
-from pcevolve.selectors.following import MACHINE_SHARE, are_possible, has_form, repeats
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
 from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene
-from pcevolve.selectors.sums import released_form
+from pcevolve.selectors.sums import choose_release
 from pcevolve.selectors.votes import moving_vote
 
 BEST_SHARE = 0.1
@@ -44,7 +43,7 @@ class Means:
         class looks as its prompt says.
         """
         frame = scene.coordinates
-        released = released_form(frame, scene, events).release(private, noise)
+        released = choose_release(frame, scene, events).release(private, noise)
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
@@ -61,7 +60,7 @@ class Means:
         """
         frame = scene.coordinates
         width, most = frame.axes.shape
-        doubts = released_form(frame, scene, events).doubts
+        doubts = choose_release(frame, scene, events).doubts
         by_class = len(scene.labels), most
         shapes = {"middle": (most,), "means": by_class, "deviations": by_class}
         form = {
@@ -69,10 +68,10 @@ class Means:
             "axes": (np.float64, (width, most)),
             **{name: (np.float64, shapes[name]) for name in doubts},
         }
-        if not has_form(measured, form):
+        if not has_shape(measured, form):
             return None
         # Half a step, because a doubt may lie at a power of two.
-        if not all(is_coarse(measured[name], idle_step(doubt) / 2) for name, doubt in doubts.items()):
+        if not all(is_rounded_to(measured[name], idle_step(doubt) / 2) for name, doubt in doubts.items()):
             return None
         bits = frame.rounding_bits(measured["centre"], measured["axes"])
         return bits if scene.frame is None or bits == 0 else None
@@ -87,8 +86,8 @@ class Means:
         points = np.nan_to_num(points)  # where none can be used, all are alike
         squared = squared_distances(points, aims_of(measured))
         most = min(max(scene.wanted, math.ceil(BEST_SHARE * len(entrants))), len(entrants))
-        possible, surely = best(squared, target, most)
-        first, _ = best(squared, target, 1)
+        possible, surely = mark_best(squared, target, most)
+        first, _ = mark_best(squared, target, 1)
         distinct = min(scene.wanted, most)
         indices = np.searchsorted(entrants, picked[:distinct])
         known = bool(np.isin(picked, entrants).all()) and repeats(picked, distinct)
@@ -102,7 +101,7 @@ class Means:
     def _choose(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
         points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
-        order = ranked(squared_distances(points, aims_of(measured)), target)
+        order = rank(squared_distances(points, aims_of(measured)), target)
         best = order[: max(scene.wanted, math.ceil(BEST_SHARE * len(order)))]
         return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
 
@@ -126,7 +125,7 @@ def aims_of(measured: Measurement) -> FloatArray:
     return np.asarray(measured["middle"] + measured["deviations"] / DEVIATION_RADIUS)
 
 
-def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
+def distance_to_released_means(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
     """Mean distance of picks to the released means of their classes; of two renditions, the nearer one is better."""
     gaps = [
         squared_distances(project(pool[rows], measured["centre"], measured["axes"]), mean[None])
@@ -135,7 +134,7 @@ def misfit(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> f
     return float(np.mean([np.sqrt(gap).mean() for gap in gaps]))
 
 
-def ranked(squared: FloatArray, own: int) -> IntArray:
+def rank(squared: FloatArray, own: int) -> IntArray:
     """Order of candidates: those whose nearest mean is their own come first, then by how near and how distinct.
 
     Args:
@@ -149,7 +148,7 @@ def ranked(squared: FloatArray, own: int) -> IntArray:
     return np.lexsort((score, strays)).astype(np.int64)
 
 
-def best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def mark_best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Mark candidates that may be, and that surely are, among the first ``most`` of ``ranked``, whoever rounds."""
     others = np.delete(squared, own, axis=1)
     nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
@@ -203,7 +202,6 @@ def means_noise(events: Events, scope: Scope) -> float:
     Args:
         events: Those of the round that releases the means: one, clipped to R, or a centre's and then the deviations',
             clipped to R/2; one of them looks at private data.
-        scope: Public sizes of the run.
     """
     last = [event for event in events if not event.free][-1]
     return float(last.value) * bounded_sum_sensitivity(scope.relation) / scope.shots

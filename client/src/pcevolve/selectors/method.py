@@ -202,10 +202,7 @@ class Method:
         """The events of each access by iteration: 1..T, and 0 for the private images' appearance, unless it is as-is.
 
         Args:
-            budget: Total of the run.
-            scope: Public sizes.
             calibration: ``tight``, or ``published`` for the paper's own.
-            appearance: The method's own if None.
             centre_first: Whether a centre is released before class means; the method's own if None.
             class_counts: Whether the numbers of units by class are released before the first votes.
 
@@ -239,21 +236,12 @@ class Method:
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def prototypes_for(self, candidates: int) -> int:
-        """Default prototypes per class and round: each gets the same number of variations.
-
-        Args:
-            candidates: Candidates of each class.
-        """
+        """Default prototypes per class and round: each gets the same number of variations."""
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def initial_for(self, candidates: int, variations: int) -> int:
-        """Default text-to-image candidates of each class; of survivors and their variations, as many as of these.
-
-        Args:
-            candidates: Of each class in the dataset.
-            variations: Of each of them in a round.
-        """
+        """Default text-to-image candidates of each class; of survivors and their variations, as many as of these."""
         return candidates * (1 + variations if self.pool == "survivors" else self.initial)
 
     def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:

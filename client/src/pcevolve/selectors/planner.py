@@ -104,9 +104,6 @@ def plan(
     """Plan a method's use of a budget.
 
     Args:
-        budget: Total of the run.
-        method: How prototypes are chosen.
-        scope: Public sizes.
         calibration: ``tight``, or ``published`` for the paper's own.
         appearance: ``matched`` or ``as-is``; the method's own if None.
 
@@ -123,10 +120,6 @@ def plan_for_noise(
 
     Args:
         noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.
-        delta: δ at which ε is wanted.
-        method: How prototypes are chosen.
-        scope: Public sizes.
-        appearance: As for ``plan``.
 
     Raises:
         UsageError: The method adds no Gaussian noise, δ is 0, or the noise bounds nothing.
@@ -154,13 +147,8 @@ def _at_noise(
     return {t: tuple(_scale(event, factor) for event in events) for t, events in accesses.items()}
 
 
-def verdict(lift: float, chance: float) -> str:
-    """A lift in plain words.
-
-    Args:
-        lift: Probability that a prototype is of the best tenth.
-        chance: The same for a uniform draw.
-    """
+def describe_lift(lift: float, chance: float) -> str:
+    """A lift in plain words."""
     if lift < CHANCE_FACTOR * chance:
         return CHANCE
     return next(words for limit, words in VERDICTS if lift < limit)
@@ -189,7 +177,7 @@ def _price(
         noise_multiplier=multiplier,
         sigma=multiplier * hides.of(scope.relation) if multiplier and hides else None,
         sigma_unit=hides.unit if hides else None,
-        verdict=verdict(lift, uniform_lift((), scope)),
+        verdict=describe_lift(lift, uniform_lift((), scope)),
     )
 
 

@@ -60,7 +60,7 @@ BLURRED_APPEARANCE = 0.2
 """Noise on an appearance's numbers beyond which it is not worth its price: between dark and light lies 1."""
 
 
-def divided(event: Event, share: float) -> tuple[Event, ...]:
+def divide(event: Event, share: float) -> tuple[Event, ...]:
     """A Gaussian access as two, of which the first has a share of its budget as 1/z²; a free one stays as it is.
 
     With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` stays what it was, which is all
@@ -76,9 +76,7 @@ def divided(event: Event, share: float) -> tuple[Event, ...]:
 
 def with_centre(rounds: Rounds) -> Rounds:
     """Rounds in which every Gaussian access is two, the centre's and the deviations', for the price of the one."""
-    return tuple(
-        tuple(part for event in events for part in divided(event, CENTRE_SHARE)) for events in rounds
-    )
+    return tuple(tuple(part for event in events for part in divide(event, CENTRE_SHARE)) for events in rounds)
 
 
 def with_class_counts(rounds: Rounds) -> Rounds:
@@ -88,7 +86,7 @@ def with_class_counts(rounds: Rounds) -> Rounds:
     mechanism; Gaussian noise composes with that of the votes.
     """
     return tuple(
-        tuple(part for event in events for part in (divided(event, COUNT_SHARE) if not place else (event,)))
+        tuple(part for event in events for part in (divide(event, COUNT_SHARE) if not place else (event,)))
         for place, events in enumerate(rounds)
     )
 
@@ -98,7 +96,6 @@ def appearance_deviation(first: Event, scope: Scope) -> float:
 
     Args:
         first: The Gaussian access that releases the sum of all units' numbers, of L2 norm at most 1 each.
-        scope: Public sizes of the run.
     """
     return float(first.value) * bounded_sum_sensitivity(scope.relation) / (scope.shots * scope.classes)
 

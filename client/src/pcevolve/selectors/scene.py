@@ -198,9 +198,7 @@ class Selector(Protocol):
         """Check what is public in a measurement on record, where another machine may have rounded otherwise.
 
         Args:
-            measured: As it is on record.
             scene: What was shown; of several appearances, joined.
-            events: What was paid.
 
         Returns:
             How many bits this check leaves to whoever made the measurement, because machines round differently;
@@ -218,7 +216,7 @@ def rounded_down(values: FloatArray) -> FloatArray:
     return np.asarray(np.floor(values * GRID) / GRID, dtype=np.float64)
 
 
-def only(events: Events) -> Event:
+def single_event(events: Events) -> Event:
     """The one event of a selector that makes one kind of access.
 
     Raises:
@@ -229,13 +227,8 @@ def only(events: Events) -> Event:
     return events[0]
 
 
-def expect(event: Event, mechanism: str, accesses: int = 1) -> None:
+def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
     """Refuse an event that pays for something else.
-
-    Args:
-        event: What was paid for.
-        mechanism: What will be run.
-        accesses: How often.
 
     Raises:
         ValueError: The event is of another mechanism, or counts another number of accesses.

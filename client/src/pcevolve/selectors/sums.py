@@ -14,17 +14,16 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
-from pcevolve.geometry.coarse import without_idle_digits
 from pcevolve.geometry.distances import IntArray
-from pcevolve.geometry.frame import Frame
+from pcevolve.geometry.frame import Frame, round_to_noise_scale
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
     Scene,
     deviation,
-    expect,
-    only,
+    require_mechanism,
+    single_event,
     unit_shares,
 )
 
@@ -59,12 +58,12 @@ class AtOnce:
 
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
         """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, drawn to the candidates' means."""
-        expect(self.event, "gaussian")
+        require_mechanism(self.event, "gaussian")
         frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
         sums = class_sums(frame.points(private.embeddings), private, len(scene.labels), frame.radius)
         noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigma) / scene.shots
         means = prior + (noisy - prior) * frame.trust(self._sigma / scene.shots)
-        return {"means": without_idle_digits(means, self.doubts["means"])}
+        return {"means": round_to_noise_scale(means, self.doubts["means"])}
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
@@ -111,7 +110,7 @@ class CentreFirst:
         the candidates' class means, each class's deviation from it to the deviation of its candidates.
         """
         for event in self.events:
-            expect(event, "gaussian")
+            require_mechanism(event, "gaussian")
         frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
         points, expected = frame.points(private.embeddings), scene.shots * len(scene.labels)
         radius = DEVIATION_RADIUS * frame.radius
@@ -120,12 +119,12 @@ class CentreFirst:
             f"{scene.key}/middle", pooled_sum(points, private, frame.radius), self._sigmas[0]
         )
         middle = guess + (pooled / expected - guess) * frame.trust(self._sigmas[0] / expected)
-        middle = without_idle_digits(middle, self.doubts["middle"])
+        middle = round_to_noise_scale(middle, self.doubts["middle"])
         sums = class_sums(points - middle, private, len(scene.labels), radius)
         noisy = noise.gaussian(f"{scene.key}/deviations", sums, self._sigmas[1]) / scene.shots
-        own = clipped(prior - guess, radius)
+        own = clip(prior - guess, radius)
         deviations = own + (noisy - own) * frame.trust(self._sigmas[1] / scene.shots)
-        return {"middle": middle, "deviations": without_idle_digits(deviations, self.doubts["deviations"])}
+        return {"middle": middle, "deviations": round_to_noise_scale(deviations, self.doubts["deviations"])}
 
     def as_drawn(self, measured: Measurement) -> tuple[FloatArray, float]:
         """Deviations before they were drawn to what the candidates say, and the standard deviation of their noise.
@@ -136,7 +135,7 @@ class CentreFirst:
         frame, prior = self.frame, typical_by_class(self.frame, self.scene)
         sigma = self._sigmas[1] / self.scene.shots
         kept = frame.trust(sigma)
-        own = clipped(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
+        own = clip(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
         told = kept > 0
         return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma
 
@@ -159,7 +158,7 @@ class CentreFirst:
         )
 
 
-def released_form(frame: Frame, scene: Scene, events: Events) -> AtOnce | CentreFirst:
+def choose_release(frame: Frame, scene: Scene, events: Events) -> AtOnce | CentreFirst:
     """The form in which means are released, which the number of events says.
 
     Raises:
@@ -167,7 +166,7 @@ def released_form(frame: Frame, scene: Scene, events: Events) -> AtOnce | Centre
     """
     if len(events) == 2:
         return CentreFirst(frame, scene, events)
-    return AtOnce(frame, scene, only(events))
+    return AtOnce(frame, scene, single_event(events))
 
 
 def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, radius: float) -> FloatArray:
@@ -175,9 +174,6 @@ def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, rad
 
     Args:
         points: float64 ``(images, k)`` of the private images.
-        private: Says whose they are.
-        classes: How many there are.
-        radius: Clips them.
     """
     return _sums(points, private, private.targets, classes, radius)
 
@@ -191,11 +187,11 @@ def pooled_sum(points: FloatArray, private: PrivateEmbeddings, radius: float) ->
 def _sums(
     points: FloatArray, private: PrivateEmbeddings, groups: IntArray, count: int, radius: float
 ) -> FloatArray:
-    shares = clipped(points, radius * (1 - ROUNDING_SHARE)) * private.shares[:, None]
+    shares = clip(points, radius * (1 - ROUNDING_SHARE)) * private.shares[:, None]
     return np.array([[math.fsum(column) for column in shares[groups == group].T] for group in range(count)])
 
 
-def clipped(points: FloatArray, radius: float) -> FloatArray:
+def clip(points: FloatArray, radius: float) -> FloatArray:
     """Points of L2 norm at most ``radius``; those outside are moved to the surface."""
     norms = np.sqrt(np.square(points).sum(axis=1))
     return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
@@ -212,7 +208,7 @@ def typical(points: FloatArray) -> FloatArray:
     return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(points.shape[1]))
 
 
-def released_appearance(
+def release_appearance(
     rows: FloatArray,
     unit_of: IntArray,
     expected: int,
@@ -231,9 +227,6 @@ def released_appearance(
         unit_of: int64 ``(images,)``: the privacy unit of each.
         expected: Nominal number of privacy units in all classes.
         prior: Public guess, as the provider's images look.
-        event: Gaussian; pays.
-        relation: Neighbour relation.
-        noise: Draws.
     """
     # who asks what a method costs need not wait for Pillow
     from pcevolve.modality.images.appearance import MIDDLE, Appearance
@@ -245,5 +238,5 @@ def released_appearance(
 
 
 def _appearance_sum(offsets: FloatArray, unit_of: IntArray) -> FloatArray:
-    weighted = clipped(offsets, CLIP_RADIUS * (1 - ROUNDING_SHARE)) * unit_shares(unit_of)[:, None]
+    weighted = clip(offsets, CLIP_RADIUS * (1 - ROUNDING_SHARE)) * unit_shares(unit_of)[:, None]
     return np.array([math.fsum(column) for column in weighted.T])

@@ -9,11 +9,11 @@ from safetensors.numpy import load
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.evolution import Pool
-from pcevolve.modality.images.appearance import appearance_in
+from pcevolve.modality.images.appearance import find_released_appearance
 from pcevolve.privacy import Events
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import DIGITS, Assessment
-from pcevolve.selectors.choosing import Chooser, renditions_of
+from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve.selectors.means import aims_of
 from pcevolve.selectors.scene import Measurement, Scene, joined_scenes
 from pcevolve.selectors.sums import CentreFirst
@@ -23,7 +23,7 @@ ROOM = 5
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
-def assessment(
+def assess(
     chooser: Chooser,
     receipts: Sequence[Receipt],
     pool: Callable[[int], Pool],
@@ -33,8 +33,6 @@ def assessment(
     """Assess the dataset of a run that released class means around a centre; None for any other run, or without images.
 
     Args:
-        chooser: Embeds as the run did.
-        receipts: All of the run.
         pool: What the release of an iteration chose from.
         dataset: What was published, by class.
         stored: Gives what was measured, by digest.
@@ -44,9 +42,9 @@ def assessment(
     if not plan.centre_first or not paid:
         return None
     last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
-    scene = joined_scenes(chooser.scenes(last.iteration, pool(last.iteration), renditions_of(plan, look)))
+    scene = joined_scenes(chooser.scenes(last.iteration, pool(last.iteration), choose_renditions(plan, look)))
     measured = load(stored(last.measured))
-    shown = appearance_in(receipts)
+    shown = find_released_appearance(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
     far = distance(measured, scene, points)
     if far is None:
@@ -66,11 +64,6 @@ def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float 
     twice the shots, or half the noise, the distance doubles, whatever ``C`` and ``k`` are. The least distance
     of a pair would be more careful, and of several noisy ones the least is always far too small.
 
-    Args:
-        measured: Released around a centre.
-        scene: In which it was measured.
-        events: That paid for it.
-
     Returns:
         None where there is one class; 0 where noise alone would part them as far, or where nothing was kept of the
         classes, because all candidates are the same.
@@ -87,8 +80,6 @@ def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) 
     """Mean distance of a dataset's images to where their class was released to be, in clip radii; None without images.
 
     Args:
-        measured: Released around a centre.
-        scene: In which it was measured.
         points: Of each class, float64 ``(images, k)`` in the frame of the release; rows that are not finite are no
             images, and a class without any does not count.
     """
@@ -103,10 +94,6 @@ def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) 
 def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | None:
     """Cosine between the deviations of a dataset's class means from their centre and those that were released.
 
-    Args:
-        measured: Released around a centre.
-        points: As for ``distance``; a class without images does not count.
-
     Returns:
         In [-1, 1]; 0 where all means are the same, None where fewer than two classes have images.
     """
@@ -119,7 +106,7 @@ def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | No
     return round(float((own * theirs).sum()) / scale, DIGITS) if scale else 0.0
 
 
-def room(recorded: Assessment | None, found: Assessment | None) -> int | None:
+def count_rounding_bits(recorded: Assessment | None, found: Assessment | None) -> int | None:
     """Bits that rounding leaves to whoever wrote an assessment down; None if it is not what was found."""
     if recorded is None or found is None:
         return 0 if recorded == found else None

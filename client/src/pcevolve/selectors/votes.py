@@ -17,12 +17,12 @@ from pydantic import model_validator
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate, histogram_sensitivity
-from pcevolve.geometry.coarse import idle_step, is_coarse, without_idle_digits
 from pcevolve.geometry.distances import IntArray
+from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Budget, Event, Events, Relation
 from pcevolve.public import settings
+from pcevolve.selectors.consistency import are_entrants, has_shape
 from pcevolve.selectors.control import best_tenth, drawn_lift
-from pcevolve.selectors.following import are_entrants, has_form
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.selectors.rounds import (
     Rounds,
@@ -37,8 +37,8 @@ from pcevolve.selectors.scene import (
     Scene,
     WorstCase,
     deviation,
-    expect,
-    only,
+    require_mechanism,
+    single_event,
 )
 
 Query: TypeAlias = Callable[[PrivateEmbeddings, Scene], FloatArray]
@@ -67,10 +67,10 @@ class Votes:
         """
         measured = {}
         for (name, query), event in zip(self._queries(events), events, strict=True):
-            expect(event, "gaussian")
+            require_mechanism(event, "gaussian")
             sigma = deviation(event, histogram_sensitivity(scene.relation))
             noisy = noise.gaussian(f"{scene.key}/{name}", query(private, scene), sigma)
-            measured[name] = without_idle_digits(noisy, sigma)
+            measured[name] = round_to_noise_scale(noisy, sigma)
         return measured
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
@@ -85,11 +85,11 @@ class Votes:
         """0 for a number without idle digits for each candidate of all classes, and each class if asked; else None."""
         sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
-        if not has_form(measured, {name: (np.float64, (sizes[name],)) for name in paid}):
+        if not has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}):
             return None
         sensitivity = histogram_sensitivity(scene.relation)
         steps = {name: idle_step(deviation(event, sensitivity)) for name, event in paid.items()}
-        return 0 if all(is_coarse(measured[name], step) for name, step in steps.items()) else None
+        return 0 if all(is_rounded_to(measured[name], step) for name, step in steps.items()) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``: votes and public randomness decide, and no rounding."""
@@ -98,7 +98,7 @@ class Votes:
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
         votes = cast_votes(private, scene)
-        return counted(votes, private.norm_shares(votes), scene)
+        return count_votes(votes, private.norm_shares(votes), scene)
 
     def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
         """Name each event's query, in their order.
@@ -108,7 +108,7 @@ class Votes:
         """
         if not 1 <= len(events) <= 2:
             raise ValueError(f"{len(events)} events do not pay for votes, nor for class counts and votes")
-        return (("counts", class_counts), ("votes", self.histogram))[-len(events) :]
+        return (("counts", count_units), ("votes", self.histogram))[-len(events) :]
 
     def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
@@ -134,8 +134,8 @@ class ExponentialVotes:
         Returns:
             ``chosen``: int64 ``(classes, draws)``, indices into each class's pool, possibly the same more than once.
         """
-        event = only(events)
-        expect(event, "exponential", accesses=event.count)
+        event = single_event(events)
+        require_mechanism(event, "exponential", accesses=event.count)
         rate = draw_rate(event, scene.relation)
         parts = _by_class(self.histogram(private, scene), scene)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
@@ -151,8 +151,8 @@ class ExponentialVotes:
 
     def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for as many candidates of each class as were paid for, all of which could be drawn; else None."""
-        form = {"chosen": (np.int64, (len(scene.labels), only(events).count))}
-        return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
+        form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
+        return 0 if has_shape(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``: the draws decide, and no rounding."""
@@ -160,10 +160,10 @@ class ExponentialVotes:
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
         """Votes for every candidate of every class, without noise: private."""
-        return counted(cast_votes(private, scene), private.shares, scene)
+        return count_votes(cast_votes(private, scene), private.shares, scene)
 
 
-def class_counts(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
+def count_units(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
     """Units of each class, float64 ``(classes,)``, without noise: private. A unit of several images adds 1 in all."""
     return np.bincount(private.targets, private.shares, minlength=len(scene.labels)).astype(np.float64)
 
@@ -183,7 +183,7 @@ def cast_votes(private: PrivateEmbeddings, scene: Scene, count: int | None = Non
     return votes
 
 
-def counted(votes: IntArray, shares: FloatArray, scene: Scene) -> FloatArray:
+def count_votes(votes: IntArray, shares: FloatArray, scene: Scene) -> FloatArray:
     """Sums by candidate of the shares, float64 ``(images,)``, that each of an image's votes counts."""
     each = np.repeat(shares, votes.shape[1])
     return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(scene)[-1]), dtype=np.float64)

@@ -22,13 +22,20 @@ from pcevolve.ledger.ledger import Account
 from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.calls import Call
-from pcevolve.public.figures import loss
+from pcevolve.public.figures import describe_guesses, format_loss
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import guessed
-from pcevolve.publish import NO_GUARANTEE, ON_TRUST, assumptions, folder_promise, in_all, marks, real_images
+from pcevolve.publish import (
+    NO_GUARANTEE,
+    ON_TRUST,
+    describe_library,
+    list_assumptions,
+    list_marks,
+    state_cumulative_loss,
+    state_folder_promise,
+)
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
-from pcevolve.selectors.planner import CHANCE, verdict
+from pcevolve.selectors.planner import CHANCE, describe_lift
 from pcevolve.session import rewriting
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
@@ -74,21 +81,21 @@ def disclosure(
         "encoder": plan.encoder
         + (f" (auto: {components.encoder_reason})" if components.encoder_reason else ""),
         "guarantee": _guarantee(plan, paid),
-        **({"the whole folder": folder} if (folder := folder_promise(plan, paid)) else {}),
+        **({"the whole folder": folder} if (folder := state_folder_promise(plan, paid)) else {}),
         **notes.known,
         "accesses": f"{sum(event.count for event in paid)} to the private data, "
         f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
         + (f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""),
         **_selection(plan, lift),
         **_secrets(plan),
-        "assumed public": "; ".join(assumptions(plan)),
+        "assumed public": "; ".join(list_assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.brings for call in plan.calls.values())} {kind}s",
         **({"rewriter": rewriting.described(plan)} if plan.rewriter else {}),
         "asked with": _asked_with(plan, advice),
-        **({"images": real_images(plan.library)} if plan.library else {}),
+        **({"images": describe_library(plan.library)} if plan.library else {}),
         **notes.odd,
-        **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
+        **{f"WARNING {number}": mark for number, mark in enumerate(list_marks(plan), 1)},
     }
 
 
@@ -111,14 +118,14 @@ def _secrets(plan: PublicPlan) -> dict[str, str]:
     if plan.secrecy is None:
         return {}
     mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
-    return {"listed secrets": f"{guessed(protection(mu))}; by this release alone"}
+    return {"listed secrets": f"{describe_guesses(protection(mu))}; by this release alone"}
 
 
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
     """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
     degrees = f"{plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
     idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
-    return plan.modality.asked_with(degrees, str(advice) if advice else "") + idle
+    return plan.modality.describe_asking(degrees, str(advice) if advice else "") + idle
 
 
 def paid_events(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
@@ -131,14 +138,14 @@ def paid_events(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
 def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not plan.secure:
         return NO_GUARANTEE
-    spent = loss(epsilon(paid, plan.delta))
+    spent = format_loss(epsilon(paid, plan.delta))
     promised = f"epsilon {spent}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
     return f"{promised}; {ON_TRUST}" if plan.in_process else promised
 
 
 def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
     """A note for the owner's screen alone where classes do not hold what the plan says they do."""
-    counts = sorted(components.data.units_in(label) for label in plan.labels)
+    counts = sorted(components.data.count_units_in(label) for label in plan.labels)
     if not components.method.compares or plan.class_counts or counts[0] == counts[-1] == plan.shots:
         return {}
     held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
@@ -163,7 +170,7 @@ def _describe_ledger(account: Account, plan: PublicPlan, events: Sequence[Event]
         "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
         "sudo each have a ledger of their own"
     )
-    together = in_all(plan, events)
+    together = state_cumulative_loss(plan, events)
     return {
         "ledger": f"{account.ledger}{new if account.is_first else ''}",
         "spent before on these data": _before(account) if events else "no matter: this run spends nothing",
@@ -198,7 +205,7 @@ def _over_runs(account: Account) -> dict[str, str]:
             "secrets, all runs": "a run that states no epsilon used these data: nothing bounds what all runs together "
             "say of a secret"
         }
-    curve = guessed({prior: most_success_of([*borne, listed.as_event()], prior) for prior in PRIORS})
+    curve = describe_guesses({prior: most_success_of([*borne, listed.as_event()], prior) for prior in PRIORS})
     return {"secrets, all runs": f"{curve}; runs with other secrets declared count in full"}
 
 
@@ -216,7 +223,7 @@ def _before(account: Account) -> str:
     """Say what other runs spent on the worst-off unit, as far as this run's δ can state it."""
     spent = account.spent_before()
     return (
-        f"epsilon {loss(spent)}, counted for whoever is worst off"
+        f"epsilon {format_loss(spent)}, counted for whoever is worst off"
         if isfinite(spent)
         else "more than any epsilon can say at this delta: see budget show"
     )
@@ -335,12 +342,15 @@ def doubts(components: Components, plan: PublicPlan) -> list[str]:
     total = epsilon(paid, plan.delta)
     if total > LARGE_EPSILON:
         found.append(
-            f"--epsilon {float(plan.budget.epsilon):g} allows epsilon {loss(total)}, which hides almost nothing (above "
-            f"{LARGE_EPSILON:g})"
+            f"--epsilon {float(plan.budget.epsilon):g} allows epsilon {format_loss(total)}, which hides almost nothing "
+            f"(above {LARGE_EPSILON:g})"
         )
     selecting = first_selection(planned)
     scope = scope_of(plan)
-    if selecting and verdict(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
+    if (
+        selecting
+        and describe_lift(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE
+    ):
         found.append(
             f"with --epsilon {float(plan.budget.epsilon):g} and --method {components.method.name}, the selection "
             f"{CHANCE}, and the budget would be spent all the same"

@@ -17,7 +17,7 @@ from pcevolve.egress.in_process import InProcess
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address, Route, Transport
 from pcevolve.encoders import Encoder, load_encoder, named_weights
-from pcevolve.encoders.choice import resolve
+from pcevolve.encoders.published import resolve
 from pcevolve.evolution import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.private import ProgressCallback, no_progress
@@ -125,7 +125,7 @@ class Components:
             shots=settings.data.shots,
             candidates=settings.method.candidates,
         )
-        method, reason = selectors.resolved(settings.method.name, limits.run, scope)
+        method, reason = selectors.resolve_method(settings.method.name, limits.run, scope)
         iterations = method.iterations(settings.method.iterations, limits.run, scope)
         require(
             spoken,

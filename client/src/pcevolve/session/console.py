@@ -11,12 +11,20 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.egress.allowance import Meter
 from pcevolve.pages import size
 from pcevolve.privacy import Event
-from pcevolve.public.figures import loss
+from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish import ALARMS, NO_GUARANTEE, ON_TRUST, folder_promise, found_members, marks, real_images
+from pcevolve.publish import (
+    ALARMS,
+    NO_GUARANTEE,
+    ON_TRUST,
+    count_found_members,
+    describe_library,
+    list_marks,
+    state_folder_promise,
+)
 from pcevolve.screen import Line
 from pcevolve.session import rewriting
 from pcevolve.session.approval import PrivateNotes, costs_ahead, paid_events
@@ -41,7 +49,7 @@ def before(
     yield "method", components.method.summary + (" (chosen by auto)" if components.reason else "")
     yield from about(plan, paid)
     if plan.library is not None:
-        yield "images", real_images(plan.library)
+        yield "images", describe_library(plan.library)
     if is_paid(meter):
         yield (
             "cost",
@@ -52,7 +60,7 @@ def before(
     yield from notes.news
     if not tick:
         yield "time", padding(tick)
-    for mark in marks(plan):
+    for mark in list_marks(plan):
         yield "WARNING", mark
 
 
@@ -70,7 +78,7 @@ def about(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
     """
     yield "sends", _say_sent(plan)
     yield "privacy", _price(plan, paid)
-    if folder := folder_promise(plan, paid):
+    if folder := state_folder_promise(plan, paid):
         yield "folder", folder
     said = (
         f"classes called {_names(plan.words)}, not their names"
@@ -109,12 +117,8 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not paid:
         return "nothing is spent"
     change = "exchanged for another" if plan.relation == "replace-one" else "more or less"
-    promised = (
-        f"epsilon {loss(epsilon(paid, plan.delta))} at delta {plan.delta:g}, for one {plan.unit} {change}"
-    )
-    means = (
-        f"who wrongly accuses {ALARMS} of 100 outsiders finds at most {found_members(paid)} of 100 members"
-    )
+    promised = f"epsilon {format_loss(epsilon(paid, plan.delta))} at delta {plan.delta:g}, for one {plan.unit} {change}"
+    means = f"who wrongly accuses {ALARMS} of 100 outsiders finds at most {count_found_members(paid)} of 100 members"
     trust = f"; {ON_TRUST}" if plan.in_process else ""
     return f"{promised}: {means}{trust}"
 
@@ -179,9 +183,9 @@ def _say_spent(summary: Mapping[str, Any]) -> str:
         return str(summary.get("promise", "no guarantee: see the warning"))
     folder = summary.get("epsilon_folder")
     return (
-        f"epsilon {loss(summary['epsilon_spent'])} of {summary['epsilon_budget']:g} was spent (delta "
+        f"epsilon {format_loss(summary['epsilon_spent'])} of {summary['epsilon_budget']:g} was spent (delta "
         f"{summary['delta']:g}, {summary['relation']})"
-        + ("" if folder is None else f"; {loss(folder)} seen from the folder that was drawn from")
+        + ("" if folder is None else f"; {format_loss(folder)} seen from the folder that was drawn from")
     )
 
 

@@ -29,7 +29,7 @@ from pcevolve.pages.report import write_report
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice
-from pcevolve.public.figures import loss
+from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish import Release, publish, write_summary
@@ -37,7 +37,7 @@ from pcevolve.publish.dataset import encode
 from pcevolve.publish.exports import export_run
 from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
-from pcevolve.selectors.usefulness import assessment
+from pcevolve.selectors.usefulness import assess
 from pcevolve.session import rewriting
 from pcevolve.session.approval import approve, costs_ahead, disclosure, require_liking
 from pcevolve.session.components import Components
@@ -124,7 +124,7 @@ def spent_so_far(plan: PublicPlan, account: Account) -> str:
 
 def _spent(plan: PublicPlan, events: Sequence[Event]) -> str:
     """Say what was spent, or what the run protects where no ε says it."""
-    spent = loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE, no"
+    spent = format_loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE, no"
     return f"{spent} of epsilon {float(plan.budget.epsilon):g} is spent"
 
 
@@ -415,7 +415,7 @@ def _assessed(session: _Session, evolved: Evolved) -> Assessment | None:
     if session.chooser is None:
         return None
     stored = session.transcript.bodies.file
-    return assessment(session.chooser, evolved.receipts, evolved.pools.__getitem__, evolved.dataset, stored)
+    return assess(session.chooser, evolved.receipts, evolved.pools.__getitem__, evolved.dataset, stored)
 
 
 def save_result(folder: RunFolder, result: dict[str, Any]) -> None:

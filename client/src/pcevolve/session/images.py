@@ -19,31 +19,31 @@ from pcevolve.config.places import REST
 from pcevolve.config.providers import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import BUNDLED
-from pcevolve.encoders.choice import PREFERRED, is_fetched
+from pcevolve.encoders.published import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.images.sheet import strip
+from pcevolve.modality.images.sheet import draw_strip
 from pcevolve.modality.medium import Item
 from pcevolve.pages.preview import opening_images
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load, load_folder
-from pcevolve.private.listing import Listing, list_folder, short
+from pcevolve.private.listing import Listing, list_folder, shorten
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.subsample import subsample
 from pcevolve.private.units import (
     UnitMap,
+    count_units,
+    count_units_to_draw,
+    group_into_units,
+    name_units,
     read_units,
     require_unit_size,
-    unit_names,
-    units_held,
-    units_to_draw,
-    with_units,
 )
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.fields import TEMPLATE, UNLABELLED_TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
-from pcevolve.public.wordings import shown
+from pcevolve.public.words import summarise_prompts
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
@@ -125,13 +125,13 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
         raise UsageError("--private terms are texts, and this API makes images")
     listing, units = _list(settings, source)
     if settings.data.unit_size and units is not None:
-        require_unit_size(unit_names(listing, units), listing.names, units.kind, settings.data.unit_size)
+        require_unit_size(name_units(listing, units), listing.names, units.kind, settings.data.unit_size)
     used, rest_of_it = _draw(settings, listing, units)
-    require_shots(settings, units_held(used, units), _count_units(units), units_to_draw(used, units))
+    require_shots(settings, count_units(used, units), _count_units(units), count_units_to_draw(used, units))
     keep = 0 if settings.encoder.engine == "ray" else KEPT_PIXELS  # a cluster reads files
     window = window_ends(settings.data.window)
     data = _group(load(used, keep=keep, told=told, window=window), units)
-    skipped = tuple(short(file) for file in listing.skipped)
+    skipped = tuple(shorten(file) for file in listing.skipped)
     return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
 
 
@@ -156,7 +156,9 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 def most_to_draw(folder: Path, unit_map: Path | None) -> int:
     """Units of each class that can be drawn of a folder of class folders, all classes alike; 0 for none."""
     listing = list_folder(folder, None)
-    return min(units_to_draw(listing, read_units(unit_map, listing.names) if unit_map else None).values())
+    return min(
+        count_units_to_draw(listing, read_units(unit_map, listing.names) if unit_map else None).values()
+    )
 
 
 def _count_units(units: UnitMap | None) -> str:
@@ -178,14 +180,14 @@ def _draw(settings: RunConfig, listing: Listing, units: UnitMap | None) -> tuple
     """The images that the run uses, and the others where it draws some."""
     if settings.data.subsample is None:
         return listing, None
-    tell_drawable(settings, units_to_draw(listing, units), _count_units(units))
+    tell_drawable(settings, count_units_to_draw(listing, units), _count_units(units))
     return subsample(
-        listing, unit_names(listing, units), settings.data.subsample, settings.data.subsample_seed
+        listing, name_units(listing, units), settings.data.subsample, settings.data.subsample_seed
     )
 
 
 def _group(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
-    return data if units is None else with_units(data, units)
+    return data if units is None else group_into_units(data, units)
 
 
 def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:
@@ -221,19 +223,19 @@ def usual_judges() -> list[str]:
 
 def stranger() -> Judge:
     """The network, trained as the PCEvolve paper does."""
-    from pcevolve.evaluation.heads import cnn_seconds, train_cnn, untrained_cnn
+    from pcevolve.evaluation.heads import make_untrained_cnn, time_cnn, train_cnn
     from pcevolve.evaluation.judge import Judge
 
-    return Judge(STRANGER, False, _pixels, train_cnn, untrained_cnn, cnn_seconds)
+    return Judge(STRANGER, False, _pixels, train_cnn, make_untrained_cnn, time_cnn)
 
 
 def quick_stranger() -> Judge:
     """The network, trained for 100 steps whatever the dataset's size."""
-    from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn, untrained_cnn
+    from pcevolve.evaluation.heads import QUICK_STEPS, make_untrained_cnn, train_cnn
     from pcevolve.evaluation.judge import Judge
 
     quick = partial(train_cnn, steps=QUICK_STEPS)
-    return Judge(STRANGER, voted=False, look=_pixels, train=quick, untrained=untrained_cnn)
+    return Judge(STRANGER, voted=False, look=_pixels, train=quick, untrained=make_untrained_cnn)
 
 
 def _pixels(images: Iterable[Item | None]) -> Features:
@@ -262,8 +264,8 @@ def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
     if console.color_system not in ("256", "truecolor"):
         return
     for label, digests in opening_images(record, plan).items():
-        row = strip([record.bodies.file(each) for each in digests[:ACROSS]], ACROSS, console.width)
-        console.print(shown(plan.first_prompts(label)))
+        row = draw_strip([record.bodies.file(each) for each in digests[:ACROSS]], ACROSS, console.width)
+        console.print(summarise_prompts(plan.first_prompts(label)))
         console.print(Pixels.from_image(row))
 
 

@@ -23,14 +23,14 @@ from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize, asks_for
-from pcevolve.public.fields import TEMPLATE, Earlier
-from pcevolve.public.library import Library
-from pcevolve.public.options import checked, spelled
+from pcevolve.public.fields import TEMPLATE
+from pcevolve.public.options import spell, validate
+from pcevolve.public.parts import Earlier, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import Secrecy
-from pcevolve.public.settings import UNKNOWN_LICENCE, Prompt
-from pcevolve.public.wordings import USUAL, usual_prompts
-from pcevolve.selectors.cells import SecretEvolution, usual_cells
+from pcevolve.public.requests import Prompt
+from pcevolve.public.settings import UNKNOWN_LICENCE
+from pcevolve.public.words import USUAL, make_prompts
+from pcevolve.selectors.cells import SecretEvolution, choose_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.session import rewriting
 from pcevolve.session.approval import PrivateNotes
@@ -105,7 +105,7 @@ def resolved_plan(
         "library": library,
         "licence": _licence(settings, library),
     }
-    return checked(PublicPlan, values, RunConfig)
+    return validate(PublicPlan, values, RunConfig)
 
 
 def _selection(components: Components) -> dict[str, object]:
@@ -211,7 +211,7 @@ def _cells(components: Components, promise: Secrecy, initial: int) -> int:
     settings, scope = components.settings, components.scope
     accesses = components.method.accesses(components.limits.run, scope, settings.method.calibration, "as-is")
     event = first_selection(accesses)[-1]
-    return usual_cells(event, scope, least_share(promise, event, scope.relation), initial)
+    return choose_cells(event, scope, least_share(promise, event, scope.relation), initial)
 
 
 def _require_fitting(components: Components) -> None:
@@ -252,7 +252,7 @@ def _require_prompts_vary(components: Components) -> None:
     for name in ("strengths", "strength_start", "strength_end", "adapter"):
         if settings.get(name) not in (None, ()):
             raise UsageError(
-                f"{spelled(name, RunConfig)} is about images that are varied, and method.vary_by="
+                f"{spell(name, RunConfig)} is about images that are varied, and method.vary_by="
                 f"{settings.method.vary_by} sends none"
             )
 
@@ -266,7 +266,7 @@ def _require_no_strength(settings: RunConfig) -> None:
     for name in ("strengths", "strength_start", "strength_end"):
         if settings.get(name) not in (None, ()):
             raise UsageError(
-                f"{spelled(name, RunConfig)}: the API takes no strength and varies to a degree of its own: leave it out"
+                f"{spell(name, RunConfig)}: the API takes no strength and varies to a degree of its own: leave it out"
             )
 
 
@@ -419,7 +419,7 @@ def prompts_for(
     if path is not None:
         return _of_file(path, labels, option)
     said = [each or domain for each in words] or labels
-    return tuple(usual_prompts(domain, each, count) for each in said) if count else ()
+    return tuple(make_prompts(domain, each, count) for each in said) if count else ()
 
 
 def written(prompts: Mapping[str, Sequence[str]]) -> str:

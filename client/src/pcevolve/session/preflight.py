@@ -15,7 +15,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.places import REST, ledger_volume
 from pcevolve.egress.transport import require_address, require_key
 from pcevolve.encoders import require_encoder, require_torch
-from pcevolve.encoders.choice import AUTO
+from pcevolve.encoders.published import AUTO
 from pcevolve.errors import DataError, LedgerError, UsageError
 from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.privacy import Budget
@@ -29,7 +29,7 @@ from pcevolve.private.sources import (
 )
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import options_of, spelled
+from pcevolve.public.options import list_options, spell
 from pcevolve.session.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def resumed(stored: RunConfig, given: RunConfig) -> RunConfig:
         UsageError: Another option was given that is not what the run began with.
     """
     changeable = {}
-    for option in sorted(options_of(RunConfig), key=lambda option: option.name):
+    for option in sorted(list_options(RunConfig), key=lambda option: option.name):
         began, now = option.of(stored), option.of(given)
         if option.setting.resumable:
             changeable[option.name] = now
@@ -135,7 +135,7 @@ def resumed(stored: RunConfig, given: RunConfig) -> RunConfig:
         left_open = option.name == "encoder" and now == AUTO
         if fixed and now != began and not left_open:
             raise UsageError(
-                f"{spelled(option.name, RunConfig)} is not what this run began with, which was {began}: a run's "
+                f"{spell(option.name, RunConfig)} is not what this run began with, which was {began}: a run's "
                 "options do not change; "
                 "leave it out, or begin a new run with another --out"
             )
@@ -243,9 +243,9 @@ def _budget(settings: RunConfig) -> Budget:
     Raises:
         UsageError: There is no such method.
     """
-    from pcevolve.selectors import default_delta
+    from pcevolve.selectors import choose_delta
 
-    delta = default_delta(
+    delta = choose_delta(
         settings.method.name
     )  # looked up whether it is needed or not: the method has to exist
     return Budget(
@@ -305,7 +305,7 @@ def _require_no_texts(settings: RunConfig) -> None:
     """Refuse an option that is about texts."""
     for name in OF_TEXTS_ALONE:
         if settings.get(name) not in (None, False, ()):
-            raise UsageError(f"{spelled(name, RunConfig)} is about texts, and this API makes images")
+            raise UsageError(f"{spell(name, RunConfig)} is about texts, and this API makes images")
 
 
 def _require_image_files(settings: RunConfig, private: Path) -> None:
@@ -334,7 +334,7 @@ def _require_texts(settings: RunConfig) -> None:
     """
     for name in OF_IMAGES_ALONE:
         if settings.get(name) not in (None, "local"):
-            raise UsageError(f"{spelled(name, RunConfig)} is about images, and this API writes texts")
+            raise UsageError(f"{spell(name, RunConfig)} is about images, and this API writes texts")
     source = parse_source(settings.data.private)
     if isinstance(source, PICTURES):
         raise UsageError(

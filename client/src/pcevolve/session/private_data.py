@@ -10,9 +10,9 @@ from pcevolve.config.config import RunConfig
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.units import Shots
-from pcevolve.public.labels import labels_for
+from pcevolve.public.words import choose_labels
 from pcevolve.selectors import AUTO
-from pcevolve.selectors import method as found
+from pcevolve.selectors import find_method as found
 from pcevolve.session.progress import error_console
 
 SPLIT_SEED = 0
@@ -47,7 +47,9 @@ def in_words(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDa
         UsageError: The words are not for these classes.
     """
     return (
-        data if words is None else data.rename(dict(zip(words, labels_for([*words.values()]), strict=True)))
+        data
+        if words is None
+        else data.rename(dict(zip(words, choose_labels([*words.values()]), strict=True)))
     )
 
 

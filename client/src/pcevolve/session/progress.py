@@ -31,11 +31,11 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event
 from pcevolve.private import ProgressCallback
 from pcevolve.public.calls import Call
-from pcevolve.public.figures import loss
+from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
-from pcevolve.public.secrecy import Secrecy
 from pcevolve.public.usefulness import Assessment
 
 LINE_SECONDS = 10.0
@@ -278,9 +278,9 @@ def _say_spent(summary: dict[str, Any]) -> str:
         return str(summary.get("promise", "no guarantee: see the warning"))
     folder = summary.get("epsilon_folder")
     return (
-        f"{loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
+        f"{format_loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
         f"(delta {summary['delta']:g}, {summary['relation']})"
-        + ("" if folder is None else f"; {loss(folder)} seen from the folder that was drawn from")
+        + ("" if folder is None else f"; {format_loss(folder)} seen from the folder that was drawn from")
     )
 
 

@@ -15,10 +15,10 @@ from pcevolve.egress.exchange import Rewriter as Reached
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address, Route
 from pcevolve.providers.chat import RewriterDialect
-from pcevolve.public.options import checked
+from pcevolve.public.options import validate
+from pcevolve.public.parts import Rewriter
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.settings import CHAT_FAMILIES
-from pcevolve.public.wordings import Rewriter
+from pcevolve.public.requests import CHAT_FAMILIES
 from pcevolve.transcript import RunReader, Transcript
 
 _REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")
@@ -45,7 +45,7 @@ def planned(settings: RunConfig) -> Rewriter | None:
     temperature = None if "temperature=" in fields else USUAL_TEMPERATURE
     texts = {"kind": "text", "tokens": own.tokens, "temperature": temperature, "fields": fields}
     asked = {} if own.question is None else {"question": own.question}
-    return checked(Rewriter, {"api": own.api, "model": own.model, "texts": texts, **asked}, RunConfig)
+    return validate(Rewriter, {"api": own.api, "model": own.model, "texts": texts, **asked}, RunConfig)
 
 
 def address_of(settings: RunConfig, key: str | None) -> Address | None:

@@ -13,8 +13,9 @@ from pcevolve.errors import UsageError
 from pcevolve.privacy import Event, Relation
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.secrets import Sources, cap_weights, read_secrets
-from pcevolve.public.options import checked
-from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, Secrecy
+from pcevolve.public.options import validate
+from pcevolve.public.parts import Secrecy
+from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.selectors.cells import SecretEvolution
 
 
@@ -37,7 +38,7 @@ def promised(prior: float | None, bound: float | None, most: int | None) -> Secr
         "bound": bound or USUAL_BOUND,
         "most": most or USUAL_SIZE,
     }
-    return checked(Secrecy, values)
+    return validate(Secrecy, values)
 
 
 def declared(settings: RunConfig, promise: Secrecy) -> Sources:

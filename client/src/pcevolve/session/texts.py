@@ -19,7 +19,7 @@ from pcevolve.config.providers import USUAL_TEMPERATURE, USUAL_TOKENS
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import WORDS
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.texts.reading import read
+from pcevolve.modality.texts import read_text
 from pcevolve.pages.preview import opening_images
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
@@ -31,7 +31,7 @@ from pcevolve.private.units import require_unit_size
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.fields import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.wordings import shown
+from pcevolve.public.words import summarise_prompts
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
@@ -137,9 +137,9 @@ def own_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset
         require_unit_size(found.units, found.names, columns.unit, settings.data.unit_size)
     if settings.data.subsample is not None:
         tell_drawable(settings, found.units_to_draw(), counted)
-        found, rest = found.drawn(settings.data.subsample, settings.data.subsample_seed)
+        found, rest = found.draw(settings.data.subsample, settings.data.subsample_seed)
     data = found.dataset(columns.unit)
-    counts = {label: data.units_in(label) for label in data.labels}
+    counts = {label: data.count_units_in(label) for label in data.labels}
     require_shots(settings, counts, counted, found.units_to_draw())
     return data, _read_held_out(settings, data, rest)
 
@@ -150,7 +150,9 @@ def _secret_columns(settings: RunConfig) -> tuple[str, ...]:
 
 
 def _columns(settings: RunConfig) -> Columns:
-    return Columns.named(settings.data.text_column, settings.data.label_column, settings.data.unit_column)
+    return Columns.from_options(
+        settings.data.text_column, settings.data.label_column, settings.data.unit_column
+    )
 
 
 def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
@@ -189,50 +191,52 @@ def stranger() -> Judge:
     """The hashed words, with the head of the PCEvolve paper."""
     from pcevolve.evaluation.heads import train_papers_head
     from pcevolve.evaluation.judge import Judge
-    from pcevolve.evaluation.texts import hashed_ngrams
+    from pcevolve.evaluation.texts import hash_ngrams
 
-    return Judge(STRANGER, voted=False, look=hashed_ngrams, train=train_papers_head)
+    return Judge(STRANGER, voted=False, look=hash_ngrams, train=train_papers_head)
 
 
 def quick_stranger() -> Judge:
     """The hashed words, with a head of 400 steps whatever the dataset's size."""
     from pcevolve.evaluation.heads import train_linear
     from pcevolve.evaluation.judge import Judge
-    from pcevolve.evaluation.texts import hashed_ngrams
+    from pcevolve.evaluation.texts import hash_ngrams
 
-    return Judge(STRANGER, voted=False, look=hashed_ngrams, train=train_linear)
+    return Judge(STRANGER, voted=False, look=hash_ngrams, train=train_linear)
 
 
 def measure_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None) -> dict[str, object]:
     """Figures about words; see ``KindOfRun``."""
     from pcevolve.evaluation.labelled import SHUFFLED
-    from pcevolve.evaluation.texts import distinct_pairs, next_word_accuracy
+    from pcevolve.evaluation.texts import measure_distinct_pairs, measure_next_word_accuracy
 
     own = {name: each for name, each in sets.items() if name != SHUFFLED}  # it has the dataset's own texts
     return {
         **({} if private is None else _longest_copied(sets["dataset"], private)),
         "distinct_pairs": {
             # Of two sets together it says nothing.
-            name: distinct_pairs(each.images)
+            name: measure_distinct_pairs(each.images)
             for name, each in own.items()
             if name != "both"
         },
-        "next_word": {name: next_word_accuracy(each.images, test.images) for name, each in own.items()},
+        "next_word": {
+            name: measure_next_word_accuracy(each.images, test.images) for name, each in own.items()
+        },
     }
 
 
 def measure_embeddings(made: FloatArray, real: FloatArray) -> dict[str, object]:
     """MAUVE; see ``KindOfRun``."""
-    from pcevolve.evaluation.texts import mauve
+    from pcevolve.evaluation.texts import measure_mauve
 
-    return {"mauve": mauve(made, real)}
+    return {"mauve": measure_mauve(made, real)}
 
 
 def _longest_copied(dataset: Labelled, private: Labelled) -> dict[str, object]:
     """The longest run of words that a synthetic text has from a private one."""
-    from pcevolve.evaluation.texts import longest_copied_span
+    from pcevolve.evaluation.texts import find_longest_copied_span
 
-    words, place = longest_copied_span(dataset.images, private.images)
+    words, place = find_longest_copied_span(dataset.images, private.images)
     return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
 
 
@@ -243,9 +247,9 @@ MOST = 4
 def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
     """Print a few texts of each class, a line each."""
     for label, digests in opening_images(record, plan).items():
-        console.print(shown(plan.first_prompts(label)), markup=False)
+        console.print(summarise_prompts(plan.first_prompts(label)), markup=False)
         for each in digests[:MOST]:
-            said = read(record.bodies.file(each)) or "(not a text)"
+            said = read_text(record.bodies.file(each)) or "(not a text)"
             console.print(f"  {said}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
 
 

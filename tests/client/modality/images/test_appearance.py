@@ -13,19 +13,19 @@ from PIL import Image, ImageDraw, ImageFilter
 from scipy.ndimage import gaussian_filter
 
 from pcevolve.errors import TranscriptError
-from pcevolve.modality.images import likeness
+from pcevolve.modality.images import decoding
 from pcevolve.modality.images.appearance import (
     AS_IS,
     MATCHED,
     MOVED_SHARE,
     REACH,
     Appearance,
-    appearance_in,
-    blurred,
+    blur,
+    find_position,
+    find_released_appearance,
     move,
-    position_of,
 )
-from pcevolve.modality.images.likeness import alike, sketch
+from pcevolve.modality.images.decoding import find_alike, sketch
 from pcevolve.public.release import Receipt
 from support.examples import examples
 
@@ -127,15 +127,15 @@ def test_any_image_can_be_given_any_appearance(seed, numbers):
 def test_a_blur_is_scipy_s_but_for_rounding_at_the_edges_too(deviation):
     pixels = np.random.default_rng(4).random((21, 40, 3))
     expected = gaussian_filter(pixels, (deviation, deviation, 0), mode="nearest")
-    np.testing.assert_allclose(blurred(pixels, deviation), expected, rtol=1e-14)
+    np.testing.assert_allclose(blur(pixels, deviation), expected, rtol=1e-14)
 
 
 def test_the_released_appearance_is_found_among_receipts():
     numbers = (0.1, 0.9, 0.0, 0.5, 0.4, 0.6)
     one = Receipt("a" * 32, 0, (), (), "replace-one", numbers)
     two = Receipt("a" * 32, 1, (), (), "replace-one")
-    assert appearance_in([two, one]) == Appearance(*numbers)
-    assert appearance_in([two]) is None
+    assert find_released_appearance([two, one]) == Appearance(*numbers)
+    assert find_released_appearance([two]) is None
 
 
 def test_the_last_receipt_settles_whether_the_dataset_takes_it_on():
@@ -144,13 +144,13 @@ def test_the_last_receipt_settles_whether_the_dataset_takes_it_on():
         Receipt("a" * 32, t, (), (), "replace-one", values)
         for t, values in ((0, numbers), (1, MATCHED), (2, AS_IS))
     )
-    assert appearance_in([as_is, matched, first]) is None
-    assert appearance_in([matched, first]) == Appearance(*numbers)
+    assert find_released_appearance([as_is, matched, first]) is None
+    assert find_released_appearance([matched, first]) == Appearance(*numbers)
 
 
 def test_a_receipt_of_a_version_with_other_numbers_is_refused():
     with pytest.raises(TranscriptError, match=r"4 numbers.*begin a new run"):
-        appearance_in([Receipt("a" * 32, 0, (), (), "replace-one", (0.1, 0.9, 0.0, 0.5))])
+        find_released_appearance([Receipt("a" * 32, 0, (), (), "replace-one", (0.1, 0.9, 0.0, 0.5))])
 
 
 SIDE = 60
@@ -163,27 +163,29 @@ def spot(down: int, across: int, size: int = 6) -> np.ndarray:
 
 
 def test_it_is_the_middle_of_what_stands_out_stretched():
-    assert position_of(spot(27, 27), 0.0, 1.0) == pytest.approx((0.5, 0.5))
-    assert position_of(spot(30, 24), 0.0, 1.0) == pytest.approx((0.5 + 3 / SIDE / (2 * REACH), 0.25))
-    assert position_of(spot(0, 54), 0.0, 1.0) == (0.0, 1.0)
-    assert position_of(1 - spot(30, 27), 1.0, 0.0) == position_of(spot(30, 27), 0.0, 1.0)  # dark on light too
+    assert find_position(spot(27, 27), 0.0, 1.0) == pytest.approx((0.5, 0.5))
+    assert find_position(spot(30, 24), 0.0, 1.0) == pytest.approx((0.5 + 3 / SIDE / (2 * REACH), 0.25))
+    assert find_position(spot(0, 54), 0.0, 1.0) == (0.0, 1.0)
+    assert find_position(1 - spot(30, 27), 1.0, 0.0) == find_position(
+        spot(30, 27), 0.0, 1.0
+    )  # dark on light too
 
 
 def test_a_heavy_side_does_not_pull_it_and_specks_do_not_either():
     heavy = spot(24, 27, 12)
     heavy[24:30] *= 0.5
-    assert position_of(heavy, 0.0, 1.0)[0] == pytest.approx(0.5, abs=0.02)
+    assert find_position(heavy, 0.0, 1.0)[0] == pytest.approx(0.5, abs=0.02)
     speckled = spot(24, 24, 12)
     speckled[1, 1] = 1.0
-    assert position_of(speckled, 0.0, 1.0) == pytest.approx((0.5, 0.5), abs=0.03)
+    assert find_position(speckled, 0.0, 1.0) == pytest.approx((0.5, 0.5), abs=0.03)
 
 
 @settings(max_examples=examples(50), deadline=None)
 @given(st.integers(22, 32), st.integers(22, 32), st.floats(0, 1), st.floats(0, 1))
 def test_a_move_goes_most_of_the_way(down, across, wanted_down, wanted_across):
     image = np.repeat(spot(down, across)[..., None], 3, axis=2)
-    own, wanted = np.array(position_of(image[..., 0], 0, 1)), np.array((wanted_down, wanted_across))
-    reached = np.array(position_of(move(image, tuple(own), tuple(wanted)).mean(axis=2), 0, 1))
+    own, wanted = np.array(find_position(image[..., 0], 0, 1)), np.array((wanted_down, wanted_across))
+    reached = np.array(find_position(move(image, tuple(own), tuple(wanted)).mean(axis=2), 0, 1))
     assert reached == pytest.approx(own + MOVED_SHARE * (wanted - own), abs=0.5 / SIDE / (2 * REACH) + 1e-9)
 
 
@@ -211,7 +213,7 @@ def recompressed(image: Image.Image) -> Image.Image:
 
 
 def pairs(*images: Image.Image) -> list[tuple[int, int]]:
-    return list(alike([sketch(each) for each in images]))
+    return list(find_alike([sketch(each) for each in images]))
 
 
 def test_a_copy_that_was_scaled_compressed_or_brightened_looks_the_same():
@@ -228,13 +230,13 @@ def test_different_pictures_do_not_look_the_same():
 def test_all_pairs_are_found_whatever_is_compared_at_a_time(monkeypatch):
     images = [picture(seed % 5, 40) for seed in range(20)]
     whole = pairs(*images)
-    monkeypatch.setattr(likeness, "BLOCK", 3)
+    monkeypatch.setattr(decoding, "BLOCK", 3)
     assert pairs(*images) == whole
     assert len(whole) == 5 * 6
 
 
 def test_an_image_is_compared_with_those_behind_it_alone(monkeypatch):
-    monkeypatch.setattr(likeness, "BLOCK", 2)
+    monkeypatch.setattr(decoding, "BLOCK", 2)
     compared: list[tuple[int, ...]] = []
     upper = np.triu
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
-from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, examine, pixel_digest, read_image
+from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, digest_pixels, examine, read_image
 from support.examples import examples
 
 RAMP = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
@@ -412,7 +412,7 @@ def test_large_images_are_kept_smaller_but_fingerprinted_whole(tmp_path):
     large.save(tmp_path / "x.png")
     image, unit = read_image(tmp_path / "x.png")
     assert image.size == (STORED_SIDE, 100)
-    assert unit == pixel_digest(large)
+    assert unit == digest_pixels(large)
 
 
 def test_unit_is_the_same_in_every_lossless_format_and_differs_by_one_pixel(tmp_path):
@@ -422,12 +422,12 @@ def test_unit_is_the_same_in_every_lossless_format_and_differs_by_one_pixel(tmp_
         units.add(read_image(tmp_path / f"x.{suffix}")[1])
     changed = noise()
     changed.putpixel((0, 0), (1, 2, 3))
-    assert units == {pixel_digest(noise())}
-    assert pixel_digest(changed) not in units
+    assert units == {digest_pixels(noise())}
+    assert digest_pixels(changed) not in units
 
 
 def test_unit_tells_shapes_with_equal_bytes_apart():
-    assert pixel_digest(Image.new("RGB", (2, 8))) != pixel_digest(Image.new("RGB", (8, 2)))
+    assert digest_pixels(Image.new("RGB", (2, 8))) != digest_pixels(Image.new("RGB", (8, 2)))
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "BMP", "WebP"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.modality.images.kinds import Kind, advice, kind_of
+from pcevolve.modality.images.kinds import Kind, advise, tell_kind
 
 HEIC = b"\0\0\0\x18ftypheic\0\0\0\0"
 
@@ -40,7 +40,7 @@ HEIC = b"\0\0\0\x18ftypheic\0\0\0\0"
     ],
 )
 def test_what_may_be_an_image_is_never_passed_over(name, head, kind):
-    assert kind_of(name, head) is kind
+    assert tell_kind(name, head) is kind
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_what_may_be_an_image_is_never_passed_over(name, head, kind):
     ],
 )
 def test_what_cannot_be_read_is_told_with_the_way_to_convert_it(name, head, told):
-    assert told in advice(name, head)
+    assert told in advise(name, head)

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.modality.texts.blanks import blank_out
-from pcevolve.modality.texts.reading import plain
+from pcevolve.modality.texts import blank_out, normalise
 from pcevolve_shared.blanks import BLANK
 
-TEXTS = st.text(min_size=1).map(plain).filter(bool)
+TEXTS = st.text(min_size=1).map(normalise).filter(bool)
 GOLDEN = "a feline mammal _ _ _ fur and _ _ _ roar"
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.modality.medium import UnreadableError
-from pcevolve.modality.texts.reading import MOST_BYTES, plain, read
+from pcevolve.modality.texts import MOST_BYTES, normalise, read_text
 
-TEXTS = medium("text")
+TEXTS = find_medium("text")
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ TEXTS = medium("text")
     ],
 )
 def test_what_was_sent_is_read_as(sent, text):
-    assert read(sent) == text
+    assert read_text(sent) == text
 
 
 @given(st.text())
 def test_a_normal_form_stays_as_it_is_and_shows(text):
-    once = plain(text)
-    assert plain(once) == once
+    once = normalise(text)
+    assert normalise(once) == once
     assert once == once.strip()
     assert "\n" not in once
     assert not any(unicodedata.category(each) in ("Cc", "Cs") for each in once)
@@ -51,10 +51,10 @@ def test_a_normal_form_stays_as_it_is_and_shows(text):
 @given(st.binary(max_size=200))
 def test_what_is_released_is_a_line_that_is_read_back(data):
     try:
-        released = TEXTS.released(data)
+        released = TEXTS.encode_release(data)
     except UnreadableError:
-        assert read(data) is None
+        assert read_text(data) is None
         return
     assert released.endswith(b"\n")
-    assert read(released) == read(data) == TEXTS.decoded(data)
-    assert TEXTS.compared(released + b" ", released, exact=True).fault
+    assert read_text(released) == read_text(data) == TEXTS.decode(data)
+    assert TEXTS.compare(released + b" ", released, exact=True).fault

@@ -20,8 +20,8 @@ from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from pcevolve.pages.report.sections import Protection
 from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
-from pcevolve.public.fields import IN_PROCESS, Earlier
-from pcevolve.public.secrecy import Secrecy
+from pcevolve.public.fields import IN_PROCESS
+from pcevolve.public.parts import Earlier, Secrecy
 from pcevolve.transcript import RunReader
 
 Make = Callable[..., Path]

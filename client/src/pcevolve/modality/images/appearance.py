@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from pcevolve.errors import TranscriptError
-from pcevolve.modality.images.decoding import DecodedImage, picture
+from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.public.release import Receipt
 
 FloatArray = NDArray[np.float64]
@@ -35,7 +35,7 @@ MOVED_SHARE = (
 )
 
 
-def position_of(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+def find_position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
     """Return how far down and across the subject's middle lies; 0 and 1 are ``REACH`` of a side off the image's middle.
 
     Args:
@@ -191,15 +191,15 @@ class Appearance:
     def _soften(self, pixels: FloatArray) -> tuple[FloatArray, float, float]:
         """An image as sharp as is asked for, or less, with the luminance of its ground and of its ink."""
         scale = min(pixels.shape[:2]) / SHARPNESS_SIDE
-        for blur in BLURS:
-            soft = blurred(pixels, blur * scale) if blur else pixels
+        for width in BLURS:
+            soft = blur(pixels, width * scale) if width else pixels
             ground, ink = _ground_and_ink(_luminance(soft))
             if _sharpness(soft, ink - ground) <= self.sharpness:
                 break
         return soft, ground, ink
 
 
-def common_appearance(shown: Iterable[Appearance | None]) -> Appearance:
+def average_appearance(shown: Iterable[Appearance | None]) -> Appearance:
     """Mean of some images' appearances; the middle if none is an image."""
     seen = [each.vector for each in shown if each is not None]
     return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
@@ -211,7 +211,7 @@ def is_released(values: Sequence[float]) -> bool:
     return len(values) == NUMBERS and spelled == [repr(each) for each in values]
 
 
-def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
+def find_released_appearance(receipts: Iterable[Receipt]) -> Appearance | None:
     """The appearance that the dataset is given: what a run's receipts released, unless the last of them says as-is."""
     in_order = sorted(receipts, key=lambda each: each.iteration)
     if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
@@ -221,7 +221,7 @@ def appearance_in(receipts: Iterable[Receipt]) -> Appearance | None:
 
 def develop(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
     """Decode received bytes, and give the image an appearance if there is one to give; None for what is no image."""
-    image = picture(data)
+    image = decode_picture(data)
     return image if image is None or wanted is None else wanted.apply_to(image)
 
 
@@ -234,7 +234,7 @@ def _luminance(pixels: FloatArray) -> FloatArray:
     return np.asarray((pixels[:, :, 0] + pixels[:, :, 1] + pixels[:, :, 2]) / 3)
 
 
-def blurred(pixels: FloatArray, deviation: float) -> FloatArray:
+def blur(pixels: FloatArray, deviation: float) -> FloatArray:
     """Blur an image by a Gaussian that ends at four deviations; at an edge the outermost pixels go on.
 
     Args:
@@ -290,7 +290,7 @@ def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
 
 
 def _position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
-    return position_of(luminance, ground, ink) if abs(ink - ground) > LEAST_CONTRAST else (MIDDLE, MIDDLE)
+    return find_position(luminance, ground, ink) if abs(ink - ground) > LEAST_CONTRAST else (MIDDLE, MIDDLE)
 
 
 def _saturation(pixels: FloatArray) -> float:
@@ -317,6 +317,6 @@ def _at_scale(luminance: FloatArray) -> FloatArray:
     return np.asarray(small, dtype=np.float64)
 
 
-def appearances(images: Sequence[DecodedImage]) -> FloatArray:
+def measure_appearances(images: Sequence[DecodedImage]) -> FloatArray:
     """Appearance of each image, float64 ``(images, 6)`` in [0, 1]."""
     return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)

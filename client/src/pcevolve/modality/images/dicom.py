@@ -1,8 +1,7 @@
 """The picture of a DICOM file as a viewer shows it; of its header, names included, nothing is kept.
 
-Grey values are shown by the file's own table (VOI LUT) where it has one, else by its first window (DICOM PS3.3,
-C.11.2), else by the whole range that its bits can hold. Colours are converted to RGB once: a JPEG says by its own marks
-what its components are, as to any viewer, and the header is asked where it has none.
+Colours are converted to RGB once: a JPEG says by its own marks what its components are, as to any viewer, and the
+header is asked where it has none. Grey values are read in ``dicom_grey``.
 
 What is read, decoded and expanded is bounded before it is: elements and reads, bytes after inflation, pixels by the
 header, and what a compressed frame says of its own size.
@@ -18,7 +17,6 @@ from typing import Final
 
 import numpy as np
 import pydicom
-from numpy.typing import NDArray
 from PIL import Image
 from pydicom import uid
 from pydicom.dataelem import RawDataElement
@@ -27,10 +25,10 @@ from pydicom.errors import BytesLengthException, InvalidDicomError
 from pydicom.pixels import convert_color_space, get_decoder
 
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
-from pcevolve.modality.images.kinds import bare_dicom
-from pcevolve.modality.images.levels import WAY_OUT, Grey, Numbers, Shares, between, in_colour
+from pcevolve.modality.images.dicom_grey import HOW, DicomError, read_grey
+from pcevolve.modality.images.kinds import describe_bare_dicom
+from pcevolve.modality.images.levels import Grey, Numbers, to_rgb
 
-HOW = "; export it as PNG with the viewer that shows it rightly"
 MOST_READS = 500_000
 """Of a file's elements, a second's worth; a picture of one frame has some hundreds."""
 MOST_ELEMENT_BYTES = 1024**2
@@ -48,12 +46,12 @@ _SHARED = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
 _GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
 _READ: Final = (
     *(
+        "Rows",
+        "Columns",
         "NumberOfFrames",
         "SamplesPerPixel",
         "PhotometricInterpretation",
         "PlanarConfiguration",
-        "Rows",
-        "Columns",
     ),
     *("BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation", "PixelData", "PixelPaddingValue"),
     *("PixelPaddingRangeLimit", "RescaleSlope", "RescaleIntercept", "ModalityLUTSequence", "VOILUTSequence"),
@@ -63,10 +61,6 @@ _READ: Final = (
 
 # Its errors quote what they stumbled over, and at DEBUG level it logs what it reads, patient names included.
 logging.getLogger("pydicom").setLevel(logging.CRITICAL + 1)
-
-
-class DicomError(Exception):
-    """This file cannot be read; the text says why, to be read after its name, and quotes nothing of it."""
 
 
 class _Counted(io.BytesIO):
@@ -87,7 +81,6 @@ def decode(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = Tru
     """Read one picture.
 
     Args:
-        data: The file.
         most_pixels: Larger pictures are refused by what the header says, before any pixel is decoded.
         most_bytes: Files that are larger after inflation are refused before they are inflated.
         by_itself: Whether grey values are shown as the file says; else it is not asked.
@@ -102,9 +95,9 @@ def decode(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = Tru
         header = _read(data, most_bytes)
         _require_one_picture(header, most_pixels)
         values, kind = _samples(header)
-        return (
-            _colours(values, kind) if header.SamplesPerPixel == 3 else _grey(values, kind, header, by_itself)
-        )
+        if header.SamplesPerPixel == 3:
+            return _colours(values, kind)
+        return read_grey(values, kind, header, by_itself)
     except InvalidDicomError:
         raise DicomError("is not a whole DICOM file; replace or remove it") from None
     except _ERRORS:
@@ -135,7 +128,7 @@ def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
 
 def _with_preamble(data: bytes) -> bytes:
     """A file as the standard has it, of one whose preamble, or also what says how it is written, was left out."""
-    missing = bare_dicom(data)
+    missing = describe_bare_dicom(data)
     if not missing:
         return data
     meta = b""
@@ -294,127 +287,4 @@ def _colours(values: Numbers, kind: str) -> DecodedImage:
         values = convert_color_space(values, "YBR_FULL", "RGB")
     elif kind not in _RGB:
         raise DicomError(f"is DICOM with colours of a kind that is not known here{HOW}")
-    return in_colour(np.asarray(values, dtype=np.uint8))
-
-
-def _grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bool) -> Grey:
-    """Grey values, and what the file says of how they are shown.
-
-    Raises:
-        DicomError: They are no grey values.
-    """
-    if kind == "PALETTE COLOR":
-        raise DicomError(f"is DICOM with a palette{HOW}")
-    if kind not in {"MONOCHROME1", "MONOCHROME2"} or header.SamplesPerPixel != 1:
-        raise DicomError(f"is DICOM with colours of a kind that is not known here{HOW}")
-    physical = _physical(values, header)
-    low, high = _range(header)
-    return Grey(
-        stored=values,
-        values=physical,
-        bits=int(header.BitsStored),
-        whole=(min(low, high), max(low, high)),
-        own=_own(physical, header) if by_itself else None,
-        inverted=kind == "MONOCHROME1" or header.get("PresentationLUTShape") == "INVERSE",
-        padding=_mark_padding(values, header),
-    )
-
-
-def _physical(values: Numbers, header: pydicom.Dataset) -> NDArray[np.float64]:
-    """Values in the file's own units (C.11.1)."""
-    if header.get("ModalityLUTSequence"):
-        return _look_up(values, header.ModalityLUTSequence[0], header)[0]
-    slope, intercept = _rescale_factors(header)
-    return values.astype(np.float64) * slope + intercept
-
-
-def _rescale_factors(header: pydicom.Dataset) -> tuple[float, float]:
-    """Slope and intercept; one and nothing where there are none.
-
-    Raises:
-        DicomError: They make one value of all.
-    """
-    slope, intercept = _first(header, "RescaleSlope"), _first(header, "RescaleIntercept")
-    slope, intercept = 1.0 if slope is None else slope, intercept or 0.0
-    if not slope:
-        raise DicomError(f"is DICOM with a rescale slope of 0{HOW}")
-    return slope, intercept
-
-
-def _first(header: pydicom.Dataset, name: str) -> float | None:
-    """The first number of an element; None where it is absent or empty.
-
-    Raises:
-        ValueError: It is no finite number.
-    """
-    value = header.get(name)
-    if isinstance(value, pydicom.multival.MultiValue):
-        value = value[0] if len(value) else None
-    if value is None or value == "":
-        return None
-    if not np.isfinite(float(value)):
-        raise ValueError("not a number")
-    return float(value)
-
-
-def _own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares | None:
-    """Shares of white by the file's own table, else by its first window; None without either."""
-    tables = [
-        item for item in header.get("VOILUTSequence") or [] if "LUTData" in item and "LUTDescriptor" in item
-    ]
-    if tables:
-        entries, bits = _look_up(physical, tables[0], header)
-        return between(entries, (0.0, 2.0**bits - 1))
-    centre, width = _first(header, "WindowCenter"), _first(header, "WindowWidth")
-    if centre is None or width is None:
-        return None
-    function = str(header.get("VOILUTFunction") or "LINEAR")
-    if (
-        function not in {"LINEAR", "LINEAR_EXACT", "SIGMOID"}
-        or width <= 0
-        or (function == "LINEAR" and width < 1)
-    ):
-        raise DicomError(f"has a window that is none: {WAY_OUT}")
-    if function == "SIGMOID":
-        return np.asarray(1 / (1 + np.exp(np.clip(-4 * (physical - centre) / width, -700, 700))))
-    if function == "LINEAR":  # whose ends are the middles of the outermost values
-        centre, width = centre - 0.5, width - 1
-    if width == 0:
-        return np.asarray(physical > centre, dtype=np.float64)
-    return between(physical, (centre - width / 2, centre + width / 2))
-
-
-def _look_up(
-    values: Numbers, item: pydicom.Dataset, header: pydicom.Dataset
-) -> tuple[NDArray[np.float64], int]:
-    """Look values up in a table; return them with the bits of its entries (C.11.1.1 and C.11.2.1.1)."""
-    entries, first, bits = (int(each) for each in item.LUTDescriptor)
-    entries = entries or 2**16
-    if first > 2**15 - 1 and (header.PixelRepresentation or values.min() < 0):
-        first -= 2**16
-    data = item.LUTData
-    if isinstance(data, bytes):
-        order = "<" if header.file_meta.TransferSyntaxUID.is_little_endian else ">"
-        data = np.frombuffer(data, dtype=f"{order}u2" if len(data) >= 2 * entries else "u1")
-    table = np.asarray(data, dtype=np.float64)[:entries]
-    return table[np.clip(np.rint(values) - float(first), 0, len(table) - 1).astype(np.int64)], bits
-
-
-def _range(header: pydicom.Dataset) -> tuple[float, float]:
-    """Return what the least and the greatest number of the stored bits stand for (C.11.1)."""
-    if header.get("ModalityLUTSequence"):
-        return 0.0, float(2 ** int(header.ModalityLUTSequence[0].LUTDescriptor[2]) - 1)
-    half = 2 ** (int(header.BitsStored) - 1)
-    low, high = (-half, half - 1) if header.PixelRepresentation else (0, 2 * half - 1)
-    slope, intercept = _rescale_factors(header)
-    return low * slope + intercept, high * slope + intercept
-
-
-def _mark_padding(values: Numbers, header: pydicom.Dataset) -> NDArray[np.bool_] | None:
-    """Mark values that are padding and no picture (C.7.5.1.1.2); None if the file knows none."""
-    one = _first(header, "PixelPaddingValue")
-    if one is None:
-        return None
-    other = _first(header, "PixelPaddingRangeLimit")
-    ends = (one, one if other is None else other)
-    return np.asarray((values >= min(ends)) & (values <= max(ends)))
+    return to_rgb(np.asarray(values, dtype=np.uint8))

@@ -28,10 +28,10 @@ from pcevolve.modality.images.levels import (
     Grey,
     Seen,
     Window,
-    grey_of,
-    in_colour,
     is_grey,
+    make_grey,
     require_seen,
+    to_rgb,
 )
 
 MAX_FILE_BYTES = 256 * 1024**2
@@ -98,7 +98,6 @@ def examine(path: Path, window: Window | None = None) -> Examined:
     Args:
         path: A PNG, JPEG, TIFF, BMP, WebP or GIF file of one frame, 8 or 16 bits per channel; or a DICOM file of one
             frame, which is shown in its own window. What it is called does not matter.
-        window: What becomes black and white in files of grey values, instead of what the file says; None for that.
 
     Raises:
         RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind; holds several pictures;
@@ -141,7 +140,7 @@ def _require_usable_size(width: int, height: int) -> None:
         )
 
 
-def pixel_digest(image: DecodedImage) -> bytes:
+def digest_pixels(image: DecodedImage) -> bytes:
     """SHA-256 of an image's size and RGB pixels, 32 bytes: the same for the same pixels in any lossless format.
 
     Of a private file it is of what the file stores, and not of how that is shown: the budget belongs to the data, and
@@ -151,7 +150,7 @@ def pixel_digest(image: DecodedImage) -> bytes:
     return hashlib.sha256(b"rgb8 %d %d\n" % (width, height) + image.tobytes()).digest()
 
 
-def pixel_count(image: DecodedImage) -> int:
+def count_pixels(image: DecodedImage) -> int:
     """Pixels that an image takes in memory."""
     return image.width * image.height
 
@@ -195,8 +194,8 @@ def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage,
     """
     if isinstance(stored, Grey):
         levels, seen = stored.shown(window)
-        return in_colour(levels), _grey_digest(stored), seen
-    digest = pixel_digest(stored.image)
+        return to_rgb(levels), _grey_digest(stored), seen
+    digest = digest_pixels(stored.image)
     if window is None:
         seen = require_seen(stored.image, stored.bits)
         return stored.shown, digest, seen
@@ -205,15 +204,15 @@ def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage,
         raise RejectedImageError(
             f"is {kind}, and data.window is for grey values: leave it out, or convert the image"
         )
-    levels, seen = grey_of(stored.image, stored.bits, stored.inverted).shown(window)
-    return in_colour(levels), digest, seen
+    levels, seen = make_grey(stored.image, stored.bits, stored.inverted).shown(window)
+    return to_rgb(levels), digest, seen
 
 
 def _grey_digest(grey: Grey) -> bytes:
     """SHA-256 of the stored values; of those that are 8 bits, as of any other picture of 8 bits."""
     values = grey.stored
     if values.dtype.kind != "f" and values.min() >= 0 and values.max() <= 255 and grey.bits <= 8:
-        return pixel_digest(in_colour(values.astype(np.uint8)))
+        return digest_pixels(to_rgb(values.astype(np.uint8)))
     height, width = values.shape
     plain = values.astype("<f8" if values.dtype.kind == "f" else "<i8")
     return hashlib.sha256(b"grey %d %d\n" % (width, height) + plain.tobytes()).digest()
@@ -236,10 +235,11 @@ def _decode_dicom(data: bytes, by_itself: bool) -> Grey | _Colours:
         RejectedImageError: It cannot be decoded.
     """
     from pcevolve.modality.images import dicom
+    from pcevolve.modality.images.dicom_grey import DicomError
 
     try:
         found = dicom.decode(data, MAX_PIXELS, MAX_FILE_BYTES, by_itself)
-    except dicom.DicomError as error:
+    except DicomError as error:
         raise RejectedImageError(str(error)) from None
     return found if isinstance(found, Grey) else _Colours(found, found)
 

@@ -44,7 +44,7 @@ class Kind(Enum):
     OTHER = "something that cannot be read, and may be an image"
 
 
-def kind_of(name: str, head: bytes) -> Kind:
+def tell_kind(name: str, head: bytes) -> Kind:
     """Return the kind of a file.
 
     Args:
@@ -57,12 +57,12 @@ def kind_of(name: str, head: bytes) -> Kind:
         return Kind.IMAGE
     if suffix in _BY_SUFFIX:
         return Kind.OTHER
-    if format_of(head):
+    if tell_format(head):
         return Kind.IMAGE
     return Kind.NOTES if _is_text(head) else Kind.OTHER
 
 
-def format_of(head: bytes) -> str:
+def tell_format(head: bytes) -> str:
     """The format of an image that can be read, by how its file begins; empty for anything else."""
     if is_dicom(head):
         return "DICOM"
@@ -74,11 +74,7 @@ def format_of(head: bytes) -> str:
 
 
 def describe_misnamed(head: bytes) -> str:
-    """Describe a file that has an image's name but does not begin as one; to be read after its name.
-
-    Args:
-        head: Its first ``HEAD_BYTES``.
-    """
+    """Describe a file that has an image's name but does not begin as one; to be read after its name."""
     if not head:
         return "is empty (0 bytes): copy or download it again"
     if is_heic(head):
@@ -92,12 +88,12 @@ def describe_misnamed(head: bytes) -> str:
         return "is a web page under the name of an image, such as an error that was saved: download it again"
     if head.startswith((b"%PDF", b"PK\x03\x04")):
         return "is a PDF or an archive under the name of an image: export or unpack what it holds"
-    if _is_text(head) and not format_of(head):
+    if _is_text(head) and not tell_format(head):
         return "is text under the name of an image; replace or remove it"
     return "is damaged or not an image; replace or remove it"
 
 
-def advice(name: str, head: bytes) -> str:
+def advise(name: str, head: bytes) -> str:
     """Advise on a file that is neither image nor notes; to be read after its name."""
     if is_heic(head):
         return HEIC
@@ -107,10 +103,10 @@ def advice(name: str, head: bytes) -> str:
 
 def is_dicom(head: bytes) -> bool:
     """True if bytes begin as DICOM's files do, whatever they are called (DICOM PS3.10, section 7.1), or bare."""
-    return head[_DICOM_PREAMBLE : _DICOM_PREAMBLE + 4] == b"DICM" or bare_dicom(head) != ""
+    return head[_DICOM_PREAMBLE : _DICOM_PREAMBLE + 4] == b"DICM" or describe_bare_dicom(head) != ""
 
 
-def bare_dicom(head: bytes) -> str:
+def describe_bare_dicom(head: bytes) -> str:
     """Describe the beginning of DICOM data without a preamble, or with more left out; empty for anything else.
 
     Returns:

@@ -132,18 +132,18 @@ class Grey:
     def _shares(self, window: Window | None) -> tuple[str, Shares | None]:
         """By what each value is shown, and where it lies between black and white."""
         if window is not None:
-            return BY_WINDOW, between(self.values, window)
+            return BY_WINDOW, place_between(self.values, window)
         if self.own is not None:
             return BY_FILE, self.own
         if self.whole is None:
             return REFUSED, None
-        return AS_STORED if self.bits <= 8 else BY_BITS, between(self.values, self.whole)
+        return AS_STORED if self.bits <= 8 else BY_BITS, place_between(self.values, self.whole)
 
     def _describe(self, how: str, levels: NDArray[np.uint8]) -> Seen:
         real = self.values if self.padding is None or self.padding.all() else self.values[~self.padding]
         numbers = real[np.isfinite(real)]
         low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
-        return Seen(how, self.bits, low, high, ends(levels), low < high)
+        return Seen(how, self.bits, low, high, find_ends(levels), low < high)
 
     def _fault(self, levels: NDArray[np.uint8], window: Window | None) -> str:
         """Say what is wrong with the way it would be shown; empty for nothing."""
@@ -184,14 +184,14 @@ class Grey:
         return bool((low | high).all() and min(low.mean(), high.mean()) >= LEAST_SHARE and negative)
 
 
-def between(values: Numbers, window: Window) -> Shares:
+def place_between(values: Numbers, window: Window) -> Shares:
     """Place values between two ends, given in either order, from 0 to 1; NaN becomes 0."""
     low, high = window
     shares = (np.asarray(values, dtype=np.float64) - low) / (high - low)
     return np.clip(np.nan_to_num(shares, nan=0.0), 0, 1)
 
 
-def ends(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def find_ends(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Between which levels 99.8 % of the pixels of each channel lie, uint8 ``(2, channels)``."""
     flat = _some(levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1))
     return np.asarray(np.percentile(flat, (0.1, 99.9), axis=0, method="nearest"), dtype=np.uint8)
@@ -208,7 +208,7 @@ def require_seen(image: DecodedImage, bits: int) -> Seen:
         ContrastError: It is black to the eye, and is not black, or more than 8 bits have next to no contrast.
     """
     levels = np.asarray(image)
-    seen = Seen(REFUSED, bits, float(levels.min()), float(levels.max()), ends(levels), _varies(levels))
+    seen = Seen(REFUSED, bits, float(levels.min()), float(levels.max()), find_ends(levels), _varies(levels))
     fault = _blackness(levels)
     channels = [_some(levels[..., channel].reshape(-1)) for channel in range(3)]
     if bits > 8 and all(_spread(each) < WIDE or _is_lost(each, each, FEW_HIGH) for each in channels):
@@ -218,7 +218,7 @@ def require_seen(image: DecodedImage, bits: int) -> Seen:
     return replace(seen, how=AS_STORED if bits <= 8 else BY_BITS)
 
 
-def folder_fault(seen: Sequence[Seen]) -> str:
+def find_folder_fault(seen: Sequence[Seen]) -> str:
     """Say what is wrong with all pictures of a folder together; empty for nothing.
 
     One flat picture among others may be what the owner has, such as an empty slide. Flat ones alone, at one level, are
@@ -247,12 +247,10 @@ def is_grey(image: DecodedImage) -> bool:
     return red == green == blue
 
 
-def grey_of(image: DecodedImage, bits: int, inverted: bool) -> Grey:
+def make_grey(image: DecodedImage, bits: int, inverted: bool) -> Grey:
     """A grey picture of up to 8 bits, from an RGB image whose channels are one.
 
     Args:
-        image: As it is shown.
-        bits: Of a value in its file.
         inverted: Whether it is shown so because high values of its file are dark.
     """
     most = 2**bits - 1
@@ -261,7 +259,7 @@ def grey_of(image: DecodedImage, bits: int, inverted: bool) -> Grey:
     return Grey(values, values.astype(np.float64), bits, (0.0, float(most)), inverted=inverted)
 
 
-def in_colour(levels: NDArray[np.uint8]) -> DecodedImage:
+def to_rgb(levels: NDArray[np.uint8]) -> DecodedImage:
     """Levels, uint8 ``(rows, columns)`` or ``(rows, columns, 3)``, as an RGB image."""
     return Image.fromarray(levels).convert("RGB")
 
@@ -276,7 +274,7 @@ def _blackness(levels: NDArray[np.uint8]) -> str:
     pixels = levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1)
     if len(np.unique(levels)) <= FEW:  # of a mask, white is what belongs to no class
         pixels = pixels[(pixels < 255).any(axis=1)]
-    if len(pixels) == 0 or not _varies(pixels[:, None]) or int(ends(pixels[:, None])[1].max()) >= NARROW:
+    if len(pixels) == 0 or not _varies(pixels[:, None]) or int(find_ends(pixels[:, None])[1].max()) >= NARROW:
         return ""
     return f"would be black, because its values end below {NARROW} of 255: {WAY_OUT}, such as 0,1 for a mask"
 

@@ -4,60 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.images.decoding import (
-    CHANNELS,
-    SIGNATURE_SIDE,
-    DecodedImage,
-    in_released_encoding,
-    is_flat,
-    level_gaps,
-    picture,
-    signature,
-    values_in,
-)
+from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.modality.images.levels import Window
-from pcevolve.modality.images.sheet import thumbnail
-from pcevolve.modality.medium import (
-    FROM_PARQUET,
-    CandidateCheck,
-    Column,
-    Comparison,
-    Shown,
-    UnreadableError,
-)
+from pcevolve.modality.images.sheet import make_thumbnail
+from pcevolve.modality.medium import FROM_PARQUET, CandidateCheck, Comparison, Shown, UnreadableError
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import containers, images
 
-
-class ImageColumn:
-    """An image is its file's bytes and name."""
-
-    feature: Mapping[str, str] = {"_type": "Image"}
-
-    def arrow(self) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """See ``Column.arrow``."""
-        import pyarrow as pa
-
-        return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-
-    def cell(self, name: str, released: bytes) -> object:
-        """See ``Column.cell``."""
-        return {"bytes": released, "path": name}
-
-
-COLUMN: Final = ImageColumn()
-
-
+CHANNELS: Final = 3
 MIN_SIDE: Final = 1024
 """Pixels; so large an image may always be, for an API that makes no smaller ones."""
+FLAT_LEVELS: Final = 8
+"""Of 255: an image in which no channel spans more is of one colour, as a safety filter or a failed decoder sends it."""
+SIGNATURE_SIDE: Final = 16
+"""Fields on a side, whose mean colours tell an image from another."""
 SAME_LEVELS: Final = 2
 """Of 255: fields of two images are the same whose mean colours differ by no more."""
 SAME_BUT: Final = 16
@@ -65,7 +34,15 @@ SAME_BUT: Final = 16
 
 
 class ImageMedium:
-    """A file of a release is a PNG that holds pixels and nothing else."""
+    """A file of a release is a PNG that holds pixels and nothing else.
+
+    Attributes:
+        kind: Its name; also of the privacy unit that is one of them.
+        suffix: Of the files of a release.
+        loaders: Lines of Python that load a release in ``DIR``, by the form that it was exported to; None for its files
+            in class folders.
+        feature: What Hugging Face is told of its column in a table.
+    """
 
     kind: Kind = "image"
     suffix: str = ".png"
@@ -75,10 +52,23 @@ class ImageMedium:
         "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
         'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode("pil").to_tuple("png", "cls")',
     }
-    column: Column = COLUMN
+    feature: Mapping[str, str] = {"_type": "Image"}
 
-    def oversized(self, data: bytes, plan: PublicPlan) -> str:
-        """See ``Medium.oversized``: twice each side is let in."""
+    def arrow_type(self) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """The type of its column in Arrow; pyarrow is loaded for it."""
+        import pyarrow as pa
+
+        return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+
+    def make_cell(self, name: str, released: bytes) -> object:
+        """One released file, by its name, as a value of that type."""
+        return {"bytes": released, "path": name}
+
+    def describe_oversize(self, data: bytes, plan: PublicPlan) -> str:
+        """Say what is wrong with the size of what a provider sent, after "the API sent"; empty for nothing.
+
+        Twice each side is let in. What is no image is not judged here, and nothing is decoded.
+        """
         asked = plan.images
         width, height = (max(2 * side, MIN_SIDE) for side in (asked.width, asked.height))
         try:
@@ -93,62 +83,95 @@ class ImageMedium:
         )
 
     def check(self, data: bytes) -> CandidateCheck:
-        """See ``Medium.check``: an image of one colour cannot be used."""
-        image = picture(data)
+        """Look at what a provider sent: whether it can be used, and what tells it from others. Public.
+
+        An image of one colour cannot be used.
+        """
+        image = decode_picture(data)
         if image is None:
             return CandidateCheck("no images", np.empty(0, dtype=np.uint8))
-        size = f"{image.width} x {image.height}"
-        return CandidateCheck("all of one colour" if is_flat(image) else "", signature(image), size)
+        fields = image.resize((SIGNATURE_SIDE, SIGNATURE_SIDE), Image.Resampling.BOX)
+        fault = "all of one colour" if _is_flat(image) else ""
+        signature = np.asarray(fields, dtype=np.uint8).ravel()
+        return CandidateCheck(fault, signature, f"{image.width} x {image.height}")
 
-    def alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """See ``Medium.alike``: all but a few fields have the same colour."""
+    def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Mark candidates that equal another but for what a provider writes on a placeholder.
+
+        Args:
+            kept: Their signatures, ``(candidates, length)``.
+            signature: The other's.
+
+        Returns:
+            bool ``(candidates,)``: whether all but a few fields have the same colour.
+        """
         gaps = np.abs(kept - signature).reshape(len(kept), SIGNATURE_SIDE**2, CHANNELS).max(axis=2)
         same: NDArray[np.bool_] = (gaps > SAME_LEVELS).sum(axis=1) <= SAME_BUT
         return same
 
-    def shown(self, data: bytes, wanted: Appearance | None = None) -> Shown:
-        """See ``Medium.shown``: a small picture."""
-        return Shown(jpeg=thumbnail(data, wanted) or b"")
+    def show(self, data: bytes, wanted: Appearance | None = None) -> Shown:
+        """Show something that a provider sent to people; ``wanted`` is the appearance that it is given first."""
+        return Shown(jpeg=make_thumbnail(data, wanted) or b"")
 
-    def opened(
+    def open(
         self, path: Path, wanted: Appearance | None = None, window: Window | None = None
     ) -> DecodedImage:
-        """See ``Medium.opened``: any kind of file that a private image may be."""
+        """Read anybody's file as an encoder is shown it: any kind that a private image may be.
+
+        Args:
+            window: What is black and what is white in a grey image; None for what its file says.
+
+        Raises:
+            UnreadableError: Why it cannot be read, to be said after its name.
+        """
         try:
             image, _ = read_image(path, window)
         except RejectedImageError as error:
             raise UnreadableError(str(error)) from None
         return image if wanted is None else wanted.apply_to(image)
 
-    def decoded(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
-        """See ``Medium.decoded``."""
-        image = picture(data)
-        if image is None or is_flat(image):
+    def decode(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
+        """Decode something that a provider sent, as an encoder is shown it; None if it is unusable: see ``check``."""
+        image = decode_picture(data)
+        if image is None or _is_flat(image):
             return None
         return image if wanted is None else wanted.apply_to(image)
 
-    def released(self, data: bytes, wanted: Appearance | None = None) -> bytes:
-        """See ``Medium.released``."""
-        image = self.decoded(data, wanted)
+    def encode_release(self, data: bytes, wanted: Appearance | None = None) -> bytes:
+        """Return something that a provider sent in the form in which it is released.
+
+        Raises:
+            UnreadableError: It cannot be used: see ``check``.
+        """
+        image = self.decode(data, wanted)
         if image is None:
             raise UnreadableError
         return images.encode(image, "png")
 
-    def reopened(self, released: bytes) -> DecodedImage | None:
-        """See ``Medium.reopened``; one that its appearance made flat is what it is."""
-        return picture(released)
+    def decode_release(self, released: bytes) -> DecodedImage | None:
+        """A released file as an encoder is shown it; None for no image. One that its appearance made flat is one."""
+        return decode_picture(released)
 
-    def values(self, released: bytes) -> int:
-        """Pixels times channels."""
-        return values_in(released)
+    def count_values(self, released: bytes) -> int:
+        """Count the numbers of a released file that rounding could change: pixels times channels, from its header."""
+        header = containers.read(released)
+        return CHANNELS * header.width * header.height
 
-    def compared(self, found: bytes, expected: bytes, exact: bool) -> Comparison:
-        """See ``Medium.compared``: where an appearance was given, one level may be off."""
+    def compare(self, found: bytes, expected: bytes, exact: bool) -> Comparison:
+        """Hold a released file that is not what was expected against it.
+
+        Args:
+            found: What lies there.
+            expected: What ``encode_release`` gives.
+            exact: Whether no arithmetic was done, which machines might round differently by one level.
+        """
         try:
-            canonical = in_released_encoding(found)
-            gaps = level_gaps(found, expected)
+            image = images.decode(found)
+            canonical = images.encode(image) == found
+            one, other = (np.asarray(each, dtype=np.int64) for each in (image, images.decode(expected)))
         except images.ImageError:
             return Comparison("is no image")
+        gaps = np.abs(one - other) if one.shape == other.shape else None
         if gaps is None or gaps.max(initial=0) > int(not exact):
             return Comparison("is not the image that the provider sent")
         if not canonical:
@@ -156,6 +179,12 @@ class ImageMedium:
                 "holds more than its pixels, or holds them in another encoding than this version's"
             )
         return Comparison(rounded=int(gaps.sum()))
+
+
+def _is_flat(image: DecodedImage) -> bool:
+    """True if an RGB image is all of one colour, to the eye."""
+    spans = cast("tuple[tuple[int, int], ...]", image.getextrema())
+    return all(high - low <= FLAT_LEVELS for low, high in spans)
 
 
 IMAGES: Final = ImageMedium()

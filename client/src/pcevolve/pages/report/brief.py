@@ -9,9 +9,9 @@ from email.utils import parsedate_to_datetime
 
 from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
-from pcevolve.public.modality import spoken
+from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import ALARMS, as_seen_from_folder, found_members
+from pcevolve.publish import ALARMS, count_found_members, scale_to_folder
 from pcevolve.transcript import Attempt
 
 
@@ -56,10 +56,10 @@ class Brief:
         """Say it about a finished run."""
         paid = [event for event in events if not event.free]
         return cls(
-            left=spoken(_say_sent(plan, traffic), plan.modality.kind),
-            stayed=spoken(_say_kept(plan, bool(paid), bool(traffic.unexplained)), plan.modality.kind),
+            left=reword_for(_say_sent(plan, traffic), plan.modality.kind),
+            stayed=reword_for(_say_kept(plan, bool(paid), bool(traffic.unexplained)), plan.modality.kind),
             odds=_odds(plan, paid),
-            assumptions=tuple(spoken(each, plan.modality.kind) for each in _assumptions(plan)),
+            assumptions=tuple(reword_for(each, plan.modality.kind) for each in _assumptions(plan)),
             when=_when(attempts),
         )
 
@@ -110,7 +110,7 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     if not paid:
         nobody = "Nobody can tell." if plan.in_process else "Nothing: no private image was looked at."
         return Odds(nobody)
-    paid = list(as_seen_from_folder(plan, paid))
+    paid = list(scale_to_folder(plan, paid))
     used = "used" if plan.subsample is None else "in the folder that was drawn from"
     unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
     verb = "was" if plan.unit == plan.modality.kind else "were"
@@ -118,14 +118,14 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     words = (
         f"Suppose that somebody knows everything else, has to decide whether {unit} {verb} {used}{other}, and says yes "
         f"in {ALARMS} of 100 cases where it is not so. Then they say yes in at most "
-        f"{found_members(paid)} of 100 where it is."
+        f"{count_found_members(paid)} of 100 where it is."
     )
     trust = (
         " That holds only if the generator looked at nothing but what it was asked."
         if plan.in_process
         else ""
     )
-    short = f"Right in at most {found_members(paid)} of 100; guessing is right in {ALARMS}."
+    short = f"Right in at most {count_found_members(paid)} of 100; guessing is right in {ALARMS}."
     return Odds(short, words + trust, _together(plan, paid))
 
 
@@ -133,7 +133,7 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
     """The figure with what the ledger knew of earlier releases to the provider, for a unit that is in all of them."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
-    return f"For it the figure is {found_members([*as_seen_from_folder(plan, plan.earlier.events), *paid])} of 100."
+    return f"For it the figure is {count_found_members([*scale_to_folder(plan, plan.earlier.events), *paid])} of 100."
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:

@@ -28,10 +28,10 @@ from pcevolve.pages.report.sheets import (
     opening_row,
 )
 from pcevolve.pages.report.source import FinishedRun, TrafficTable
-from pcevolve.public.figures import factor, loss
-from pcevolve.public.modality import Kind, spoken
-from pcevolve.publish import folder_promise, in_all, promise, real_images
-from pcevolve.selectors import method
+from pcevolve.public.figures import format_factor, format_loss
+from pcevolve.public.modality import Kind, reword_for
+from pcevolve.publish import describe_library, state_cumulative_loss, state_folder_promise, state_promise
+from pcevolve.selectors import find_method
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.transcript import RunLayout, RunReader
@@ -161,7 +161,7 @@ def render(
 
 def template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compile_page("report/page", kind, bytes=size, percent=percent, loss=loss)
+    return compile_page("report/page", kind, bytes=size, percent=percent, loss=format_loss)
 
 
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
@@ -169,21 +169,21 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     traffic = TrafficTable.of(run.record.traffic, plan)
     events = [event for receipt in run.receipts.values() for event in receipt.events]
     paid = [event for event in events if not event.free]
-    chosen_by = method(plan.method)
+    chosen_by = find_method(plan.method)
     sheets = contact_sheets(run)
     first = first_selection({t: each.events for t, each in sorted(run.receipts.items())})
     return {
         "plan": plan,
-        "method": spoken(chosen_by.summary, plan.modality.kind),
+        "method": reword_for(chosen_by.summary, plan.modality.kind),
         "manifest": run.manifest,
         "assessment": run.record.assessment,
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
-        "factor": None if guarantee.epsilon_spent is None else factor(guarantee.epsilon_spent),
-        "folder": folder_promise(plan, events),
-        "promise": promise(plan),
-        "in_all": in_all(plan, events),
-        "real_images": real_images(plan.library) if plan.library else "",
+        "factor": None if guarantee.epsilon_spent is None else format_factor(guarantee.epsilon_spent),
+        "folder": state_folder_promise(plan, events),
+        "promise": state_promise(plan),
+        "in_all": state_cumulative_loss(plan, events),
+        "real_images": describe_library(plan.library) if plan.library else "",
         "draws": len(events),
         "accesses": sum(event.count for event in paid),
         "mechanisms": ", ".join(dict.fromkeys(f"{each.mechanism} mechanism" for each in paid)),

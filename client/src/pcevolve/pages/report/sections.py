@@ -11,8 +11,8 @@ from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from pcevolve.pages.report.sheets import Row, dataset_row
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.modality import Said
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import Secrecy
 
 
 def settings_of(plan: PublicPlan) -> Said:

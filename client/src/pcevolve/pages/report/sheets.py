@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from pcevolve.modality.images.appearance import Appearance, appearance_in
+from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.pages import PagePicture, picture
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.calls import Call
-from pcevolve.public.fields import Extension
 from pcevolve.public.modality import OWN_DEGREE
+from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Receipt
 from pcevolve.rules import RunState
@@ -130,7 +130,7 @@ def dataset_row(run: FinishedRun, label: str, title: str, count: int) -> Row:
     else:
         whole = _outputs(run, [call for call in plan.round(plan.iterations) if call.label == label])
     named = [whole[place] for place in evenly(len(whole), count)]
-    tiles = _tiles(run, named, {}, count, appearance_in(run.receipts.values()))
+    tiles = _tiles(run, named, {}, count, find_released_appearance(run.receipts.values()))
     return Row(title, f"method {plan.method}", tiles)
 
 
@@ -154,7 +154,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
     """Populations that are shown, and the dataset where it is not the last of them."""
     plan = run.plan
     chosen = _list_sent_back(run, label)
-    wanted = appearance_in(run.receipts.values())
+    wanted = find_released_appearance(run.receipts.values())
     matched = ", appearance matched" if wanted else ""
     for t in iterations:
         named = _outputs(run, [call for call in plan.round(t) if call.label == label])
@@ -191,7 +191,7 @@ def _how(plan: PublicPlan, iteration: int) -> str:
         return "from the prompt"
     if plan.varies_prompts:
         return "by prototypes' prompts, reworded" if plan.rewriter else "by prototypes' prompts"
-    return plan.modality.degree(plan.strengths[iteration - 1]) if plan.strengths else OWN_DEGREE
+    return plan.modality.describe_degree(plan.strengths[iteration - 1]) if plan.strengths else OWN_DEGREE
 
 
 def _how_added(plan: PublicPlan, extension: Extension) -> str:

@@ -19,16 +19,16 @@ from jinja2 import Template
 from pcevolve.dp.accountants import epsilon
 from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.pages import base_style, compile_page, data_uri, inline, own_file, size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.pages.rendering import shorten
 from pcevolve.pages.wire.folding import Request, cut, fields, fold, grouped
 from pcevolve.privacy import Event, MechanismName
-from pcevolve.public.figures import loss
+from pcevolve.public.figures import format_loss
 from pcevolve.public.finding import Finding
-from pcevolve.public.modality import Kind, spoken
-from pcevolve.publish import marks
+from pcevolve.public.modality import Kind, reword_for
+from pcevolve.publish import list_marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
 PARAMETERS: dict[MechanismName, str] = {
@@ -140,13 +140,13 @@ class Gallery:
             data = self._file(digest)
         except TranscriptError:
             return WirePicture("missing or changed")
-        found = medium(self._kind).shown(data)
+        found = find_medium(self._kind).show(data)
         if found.jpeg:
             return self._frame(found.jpeg, len(data))
         text = shorten(found.text)
         self._bytes_left -= len(text.encode())
         return WirePicture(
-            "shown" if text else spoken("not an image", self._kind), bytes=len(data), text=text
+            "shown" if text else reword_for("not an image", self._kind), bytes=len(data), text=text
         )
 
     def _frame(self, jpeg: bytes, length: int) -> WirePicture:
@@ -197,7 +197,9 @@ def rendered_viewer(
 
 def template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compile_page("wire/page", kind, size=size, in_words=in_words, fields=fields, cut=cut, loss=loss)
+    return compile_page(
+        "wire/page", kind, size=size, in_words=in_words, fields=fields, cut=cut, loss=format_loss
+    )
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:
@@ -233,7 +235,7 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
     plan = traffic.plan
     return {
         "plan": plan,
-        "marks": [] if plan is None else marks(plan),
+        "marks": [] if plan is None else list_marks(plan),
         "budget": None if plan is None else float(plan.budget.epsilon),
         "receipts": traffic.receipts,
         "line_of": {each.receipt: each.line for each in traffic.receipts},

@@ -35,7 +35,7 @@ _SECRETS = ("PCEVOLVE_API_KEY",)
 
 
 @contextmanager
-def connected(address: str | None, scratch: Path) -> Iterator[None]:
+def connect(address: str | None, scratch: Path) -> Iterator[None]:
     """Be connected to a cluster.
 
     Args:
@@ -45,7 +45,7 @@ def connected(address: str | None, scratch: Path) -> Iterator[None]:
     Raises:
         UsageError: There is no cluster at the address.
     """
-    own = _ALONE | {"RAY_AUTH_TOKEN": token()}
+    own = _ALONE | {"RAY_AUTH_TOKEN": make_token()}
     cluster = _joined(address) if address else _started(scratch)
     with _environment(_QUIET | ({} if address else own)), _kept_signals(), cluster:
         yield
@@ -69,7 +69,7 @@ def _joined(address: str) -> Iterator[None]:
 
 
 @cache
-def token() -> str:
+def make_token() -> str:
     """Return the token that opens our own clusters; Ray reads it once in the life of a process."""
     return secrets.token_hex(32)
 

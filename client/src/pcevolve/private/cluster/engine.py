@@ -7,28 +7,30 @@ image and nothing is logged, because a cluster keeps what its workers raise and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder, load_encoder, named_weights
-from pcevolve.errors import EngineError, ModelError, UsageError
+from pcevolve.errors import ClientError, EngineError, ModelError, UsageError
 from pcevolve.geometry.distances import Embeddings, IntArray, nearest_candidates
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.levels import Window
 from pcevolve.private import ProgressCallback
-from pcevolve.private.cluster.connection import connected
-from pcevolve.private.stored import StoredImages, change_error, read_unchanged
+from pcevolve.private.cluster.connection import connect
+from pcevolve.private.dataset import StoredImages, change_error, read_unchanged
 from pcevolve.selectors.choosing import Rendition
 from pcevolve_shared.quiet import keep_quiet
 
+Job = TypeVar("Job")
+Found = TypeVar("Found")
 DECODED = 16
 """Images that a worker holds the pixels of at a time."""
 
@@ -62,7 +64,6 @@ def embed_batch(batch: Mapping[str, NDArray[Any]], embedding: Embedding) -> Tabl
 
     Args:
         batch: ``place``, int64; ``file``, the path as bytes; ``digest``, of its pixels as they were first read.
-        embedding: How.
 
     Returns:
         ``place`` as it came; ``same``, bool: whether the pixels were those; ``row``, float64 ``(n, d)``, NaN where
@@ -127,9 +128,9 @@ class RayEngine:
 
     def running(self, scratch: Path) -> AbstractContextManager[None]:
         """Join the cluster, or start one that only this user can reach; see ``Engine.running``."""
-        return connected(self.address, scratch)
+        return connect(self.address, scratch)
 
-    def embedded(
+    def embed(
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
     ) -> Embeddings:
         """See ``Engine.embed_batch``; every image is read where it is embedded."""
@@ -147,10 +148,10 @@ class RayEngine:
             raise change_error([images.files[place] for place in np.flatnonzero(~same)])
         return rows
 
-    def nearest(
+    def find_nearest(
         self, points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1
     ) -> IntArray:
-        """See ``Engine.nearest``; each block of points is a task of its own."""
+        """See ``Engine.find_nearest``; each block of points is a task of its own."""
         import ray
 
         near = np.empty((len(places), count), dtype=np.int64)
@@ -216,3 +217,58 @@ def _told_of_failure(what: str) -> Iterator[None]:
             f"the cluster failed while it {what} private images ({type(error).__name__}): nothing was drawn; its logs "
             "tell more. Go on with --resume"
         ) from None
+
+
+def run_jobs(
+    work: Callable[[Job], Found],
+    jobs: Sequence[Job],
+    begun: Callable[[Job], None],
+    most: int,
+    address: str | None,
+    scratch: Path,
+) -> Iterator[tuple[Job, Found | ClientError]]:
+    """Run whole jobs, for public images alone; yield outcomes as they end. One whose process dies is not begun again.
+
+    Args:
+        work: A function of an installed module.
+        begun: Is told of each job when it is handed to the cluster.
+        address: ``HOST:PORT`` of the user's cluster; None for one on this machine, which ends with the work.
+        scratch: Folder for what that one writes; it is gone afterwards.
+
+    Raises:
+        UsageError: There is no cluster at the address, or none can be started.
+    """
+    with connect(address, scratch):
+        import ray
+
+        task = ray.remote(num_cpus=1, max_retries=0)(attempt)
+        waiting: dict[Any, Job] = {}
+        for job in jobs:
+            if len(waiting) >= most:
+                yield _take(waiting)
+            begun(job)
+            waiting[task.remote(work, job)] = job
+        while waiting:
+            yield _take(waiting)
+
+
+def attempt(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
+    """Run a job on a worker; an error is handed back as it is, for Ray would put a trace into its text."""
+    try:
+        return work(job)
+    except ClientError as error:
+        return error
+
+
+def _take(waiting: dict[Any, Job]) -> tuple[Job, Any]:
+    """Wait for any job, and take what came of it."""
+    import ray
+
+    (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
+    job = waiting.pop(ready)
+    try:
+        return job, ray.get(ready)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause or error from None
+    except ray.exceptions.RayError as error:
+        return job, EngineError(f"its process on the cluster died ({type(error).__name__})")

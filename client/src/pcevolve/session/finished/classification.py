@@ -17,8 +17,8 @@ from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.geometry.distances import squared_distances
 from pcevolve.geometry.frame import project
+from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.modality.media import medium
 from pcevolve.modality.medium import Item, UnreadableError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
@@ -101,7 +101,7 @@ class NearestMean:
 
     def _read(self, path: Path) -> Item:
         try:
-            kind, window = medium(self.plan.modality.kind), window_ends(self.plan.window)
-            return kind.opened(path, self.appearance, window)
+            kind, window = find_medium(self.plan.modality.kind), window_ends(self.plan.window)
+            return kind.open(path, self.appearance, window)
         except UnreadableError as error:
             raise DataError(f"{path} {error}") from None

@@ -13,14 +13,14 @@ from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.intervals import Value
 from pcevolve.evaluation.labelled import Labelled
-from pcevolve.modality.images.sheet import sheet_png
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
+from pcevolve.modality.images.sheet import draw_sheet
 from pcevolve.pages import picture
 from pcevolve.pages.comparison import Column, Curve, Figure, write_comparison
 from pcevolve.pages.report.charts import Chart, Series, svg
-from pcevolve.public.figures import loss
+from pcevolve.public.figures import format_loss
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.secrecy import Secrecy
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import of_kind
 from pcevolve.transcript import RunReader
@@ -159,7 +159,7 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     plans = [RunReader.strict(each).require_plan() for each in roots]
     for root, plan in zip(roots, plans, strict=True):
         of_kind(plan.modality.kind).require_drawable(root.name)
-    write_durably(path, sheet_png([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
+    write_durably(path, draw_sheet([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
 
 
 def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> None:
@@ -186,7 +186,7 @@ def facts(run: Compared) -> dict[str, str]:
     epsilon = (
         f"no guarantee{', INSECURE' if seeded else ''}"
         if spent is None
-        else f"{loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
+        else f"{format_loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
     )
     if "listed_secrets" in summary:
         epsilon += f"; listed secrets {Secrecy.model_validate(summary['listed_secrets']).words}"
@@ -216,7 +216,7 @@ def _column(each: Compared, root: Path) -> Column:
         for label, calls in first.items()
     }
     released = {
-        label: _some(sorted((RunFolder(root).release / label).glob(f"*{medium(kind).suffix}")))
+        label: _some(sorted((RunFolder(root).release / label).glob(f"*{find_medium(kind).suffix}")))
         for label in plan.labels
     }
     return Column(

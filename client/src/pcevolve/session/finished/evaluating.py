@@ -17,15 +17,15 @@ from pcevolve.durable import write_private_bytes
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.clock import Clock
-from pcevolve.evaluation.closeness import closeness, memorisation
+from pcevolve.evaluation.closeness import measure_closeness, measure_memorisation
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict
-from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, control_of
-from pcevolve.modality.images.sheet import confusion_png
+from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, find_control
+from pcevolve.modality.images.sheet import draw_confusion
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import method
+from pcevolve.selectors import find_method
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.judging import judges_of, keep, subject
 from pcevolve.session.folder import RunFolder
@@ -72,11 +72,11 @@ def evaluated(root: Path, question: Question, told: ProgressCallback = no_progre
         UsageError: The run has not ended, or is of other classes.
     """
     plan = RunReader.strict(root).require_plan()
-    control = control_of(root, question.control)
+    control = find_control(root, question.control)
     kind, folder = plan.modality.kind, RunFolder(root)
     test = _owners(question.test, plan, "--test", folder)
     private = None if question.private is None else _owners(question.private, plan, "--private", folder)
-    looks = method(plan.method).compares
+    looks = find_method(plan.method).compares
     judges = judges_of(question.judges, plan.encoder if looks else None, question.device, kind)
     dataset = Labelled.released(root, plan.labels)
     return Evaluation(
@@ -249,7 +249,7 @@ class Evaluation:
         """Keep the picture of a judge's confusion."""
         name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
         path = RunFolder(self.root).private / f"confusion-{name}.png"
-        write_private_bytes(path, confusion_png(verdict.confusion, self.labels))
+        write_private_bytes(path, draw_confusion(verdict.confusion, self.labels))
 
     def _beside(
         self, judge: Judge, seen: Mapping[str, Features], private: Features | None, real: Features
@@ -258,10 +258,10 @@ class Evaluation:
         if judge.name == self._own.STRANGER:
             return {}
         made = seen["dataset"]
-        close = closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
+        close = measure_closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
         found: dict[str, object] = {"distances": close.to_json()}
         if RANDOM in seen:
-            found["control_distances"] = closeness(
+            found["control_distances"] = measure_closeness(
                 _embeddings(seen[RANDOM]), _embeddings(real), clip=judge.name.startswith("clip")
             ).to_json()
         found |= self._own.measure_embeddings(_embeddings(made), _embeddings(real))
@@ -271,7 +271,7 @@ class Evaluation:
 
     def _measure_memorisation(self, made: Features, private: Features, real: Features) -> dict[str, object]:
         usable = np.flatnonzero(_usable(made))
-        result = memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
+        result = measure_memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
         names = self.dataset.names
         return {
             "closer_to_private": result.closer,

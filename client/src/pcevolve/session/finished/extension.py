@@ -28,12 +28,13 @@ from pcevolve.ledger.ledger import Ledger
 from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
-from pcevolve.public.fields import MOST_EXTENSIONS, Extension
-from pcevolve.public.options import checked, options_of, spelled
+from pcevolve.public.fields import MOST_EXTENSIONS
+from pcevolve.public.options import list_options, spell, validate
+from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.publish import Release, how_extended, marks, publish, write_summary
-from pcevolve.publish.exports import export_run, forms_beside
+from pcevolve.publish import Release, describe_extension, list_marks, publish, write_summary
+from pcevolve.publish.exports import export_run, find_forms
 from pcevolve.selectors.method import CREATES, VARIES
 from pcevolve.session.approval import approve_requests, costs_ahead
 from pcevolve.session.components import address_of, route_of
@@ -85,10 +86,10 @@ class Asked:
         """
         folder = RunFolder(root)
         folder.require_transcript()
-        for option in options_of(RunConfig):
+        for option in list_options(RunConfig):
             if option.name in options and not (option.setting.resumable or option.name == "ledger"):
                 raise UsageError(
-                    f"{spelled(option.name, RunConfig)} cannot be another one than the run's: only "
+                    f"{spell(option.name, RunConfig)} cannot be another one than the run's: only "
                     "how the API is reached, what may be spent there, and where the ledger is"
                 )
         settings = RunConfig.load(folder.config).changed(**options)
@@ -181,7 +182,7 @@ def _due(asked: Asked, run: RunReader) -> _Due:
         why = "this run varies prompts" if plan.varies_prompts else "this run's API takes none"
         raise UsageError(f"--strength is how different images are varied, and {why}: leave it out")
     strength = _strength(plan) if asked.strength is None else asked.strength
-    wanted = checked(Extension, {"more": asked.more, "strength": strength})
+    wanted = validate(Extension, {"more": asked.more, "strength": strength})
     if not plan.extended or (run.finished and _is_published(run)):
         if len(plan.extended) == MOST_EXTENSIONS:
             raise UsageError(
@@ -202,7 +203,7 @@ def _strength(plan: PublicPlan) -> float | None:
         return None
     if plan.extended:
         return plan.extended[-1].strength
-    return plan.strengths[-1] if plan.strengths else selectors.method(plan.method).schedule.end
+    return plan.strengths[-1] if plan.strengths else selectors.find_method(plan.method).schedule.end
 
 
 def _is_published(run: RunReader) -> bool:
@@ -305,12 +306,12 @@ def _describe(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str,
     kind = plan.modality.kind
     of = f"each selected {kind}" if plan.selects else f"each {kind} of the last round"
     return {
-        "asked for": f"{extension.more} more variations of {of}, {how_extended(plan, extension)}",
+        "asked for": f"{extension.more} more variations of {of}, {describe_extension(plan, extension)}",
         "provider": f"{plan.model} at {plan.api}, {forecast.requests} requests for {forecast.images} {kind}s",
         **costs_ahead(plan, meter),
         "guarantee": f"as it was: no private {kind} is asked anything, so no privacy budget is spent",
         "assumed public": "that you ask for more, and for how much",
-        **{f"WARNING {number}": mark for number, mark in enumerate(marks(plan), 1)},
+        **{f"WARNING {number}": mark for number, mark in enumerate(list_marks(plan), 1)},
     }
 
 
@@ -327,7 +328,7 @@ def _publish(asked: Asked, evolved: Evolved) -> dict[str, Any]:
     record = RunReader.strict(folder.root)
     publish(folder.release, Release.of(record, evolved.dataset), record.bodies.file, anew=True)
     summary = write_summary(record)
-    export_run(folder.root, forms_beside(folder.root))
+    export_run(folder.root, find_forms(folder.root))
     write_report(record)
     result = {**summary, "dataset": str(folder.release), "report": str(folder.report)}
     save_result(folder, result)

@@ -15,12 +15,12 @@ from typing import Any
 
 from pcevolve.durable import write_private
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.choice import resolve
+from pcevolve.encoders.published import resolve
 from pcevolve.evaluation.heads import train_linear, train_papers_head
 from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge, LabelledSet
 from pcevolve.evolution import Population
-from pcevolve.modality.images.appearance import Appearance, appearance_in
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
+from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Kind
@@ -166,7 +166,7 @@ def labelled_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[
         labels: Of the held-out data, in their order.
         every: Whether all populations between are wanted, too; then a run without any has its dataset alone.
     """
-    evolved, look = outcome.evolved, appearance_in(outcome.evolved.receipts)
+    evolved, look = outcome.evolved, find_released_appearance(outcome.evolved.receipts)
     every_set = [*evolved.populations[:-1], evolved.dataset]
     first, *later = every_set if every else [evolved.populations[0], evolved.dataset]
     return [
@@ -177,15 +177,17 @@ def labelled_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[
 
 def labelled_dataset(outcome: Outcome, labels: Sequence[str]) -> LabelledSet:
     """A run's dataset, to train on; ``labels`` are those of the held-out data."""
-    return _labelled(outcome, labels, outcome.evolved.dataset, appearance_in(outcome.evolved.receipts))
+    return _labelled(
+        outcome, labels, outcome.evolved.dataset, find_released_appearance(outcome.evolved.receipts)
+    )
 
 
 def _labelled(
     outcome: Outcome, labels: Sequence[str], population: Population, wanted: Appearance | None
 ) -> LabelledSet:
-    bodies, decoded = Bodies(outcome.folder.bodies), medium(outcome.plan.modality.kind).decoded
+    bodies, kind = Bodies(outcome.folder.bodies), find_medium(outcome.plan.modality.kind)
     rows = [
-        (decoded(bodies.file(candidate.digest), wanted), target)
+        (kind.decode(bodies.file(candidate.digest), wanted), target)
         for target, label in enumerate(labels)
         for candidate in population[label]
     ]

@@ -12,20 +12,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.config.sections import LabelColumn, TextColumn, UnitColumn
 from pcevolve.errors import DataError
-from pcevolve.modality.images.kinds import format_of
+from pcevolve.modality.images.kinds import tell_format
 from pcevolve.modality.images.levels import REFUSED, Seen
 from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspect
-from pcevolve.private.listing import Listing, head_of, list_folder, short
+from pcevolve.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.tables import Columns
 from pcevolve.private.units import (
     Shots,
     UnitMap,
+    count_units,
+    count_units_to_draw,
+    map_folders,
+    name_units,
     read_units,
-    unit_names,
-    units_by_folder,
-    units_held,
-    units_to_draw,
     write_units,
 )
 from pcevolve.public import settings as public
@@ -115,15 +115,15 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
     if meant.write_unit_map:
         write_units(meant.write_unit_map, listing.names)
     try:
-        assumed = None if meant.unlabelled else units_by_folder(listing.names)
+        assumed = None if meant.unlabelled else map_folders(listing.names)
         units = read_units(meant.unit_map, listing.names) if meant.unit_map else assumed
         unit_faults = []
     except DataError as error:
         units, unit_faults = None, [str(error)]
     window = public.window_ends(meant.window)
-    found = inspect(listing, unit_names(listing, units), begin(len(listing.files)), window)
-    counts = units_held(listing, units)
-    own = shot_faults(counts, units_to_draw(listing, units), meant)
+    found = inspect(listing, name_units(listing, units), begin(len(listing.files)), window)
+    counts = count_units(listing, units)
+    own = shot_faults(counts, count_units_to_draw(listing, units), meant)
     faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *own]
     rows = tuple(_rows(found, units, counts, meant, not own, len(faults)))
     return Checkup(rows, tuple(faults), tuple(_warnings(found)), len(listing.labels))
@@ -144,7 +144,7 @@ def _rows(
     yield "images", _images(listing)
     yield "sizes", _sizes(found)
     yield "values, and how they are shown", _values(found)
-    yield "passed over", _count_and_name([short(file) for file in listing.skipped])
+    yield "passed over", _count_and_name([shorten(file) for file in listing.skipped])
     yield "same pixels twice", _count_and_name([_pair(found, pair) for pair in found.twins])
     yield "look the same, other unit", _near(found)
     yield f"fits {said(meant)}", "yes" if enough else "NO"
@@ -160,7 +160,7 @@ def _images(listing: Listing) -> str:
 
 def _kind(file: Path) -> str:
     """The format of an image by its content, whatever it is called."""
-    return format_of(head_of(file)) or "damaged"
+    return tell_format(read_head(file)) or "damaged"
 
 
 def _sizes(found: Inspection) -> str:
@@ -195,7 +195,7 @@ def _near(found: Inspection) -> str:
 
 
 def _pair(found: Inspection, pair: Pair) -> str:
-    one, other = (short(found.listing.files[place]) for place in pair)
+    one, other = (shorten(found.listing.files[place]) for place in pair)
     return f"{one} = {other}"
 
 
@@ -210,7 +210,7 @@ def _count_and_name(names: list[str]) -> str:
 def _twin_faults(found: Inspection) -> Iterator[str]:
     """Say what is wrong with each pair that has the same pixels."""
     for one, other in found.twins:
-        first, second = (short(found.listing.files[place]) for place in (one, other))
+        first, second = (shorten(found.listing.files[place]) for place in (one, other))
         classes = "" if found.listing.targets[one] == found.listing.targets[other] else ", in another class"
         yield f"{second} has the pixels of {first}{classes}: remove one"
 
@@ -253,7 +253,7 @@ def _warnings(found: Inspection) -> Iterator[str]:
             "for soft tissue in CT (plus what the files add to their values), and not by these images"
         )
     if found.flat:
-        names = _count_and_name([short(found.listing.files[place]) for place in found.flat])
+        names = _count_and_name([shorten(found.listing.files[place]) for place in found.flat])
         yield f"show next to nothing, black, white or one grey: {names}"
     targets = found.listing.targets
     across = [pair for pair in found.alike if targets[pair[0]] != targets[pair[1]]]
@@ -277,7 +277,7 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
         table: CSV, TSV, JSON Lines or Parquet.
         meant: How a run would be told to take it.
     """
-    columns = Columns.named(meant.text_column, meant.label_column, meant.unit_column)
+    columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
     window = ["data.window says what is black and white in images, and these are texts: leave it out"]
     try:
         records = read_records(table, columns, "texts" if meant.unlabelled else None, strict=False)

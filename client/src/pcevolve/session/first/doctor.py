@@ -16,7 +16,7 @@ from pcevolve.config.places import ledger_volume
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError
 from pcevolve.encoders import has_torch, require_encoder
-from pcevolve.encoders.choice import resolve
+from pcevolve.encoders.published import resolve
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.providers import dialect
@@ -70,9 +70,11 @@ def examine(settings: RunConfig) -> Iterator[Finding]:
 def _gpu() -> Finding:
     if not has_torch():
         return Finding("GPU", "not needed: the bundled encoder works on the CPU")
-    from pcevolve.encoders.loading import gpu  # torch takes seconds to load
+    from pcevolve.encoders.loading import find_gpu  # torch takes seconds to load
 
-    return Finding("GPU", gpu() or "none: encoders run on the CPU, which is enough for some thousand images")
+    return Finding(
+        "GPU", find_gpu() or "none: encoders run on the CPU, which is enough for some thousand images"
+    )
 
 
 def _encoder(settings: RunConfig) -> Finding:

@@ -11,8 +11,8 @@ import tomli_w
 
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
-from pcevolve.public.options import Option, options_of
-from pcevolve.public.secrecy import USUAL_BOUND, USUAL_PRIOR
+from pcevolve.public.options import Option, list_options
+from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR
 
 NAME = "pcevolve.toml"
 WIDTH = 100
@@ -69,7 +69,7 @@ def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
 def template(whole: bool) -> str:
     """The text of the file: the most used options with their defaults, others behind ``#``."""
     lines = [HEAD.format(name=NAME, private=FIRST["private"]) + ("" if whole else MORE)]
-    shown = [each for each in options_of(RunConfig) if whole or each.name in RunConfig.MOST_USED]
+    shown = [each for each in list_options(RunConfig) if whole or each.name in RunConfig.MOST_USED]
     for section, options in groupby(shown, key=lambda option: option.section):
         lines.append(f"[{section}]")
         for option in sorted(options, key=lambda option: option.name not in RunConfig.MOST_USED):

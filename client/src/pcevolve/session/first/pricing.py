@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
-from pcevolve.public.figures import loss, parse_epsilon, parse_noise_multiplier
-from pcevolve.public.options import EXACT, Setting, spelled
-from pcevolve.public.secrecy import guessed
+from pcevolve.public.figures import describe_guesses, format_loss, parse_epsilon, parse_noise_multiplier
+from pcevolve.public.options import EXACT, Setting, spell
 
 if TYPE_CHECKING:
     from pcevolve.selectors.planner import BudgetPlan, SecretPlan
@@ -97,14 +96,14 @@ def priced(asked: PlannedRun) -> BudgetPlan:
         UsageError: Options answer each other, or such a run cannot be.
     """
     # SciPy takes a second to load; --help should not
-    from pcevolve.selectors import Scope, default_delta, resolved
+    from pcevolve.selectors import Scope, choose_delta, resolve_method
     from pcevolve.selectors.planner import plan, plan_for_noise
 
     asked.require_one_question()
     sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
-    delta = default_delta(asked.method) if asked.delta is None else asked.delta
+    delta = choose_delta(asked.method) if asked.delta is None else asked.delta
     budget = Budget(parse_epsilon(DEFAULT_EPSILON if asked.epsilon is None else asked.epsilon), delta)
-    chosen, reason = resolved(asked.method, budget, sizes)
+    chosen, reason = resolve_method(asked.method, budget, sizes)
     scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
     if asked.appearance == "auto" and chosen.keep != "selected":
         raise UsageError(
@@ -125,14 +124,14 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     Raises:
         UsageError: Something is asked of secrets, and it takes none.
     """
-    from pcevolve.selectors import method
+    from pcevolve.selectors import find_method
 
-    chosen, scope = method(planned.method), planned.scope
+    chosen, scope = find_method(planned.method), planned.scope
     if "secrets" not in chosen.own:
         _require_no_secrets(asked, chosen.name)
         return None
     from pcevolve.dp.secrecy import protection, secret_budget
-    from pcevolve.selectors.cells import usual_cells
+    from pcevolve.selectors.cells import choose_cells
     from pcevolve.selectors.planner import SecretPlan
     from pcevolve.session.secrecy import least_share, promised
 
@@ -140,7 +139,7 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     event = planned.events[-1]
     mu, share = secret_budget(promise.prior, promise.bound), least_share(promise, event, scope.relation)
     initial = asked.initial or scope.candidates * chosen.initial
-    cells = asked.cells or usual_cells(event, scope, share, initial)
+    cells = asked.cells or choose_cells(event, scope, share, initial)
     return SecretPlan(promise.prior, promise.bound, promise.most, mu, share, cells, protection(mu))
 
 
@@ -152,7 +151,7 @@ def _require_no_secrets(asked: PlannedRun, name: str) -> None:
     """
     for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
         if getattr(asked, option) is not None:
-            raise UsageError(f"{spelled(option, PlannedRun)} means nothing to method '{name}'")
+            raise UsageError(f"{spell(option, PlannedRun)} means nothing to method '{name}'")
 
 
 def rows_of(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
@@ -163,19 +162,19 @@ def rows_of(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     yield "relation", scope.relation
     sizes = f"{scope.iterations} rounds, {scope.classes} classes, {scope.shots} shots, {scope.candidates} candidates"
     yield "sizes", sizes
-    yield "epsilon of one query", loss(planned.epsilon_per_query, 4)
-    yield "epsilon of the run", f"{loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
-    folder = f"{loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from"
+    yield "epsilon of one query", format_loss(planned.epsilon_per_query, 4)
+    yield "epsilon of the run", f"{format_loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
+    folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from"
     yield "  with data.subsample", folder
     for name, total in planned.totals.items():
-        yield f"  by {name}", "says nothing" if total is None else loss(total, 4)
+        yield f"  by {name}", "says nothing" if total is None else format_loss(total, 4)
     if planned.noise_multiplier is not None:
         yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
         yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
     yield "chance of the best tenth", f"{planned.lift_top10:.1%} at the very best"
     if (secrets := planned.secrets) is not None:
         share = f"{secrets.most} texts at most, which count {secrets.share:.3g} of a vote each"
-        yield "listed secrets", f"{guessed(secrets.success)}; by this run alone"
+        yield "listed secrets", f"{describe_guesses(secrets.success)}; by this run alone"
         yield "  if one stands in", share
         yield "cells of a class", f"{secrets.cells}"
     if not planned.within_budget:

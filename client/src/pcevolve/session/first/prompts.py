@@ -16,8 +16,7 @@ from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.fields import TEMPLATE
-from pcevolve.public.labels import label_faults
-from pcevolve.public.wordings import MOST, filled, in_one_line, usual_prompts
+from pcevolve.public.words import MOST, fill, find_label_faults, make_prompts, put_in_one_line
 from pcevolve.session.planning import written
 from pcevolve.session.progress import error_console
 
@@ -62,7 +61,7 @@ def by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tupl
         raise UsageError(
             f"the grammar has {MOST} prompts for a class: ask for fewer, or a language model with --api"
         )
-    return {label: usual_prompts(domain, label, count) for label in labels}
+    return {label: make_prompts(domain, label, count) for label in labels}
 
 
 def by_chat(
@@ -104,7 +103,7 @@ def by_refining(
     """
     found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
     for done, (label, seed) in enumerate(product(labels, range(count)), 1):
-        answer = writer.asked(REFINE + filled(TEMPLATE, domain, label), seed)
+        answer = writer.asked(REFINE + fill(TEMPLATE, domain, label), seed)
         found[label] += (_refine(answer, label),)
         told(done, count * len(labels))
     return found
@@ -149,7 +148,7 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
         raise UsageError(
             "--labels names the classes, separated by commas; or --private has a folder for each"
         )
-    if faults := label_faults(labels):
+    if faults := find_label_faults(labels):
         raise UsageError("; ".join(faults[:5]))
     if not domain.strip() or not domain.isprintable():
         raise UsageError("--domain says in public words what the images show")
@@ -173,7 +172,7 @@ def _refine(answer: str, label: str) -> str:
         ProviderReplyError: Nothing is left.
     """
     lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
-    prompt = in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
+    prompt = put_in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
     if not prompt:
         raise ProviderReplyError(f"the language model wrote nothing for '{label}': take another model")
     return prompt

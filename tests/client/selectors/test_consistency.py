@@ -17,9 +17,9 @@ from pcevolve.evolution import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
-from pcevolve.selectors.choosing import Chooser, choice
-from pcevolve.selectors.following import is_surrounded
-from pcevolve.selectors.means import Means, best, is_spread
+from pcevolve.selectors.choosing import Chooser, name_choice
+from pcevolve.selectors.consistency import is_surrounded
+from pcevolve.selectors.means import Means, is_spread, mark_best
 from support.contract import CONTRACTED, event_of
 from support.examples import examples
 
@@ -289,7 +289,7 @@ def test_a_rendition_may_be_the_farther_one_by_a_ten_thousandth(share: float, fo
     chooser = Chooser(plan, cast(Encoder, None), lambda _: b"", cast(Selector, Taken()))
     measured = {"centre": np.zeros(1), "axes": np.ones((1, 1)), "means": np.zeros((1, 1))}
     scenes = [on_a_line([3.0], wanted=1), on_a_line([3.0 * (1 - share)], wanted=1)]
-    choices = (choice("class", {"class": (candidate,)}, [0]),)
+    choices = (name_choice("class", {"class": (candidate,)}, [0]),)
     for said, follows in ((0.0, forgiven), (1.0, True)):
         receipt = Receipt("run", 1, choices, (), "replace-one", values=(said,))
         assert chooser.follows(measured, scenes, Pool({"class": (candidate,)}), receipt) is follows
@@ -301,6 +301,6 @@ def test_candidates_are_as_good_as_each_other_within_a_ten_thousandth_on_either_
 ):
     """Each of two scores may be off by the slack, so that a gap of twice the share decides."""
     squared = np.array([[0.5], [0.5 + 2 * share], [1.0]])
-    possible, surely = best(squared, own=0, most=1)
+    possible, surely = mark_best(squared, own=0, most=1)
     assert possible.tolist() == [True, forgiven, False]
     assert surely.tolist() == [False, False, False] if forgiven else [True, False, False]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.modality.media import medium
+from pcevolve.modality import find_medium
 from pcevolve.modality.medium import UnreadableError
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
@@ -24,13 +24,13 @@ def of_texts(tokens: int) -> PublicPlan:
 @pytest.mark.parametrize(("tokens", "most"), [(5, 4096), (100, 6400)])
 def test_a_text_may_be_longer_than_asked_for_but_not_endlessly(tokens: int, most: int):
     plan = of_texts(tokens)
-    assert medium("text").oversized(b"w" * most, plan) == ""
-    fault = medium("text").oversized(b"w" * (most + 1), plan)
+    assert find_medium("text").describe_oversize(b"w" * most, plan) == ""
+    fault = find_medium("text").describe_oversize(b"w" * (most + 1), plan)
     assert fault == f"a text of {most + 1} bytes where {tokens} tokens were asked for"
 
 
 def test_a_picture_is_shown_small_and_a_text_as_it_is_read():
-    picture, text = medium("image").shown(png(1)), medium("text").shown(b"a\x1b b\n")
+    picture, text = find_medium("image").show(png(1)), find_medium("text").show(b"a\x1b b\n")
     assert images.media_type(picture.jpeg) == "image/jpeg"
     assert (picture.text, text.jpeg, text.text) == ("", b"", "a b")
 
@@ -41,13 +41,12 @@ def test_a_picture_is_shown_small_and_a_text_as_it_is_read():
 )
 def test_a_file_that_cannot_be_read_says_why(kind: Kind, said: str, tmp_path: Path):
     with pytest.raises(UnreadableError, match=f"^{said}"):
-        medium(kind).opened(tmp_path / "gone")
+        find_medium(kind).open(tmp_path / "gone")
 
 
 @pytest.mark.parametrize("kind", ["image", "text"])
 def test_a_row_of_a_table_is_of_its_column_s_type(kind: Kind):
     import pyarrow as pa
 
-    column = medium(kind).column
-    cell = column.cell("1", b"held\n")
-    assert pa.array([cell], type=column.arrow()).to_pylist() == [cell]
+    cell = find_medium(kind).make_cell("1", b"held\n")
+    assert pa.array([cell], type=find_medium(kind).arrow_type()).to_pylist() == [cell]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.modality.texts.rewording import LONGEST, reworded
+from pcevolve.modality.answering import LONGEST, read_rewording
 
 BEFORE = "A leather image with cut"
 
@@ -25,7 +25,7 @@ BEFORE = "A leather image with cut"
     ],
 )
 def test_one_plain_line_is_the_prompt(said: str, prompt: str):
-    assert reworded(said, BEFORE) == prompt
+    assert read_rewording(said, BEFORE) == prompt
 
 
 ODD = {
@@ -56,14 +56,14 @@ ODD = {
 
 @pytest.mark.parametrize("said", ODD.values(), ids=ODD)
 def test_anything_odd_leaves_the_prompt_as_it_was(said: str):
-    assert reworded(said, BEFORE) == BEFORE
+    assert read_rewording(said, BEFORE) == BEFORE
 
 
 @given(st.text())
 def test_whatever_is_said_a_prompt_is_short_printable_and_stays_what_it_is(said: str):
-    prompt = reworded(said, BEFORE)
+    prompt = read_rewording(said, BEFORE)
     assert prompt == BEFORE or (0 < len(prompt) <= LONGEST and prompt.isprintable())
     assert not set(prompt) & set("()[]{}<>:\\|#*_`$@=^~")
-    assert reworded(prompt, BEFORE) == prompt
+    assert read_rewording(prompt, BEFORE) == prompt
     assert prompt == unicodedata.normalize("NFC", prompt)
     prompt.encode()

@@ -20,7 +20,7 @@ MACHINE_SHARE = 1e-4
 """Share of a distance by which two machines may differ; float32 embeddings differ by a hundredth of it."""
 
 
-def has_form(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
+def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
     """True if a measurement has exactly these arrays, by type and shape, and no value is missing."""
     return measured.keys() == form.keys() and all(
         measured[name].dtype == np.dtype(kind)
@@ -108,7 +108,7 @@ class Drawn:
     def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for one candidate of each class that could be drawn, which no rounding touches; else None."""
         form = {"chosen": (np.int64, (len(scene.labels),))}
-        return 0 if has_form(measured, form) and are_entrants(measured["chosen"], scene) else None
+        return 0 if has_shape(measured, form) and are_entrants(measured["chosen"], scene) else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the drawn candidates and their nearest neighbours, rounding aside."""

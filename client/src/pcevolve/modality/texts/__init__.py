@@ -1,1 +1,0 @@
-"""All that knows what a text is: how it is read, what of it is released, and which of its words become blanks."""

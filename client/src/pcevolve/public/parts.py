@@ -1,0 +1,175 @@
+"""Parts of a public plan that are more than one value: what came before and after, promises, whose words and images."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from pcevolve.errors import spelled_out
+from pcevolve.privacy import Event
+from pcevolve.public import requests, settings
+from pcevolve.public.modality import Texts
+from pcevolve.public.settings import Digest
+
+PROMPT: Final = "{prompt}"
+QUESTION: Final = (
+    "Write one prompt for a text-to-image model: the subject of the prompt below in other words, with another view, "
+    "light, background or detail. One line of at most 60 words, plain words without brackets or colons, nothing else."
+    "\n\n{prompt}"
+)
+"""The usual question to a rewriter."""
+LONGEST_LINE = 256
+LONGEST_TEXT = 4096
+
+
+def _readable(text: str) -> str:
+    if not all(each.isprintable() or each == "\n" for each in text):
+        raise ValueError("has characters that cannot be seen")
+    return text
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be one line of characters that can be seen")
+    return text
+
+
+Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(_one_line)]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_readable)]
+Count = Annotated[int, Field(ge=1, le=10**12)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Earlier(_Part):
+    """The releases that the same provider had seen before this run, as far as the ledger knew when it began.
+
+    It counts all runs with noise that had paid for something and sent it to that provider, **on whatever data**: which
+    runs share images or patients is private, and a statement that depended on it would tell. So it does not say that
+    any unit is in all of these runs, only what one that is in all of them bears. A run that is still under way counts
+    as far as it has come; what it does later, its own statement counts.
+
+    Attributes:
+        releases: How many such runs there were.
+        events: What they did, on the group of their units that changes with one unit of this run; None where that
+            cannot be said: another neighbour relation, or units of another kind and no ``unit_size``.
+    """
+
+    releases: Annotated[int, Field(ge=0)] = 0
+    events: tuple[Event, ...] | None = ()
+
+
+class Extension(_Part):
+    """The variations that are asked for once a dataset is released. No private image is asked.
+
+    Attributes:
+        more: Variations of each image; of one that was chosen twice, twice as many.
+        strength: Image-to-image strength of all of them; None where the API is asked for none.
+    """
+
+    more: Annotated[int, Field(ge=1, le=1000)]
+    strength: settings.Strength | None = None
+
+    @property
+    def options(self) -> str:
+        """The options of ``pcevolve extend`` that ask for just this."""
+        return f"--more {self.more}" + ("" if self.strength is None else f" --strength {self.strength!r}")
+
+
+class Secrecy(_Part):
+    """A secret that somebody guesses with probability ``prior`` is guessed with at most ``bound`` after the run.
+
+    Attributes:
+        prior: p.
+        bound: r.
+        most: Private texts that one secret stands in, at most.
+    """
+
+    prior: Annotated[float, Field(gt=0, lt=1)]
+    bound: Annotated[float, Field(gt=0, lt=1)]
+    most: Annotated[int, Field(ge=1)]
+
+    @property
+    def words(self) -> str:
+        """The promise in a few words, for whoever sees an ε beside it."""
+        return f"guessed with at most {self.bound:g} where it was {self.prior:g}, in at most {self.most} texts each"
+
+    @model_validator(mode="after")
+    def _is_weaker_than_a_guess(self) -> Self:
+        if self.bound < self.prior:
+            raise ValueError(
+                "method.secret_bound must not be below method.secret_prior, which guessing reaches"
+            )
+        return self
+
+
+class Rewriter(_Part):
+    """The language model that says released prompts in other words: a second provider, by the public facts of it.
+
+    Attributes:
+        api: Address of its chat API.
+        model: As the API calls it.
+        question: Text with one ``{prompt}``, in whose place the prompt stands.
+        texts: Length and temperature of its answers, and how its API takes the fields of a request.
+    """
+
+    api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
+    model: requests.Model
+    question: requests.RewriterQuestion = QUESTION
+    texts: Texts
+
+    def asked(self, prompt: str) -> str:
+        """The question that is asked about a prompt, whose own braces stay as they are."""
+        before, _, behind = self.question.partition(PROMPT)
+        return before + prompt + behind
+
+
+class Licence(_Part):
+    """A licence and how many of the library's images are under it."""
+
+    name: Line
+    images: Count
+
+
+class LicenceFile(_Part):
+    """A licence, a notice or a list of sources.
+
+    Attributes:
+        name: Of the file.
+        sha256: Of all of it.
+        text: Its beginning.
+    """
+
+    name: Line
+    sha256: Digest
+    text: Text
+
+
+class Library(_Part):
+    """A library of real public images in place of a generator, under these licences, in its provider's words.
+
+    It is recorded, shown as text and compared with the record, and nothing else depends on it: neither what is sent nor
+    what is promised.
+
+    Attributes:
+        images: How many there are.
+        licences: Of single images.
+        files: What says under which terms they may be passed on.
+    """
+
+    images: Count
+    licences: Annotated[tuple[Licence, ...], Field(max_length=32)] = ()
+    files: Annotated[tuple[LicenceFile, ...], Field(max_length=4)] = ()
+
+
+def make_readable(text: str) -> str:
+    """Somebody else's text, cut, and with what cannot be seen spelled out: it must not mislead who reads it."""
+    return spelled_out(text)[:LONGEST_TEXT]
+
+
+def make_one_line(text: str) -> str:
+    """The same for what belongs into one line."""
+    return make_readable(" ".join(text.split()))[:LONGEST_LINE]

@@ -1,0 +1,183 @@
+"""Public words: what a class may be called, and prompts that are made of names and domain.
+
+A label is public text in prompts and the name of a folder in the release. Others copy a release to machines of their
+own, so it has to name a folder of its own on Linux, macOS and Windows, and beside the release's own files. Pure
+functions, called by all that take labels in: before anything is spent.
+
+A template makes one prompt for a class; a small grammar makes several. It does what a language model does for the
+baseline LE of the PCEvolve paper (section 5.1), without one: the same class said in other words, from other sides and
+in other light, so that a generator draws more than one kind of it.
+
+Sources: Microsoft, "Naming Files, Paths, and Namespaces"; Unicode, section 3.13 (compatibility caseless matching).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import islice, product
+
+RELEASE_FILES = frozenset({"manifest.json", "readme.md", "classifier.safetensors"})
+"""Files that lie beside the class folders of a release, in lower case."""
+SYSTEM_FILES = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
+"""Files that systems put into folders unasked, in lower case; the loader passes over them."""
+MAX_CHARS = 100
+MAX_BYTES = 200  # in UTF-8; a file name may have 255, and copies get suffixes
+_FORBIDDEN = '/\\<>:"|?*'  # separators, and what Windows keeps for itself
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
+)
+
+USUAL = 10
+"""Prompts of a class where nobody says how many."""
+
+_SENTENCES = (
+    "A {domain} image with {label}",
+    "{label}, {domain}",
+    "A typical {domain} picture that shows {label}",
+    "{domain} with {label} in the centre",
+    "A photograph of {domain}, class {label}",
+    "An example of {label} in a {domain} data set",
+    "A close-up of {label}, {domain}",
+    "A {domain} image of another kind of {label}",
+)
+_WAYS = (
+    "",
+    ", sharp and evenly lit",
+    ", seen from a little further away",
+    ", in soft light",
+    ", with strong contrast",
+    ", slightly rotated",
+    ", on a plain background",
+    ", faint and small",
+)
+_CONTEXTS = (
+    "",
+    ", by daylight from a window",
+    ", under a lamp from the left",
+    ", under a lamp from the right",
+    ", taken with a hand-held camera",
+    ", taken with a fixed camera from above",
+    ", with a shallow depth of field",
+    ", with everything in focus",
+    ", slightly overexposed",
+    ", slightly underexposed",
+    ", in cool colours",
+    ", in warm colours",
+    ", in muted colours",
+    ", with a little motion blur",
+    ", with visible grain",
+    ", as part of a long series",
+)
+MOST = len(_SENTENCES) * len(_WAYS) * len(_CONTEXTS)
+"""Prompts of a class that the grammar has."""
+
+
+def find_label_faults(labels: Iterable[str]) -> list[str]:
+    """Return a line for each label that cannot be used, and for each that some machine takes for an earlier one.
+
+    Returns:
+        Nothing if all can be used together.
+    """
+    faults: list[str] = []
+    first: dict[str, str] = {}
+    for label in labels:
+        fault = find_label_fault(label)
+        if fault is not None:
+            faults.append(f"class name {label!r} cannot be used as a label: {fault}")
+        elif _key(label) in first:
+            faults.append(
+                f"class names {first[_key(label)]!r} and {label!r} are the same name on some machines"
+            )
+        else:
+            first[_key(label)] = label
+    return faults
+
+
+def choose_labels(words: Sequence[str]) -> tuple[str, ...]:
+    """Return public names for classes that follow from what prompts say of them, and from nothing else.
+
+    Args:
+        words: Of each class; may be empty, alike, or no names for folders.
+
+    Returns:
+        The words where they can be used as labels together, and ``class 1``, ``class 2`` by place where not.
+    """
+    names = tuple(each if find_label_fault(each) is None else f"class {k}" for k, each in enumerate(words, 1))
+    return names if not find_label_faults(names) else tuple(f"class {k}" for k in range(1, len(words) + 1))
+
+
+def find_label_fault(label: str) -> str | None:
+    """Return why a label cannot be used, whatever the others are; None if it can."""
+    return _text_fault(label) or _name_fault(label)
+
+
+def _text_fault(label: str) -> str | None:
+    """Say why a label cannot stand in a prompt or be any file's name."""
+    if not label.isprintable():
+        return "it has characters that cannot be seen"
+    if not 0 < len(label) <= MAX_CHARS or len(label.encode()) > MAX_BYTES:
+        return f"it must have 1 to {MAX_CHARS} characters and at most {MAX_BYTES} bytes"
+    if label != label.strip() or label.startswith(".") or label.endswith("."):
+        return "it begins or ends with a blank or a dot"
+    return None
+
+
+def _name_fault(label: str) -> str | None:
+    """Say why a label cannot name a folder of the release on every machine."""
+    if taken := sorted(set(_FORBIDDEN) & set(label)):
+        return f"a folder's name cannot have {' '.join(taken)} on every machine"
+    if _key(label) in RELEASE_FILES:
+        return "the release has a file of that name"
+    if _key(label) in SYSTEM_FILES:
+        return "systems put files of that name into folders"
+    if _key(label).split(".")[0].rstrip() in _DEVICES:
+        return "Windows keeps that name for a device"
+    return None
+
+
+def _key(label: str) -> str:
+    """Return a name as file systems see it that ignore case or spelling."""
+    # Upper case first, as Windows compares: it also joins what folding keeps apart, such as i with and without dot.
+    folded = unicodedata.normalize("NFKC", label).upper().casefold()
+    return unicodedata.normalize("NFKC", folded)
+
+
+def fill(template: str, domain: str, label: str) -> str:
+    """A template with its ``{domain}`` and ``{label}`` replaced; words that look like them stay as they are."""
+    words = {"domain": domain, "label": label}
+    return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], template)
+
+
+def put_in_one_line(said: str) -> str:
+    """Return somebody's words in one line, with one space for whatever cannot be seen."""
+    return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in said).split())
+
+
+def summarise_prompts(prompts: Sequence[str]) -> str:
+    """The prompts of a class in a line: the first, and how many others there are."""
+    others = len(prompts) - 1
+    return prompts[0] + (f" (and {others} other prompt{'s' if others > 1 else ''})" if others else "")
+
+
+def make_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]:
+    """Different prompts for a class; the first is the usual one, and neighbours differ in sentence and in way.
+
+    Context comes once sentences and ways are used up.
+
+    Raises:
+        ValueError: The grammar has fewer.
+    """
+    if not 1 <= count <= MOST:
+        raise ValueError(f"there are 1 to {MOST} prompts for a class, not {count}")
+    places = product(range(len(_CONTEXTS)), range(len(_WAYS)), range(len(_SENTENCES)))
+    return tuple(fill(_word(*place), domain, label) for place in islice(places, count))
+
+
+def _word(context: int, turn: int, sentence: int) -> str:
+    """One prompt of the grammar, without words for what it shows; another one for every three numbers."""
+    others = len(_CONTEXTS) - 1
+    behind = _CONTEXTS[1 + (context - 1 + sentence + turn) % others] if context else ""
+    return _SENTENCES[sentence] + _WAYS[(sentence + turn) % len(_WAYS)] + behind
