@@ -28,13 +28,12 @@ def saved(path: Path, values: np.ndarray, photometric: str = "MONOCHROME2", bits
     from pydicom.dataset import Dataset, FileMetaDataset
     from pydicom.uid import ExplicitVRLittleEndian, SecondaryCaptureImageStorage, generate_uid
 
-    meta = FileMetaDataset()
+    meta, file = FileMetaDataset(), Dataset()
     meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = (
         SecondaryCaptureImageStorage,
         generate_uid(),
     )
     meta.TransferSyntaxUID = ExplicitVRLittleEndian
-    file = Dataset()
     file.file_meta, file.PatientName, file.PatientID = meta, NAME, "007"
     file.SOPClassUID, file.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID
     file.PhotometricInterpretation = photometric
@@ -52,7 +51,22 @@ def saved(path: Path, values: np.ndarray, photometric: str = "MONOCHROME2", bits
 
 
 def greys(path: Path, window: tuple[float, float] | None = None) -> np.ndarray:
-    return np.asarray(read_image(path, window)[0])[..., 0]
+    return np.asarray(read_image(path, window)[0])[..., 0].astype(int)
+
+
+def outcome(path: Path) -> str:
+    """The size of what is shown, or why nothing is."""
+    try:
+        return "{}x{}".format(*read_image(path)[0].size)
+    except RejectedImageError as error:
+        return str(error)
+
+
+def table(first: int, entries: list[int], bits: int) -> object:
+    item = pydicom.Dataset()
+    item.add_new("LUTDescriptor", "SS" if first < 0 else "US", [len(entries), first, bits])
+    item.add_new("LUTData", "US", entries)
+    return pydicom.Sequence([item])
 
 
 def test_values_without_a_window_are_scaled_by_the_range_of_their_bits(tmp_path):
@@ -62,18 +76,24 @@ def test_values_without_a_window_are_scaled_by_the_range_of_their_bits(tmp_path)
     assert np.abs(half * 2.0 - full).max() <= 2, "not by what else is in the image"
 
 
-def test_a_window_says_what_is_black_and_what_is_white(tmp_path):
-    shown = greys(saved(tmp_path / "x.dcm", RAMP, WindowCenter=100, WindowWidth=101))
-    assert (shown[RAMP < 50] == 0).all()
-    assert (shown[RAMP > 150] == 255).all()
-    assert abs(int(shown[RAMP == 100][0]) - 128) <= 2
+WINDOW = {"WindowCenter": 100, "WindowWidth": 101}
 
 
-def test_a_window_is_in_the_units_of_the_rescaled_values(tmp_path):
-    tags = {"RescaleSlope": 1, "RescaleIntercept": -1024, "WindowCenter": -924, "WindowWidth": 101}
-    shown = greys(saved(tmp_path / "x.dcm", RAMP, **tags))
-    assert (shown[RAMP < 50] == 0).all()
-    assert (shown[RAMP > 150] == 255).all()
+@pytest.mark.parametrize(
+    ("tags", "levels"),
+    [
+        ({}, (0, 128, 255)),
+        ({"RescaleSlope": 1, "RescaleIntercept": -1024, "WindowCenter": -924}, (0, 128, 255)),
+        ({"VOILUTFunction": "LINEAR_EXACT"}, (0, 128, 255)),
+        ({"VOILUTFunction": "SIGMOID"}, (30, 128, 225)),
+    ],
+)
+def test_a_window_says_what_is_black_and_white_of_rescaled_values_by_its_own_function(tmp_path, tags, levels):
+    shown = greys(saved(tmp_path / "x.dcm", RAMP, **{**WINDOW, "VOILUTFunction": "LINEAR", **tags}))
+    assert np.abs(shown.ravel()[[50, 100, 150]] - levels).max() <= 2
+    assert not levels[0] or shown.min() > 0
+    if not levels[0]:
+        assert (shown[RAMP < 50].max(), shown[RAMP > 151].min()) == (0, 255)
 
 
 def test_signed_values_and_the_inverted_kind_are_shown_as_viewers_do(tmp_path):
@@ -81,7 +101,7 @@ def test_signed_values_and_the_inverted_kind_are_shown_as_viewers_do(tmp_path):
     shown = greys(saved(tmp_path / "x.dcm", signed))
     inverted = greys(saved(tmp_path / "y.dcm", signed, photometric="MONOCHROME1"))
     assert shown.ravel()[0] == 0
-    assert (shown.astype(int) + inverted == 255).all()
+    assert (shown + inverted == 255).all()
 
 
 DISC, GROUND = (200, 100, 55), (20, 10, 235)
@@ -102,10 +122,8 @@ RGB, YBR = disc(DISC, GROUND), disc(DISC_YBR, GROUND_YBR)
 def jpeg(values: np.ndarray, marked: bool = True, **how: object) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(values).save(buffer, "JPEG", quality=98, **how)
-    data = buffer.getvalue()
-    return (
-        data if marked else re.sub(rb"\xff[\xe0\xee]..(JFIF|Adobe)(?s:.*?)(?=\xff\xdb)", b"", data, count=1)
-    )
+    marks = rb"\xff[\xe0\xee]..(JFIF|Adobe)(?s:.*?)(?=\xff\xdb)"
+    return buffer.getvalue() if marked else re.sub(marks, b"", buffer.getvalue(), count=1)
 
 
 def jpeg_2000(values: np.ndarray, mixed: bool, lossless: bool = True) -> bytes:
@@ -140,16 +158,13 @@ def test_what_nothing_here_decompresses_is_said_by_its_name_with_the_way(tmp_pat
     file = pydicom.dcmread(path)
     file.SamplesPerPixel, file.BitsAllocated, file.BitsStored, file.HighBit = 1, 16, 12, 11
     file.save_as(path)
-    with pytest.raises(
-        RejectedImageError, match=r"is DICOM compressed as .* which nothing here decodes; .* gdcmconv"
-    ):
-        read_image(path)
+    assert re.match("is DICOM compressed as .* which nothing here decodes; .* gdcmconv", outcome(path))
 
 
 def test_colours_of_more_than_8_bit_are_refused_and_not_wrapped_around(tmp_path):
-    pixels = np.random.default_rng(1).integers(0, 65_536, (5, 7, 3), dtype=np.uint16)
-    with pytest.raises(RejectedImageError, match="is DICOM with colours of 16 bit; export it as PNG"):
-        read_image(saved(tmp_path / "x.dcm", pixels, photometric="RGB", bits=16))
+    pixels = np.random.default_rng(1).integers(0, 65_536, (9, 9, 3), dtype=np.uint16)
+    found = outcome(saved(tmp_path / "x.dcm", pixels, photometric="RGB", bits=16))
+    assert found.startswith("is DICOM with colours of 16 bit; export it as PNG")
 
 
 def plain(path: Path) -> bytes:
@@ -163,14 +178,6 @@ def deflated(path: Path) -> bytes:
     file.file_meta.TransferSyntaxUID = pydicom.uid.DeflatedExplicitVRLittleEndian
     file.save_as(path, enforce_file_format=True)
     return path.read_bytes()
-
-
-def outcome(path: Path) -> str:
-    """The size of what is shown, or why nothing is."""
-    try:
-        return "{}x{}".format(*read_image(path)[0].size)
-    except RejectedImageError as error:
-        return str(error)
 
 
 @pytest.mark.parametrize("made", [plain, deflated])
@@ -215,10 +222,7 @@ def test_nothing_of_the_header_is_kept_told_or_logged(tmp_path, caplog, recwarn)
         ({"Rows": 30_000, "Columns": 30_000}, "has 30000x30000 pixels, limit 64,000,000; scale it down"),
         ({"PhotometricInterpretation": "PALETTE COLOR"}, "is DICOM with a palette; export it as PNG"),
         ({"Rows": 17}, "is DICOM that cannot be decoded here; export it as PNG"),
-        (
-            {"WindowCenter": 1, "WindowWidth": 0},
-            "has a window that is none: say which of its values are .* data.window",
-        ),
+        ({"WindowCenter": 1, "WindowWidth": 0}, "has a window that is none: say which of .* data.window"),
         ({"WindowCenter": 1, "WindowWidth": 0.5}, "has a window that is none"),
         ({"WindowCenter": 1, "WindowWidth": 9, "VOILUTFunction": "CUBIC"}, "has a window that is none"),
         ({"RescaleSlope": 0, "RescaleIntercept": 5}, "is DICOM with a rescale slope of 0"),
@@ -227,8 +231,7 @@ def test_nothing_of_the_header_is_kept_told_or_logged(tmp_path, caplog, recwarn)
     ],
 )
 def test_what_cannot_be_shown_is_refused_with_the_way_to_convert_it(tmp_path, tags, told):
-    with pytest.raises(RejectedImageError, match=told):
-        read_image(saved(tmp_path / "x.dcm", RAMP * 16, **tags))
+    assert re.match(told, outcome(saved(tmp_path / "x.dcm", RAMP * 16, **tags)))
 
 
 CT = {"RescaleSlope": 1, "RescaleIntercept": -1024}
@@ -242,39 +245,18 @@ def test_ct_without_a_window_is_refused_whatever_its_sign_and_shown_by_the_windo
 ):
     values = TISSUE.astype(kind)
     path = saved(tmp_path / "x.dcm", values, bits=16, **CT)
-    with pytest.raises(
-        RejectedImageError, match=r"has next to no contrast in .* its 16 bits: .*--set data.window=LOW,HIGH"
-    ):
-        read_image(path)
+    assert re.match("has next to no contrast in .* its 16 bits: .*--set data.window=LOW,HIGH", outcome(path))
     shown = greys(path, (-160.0, 240.0))
     assert (shown[0, 0], shown[15, 15]) == (0, 140)
     inverted = greys(saved(path, values, photometric="MONOCHROME1", bits=16, **CT), (-160.0, 240.0))
     assert (inverted[0, 0], inverted[15, 15]) == (255, 115)
 
 
-@pytest.mark.parametrize(
-    ("function", "levels"),
-    [("LINEAR", (0, 128, 255)), ("LINEAR_EXACT", (0, 128, 255)), ("SIGMOID", (30, 128, 225))],
-)
-def test_a_window_s_function_is_the_one_that_the_file_names(tmp_path, function, levels):
-    path = saved(tmp_path / "x.dcm", RAMP, WindowCenter=100, WindowWidth=100, VOILUTFunction=function)
-    shown = greys(path)
-    found = [int(shown[value == RAMP][0]) for value in (50, 100, 150)]
-    assert np.abs(np.array(found) - levels).max() <= 2
-
-
-def table(first: int, entries: list[int], bits: int) -> object:
-    item = pydicom.Dataset()
-    item.add_new("LUTDescriptor", "SS" if first < 0 else "US", [len(entries), first, bits])
-    item.add_new("LUTData", "US", entries)
-    return pydicom.Sequence([item])
-
-
 @pytest.mark.parametrize("window", [{}, {"WindowCenter": 1, "WindowWidth": 2}])
 @pytest.mark.parametrize("photometric", ["MONOCHROME2", "MONOCHROME1"])
 def test_a_table_of_the_file_s_own_is_applied_before_its_window(tmp_path, window, photometric):
     lut = table(50, [0, 100, 255], 8)
-    shown = greys(saved(tmp_path / "x.dcm", RAMP, photometric, VOILUTSequence=lut, **window)).astype(int)
+    shown = greys(saved(tmp_path / "x.dcm", RAMP, photometric, VOILUTSequence=lut, **window))
     shown = 255 - shown if photometric == "MONOCHROME1" else shown
     assert [shown[value == RAMP][0] for value in (0, 50, 51, 52, 255)] == [0, 0, 100, 255, 255]
 
@@ -282,7 +264,7 @@ def test_a_table_of_the_file_s_own_is_applied_before_its_window(tmp_path, window
 def test_a_modality_table_is_applied_first(tmp_path):
     lut = table(0, [each * 16 for each in range(256)], 12)
     shown = greys(saved(tmp_path / "x.dcm", RAMP, ModalityLUTSequence=lut))
-    assert abs(int(shown[RAMP == 128][0]) - 128) <= 1
+    assert abs(shown[RAMP == 128][0] - 128) <= 1
 
 
 def test_a_file_of_the_enhanced_kind_has_its_window_and_intercept_in_its_groups(tmp_path):
@@ -291,7 +273,7 @@ def test_a_file_of_the_enhanced_kind_has_its_window_and_intercept_in_its_groups(
     window.WindowCenter, window.WindowWidth = 40, 400
     group.PixelValueTransformationSequence, group.FrameVOILUTSequence = [units], [window]
     path = saved(tmp_path / "x.dcm", TISSUE, bits=16, SharedFunctionalGroupsSequence=[group])
-    assert abs(int(greys(path)[15, 15]) - 140) <= 1
+    assert abs(greys(path)[15, 15] - 140) <= 1
 
 
 def rewritten(path: Path, elements: bytes, syntax: str = "1.2.840.10008.1.2.1.99") -> Path:
@@ -360,10 +342,7 @@ def nested(depth: int) -> bytes:
 @pytest.mark.parametrize(
     ("elements", "told"),
     [
-        (
-            element(0x00090010, b"ab") * 5_000_000,
-            "is DICOM of more elements than a picture has; export it as PNG",
-        ),
+        (element(0x00090010, b"ab") * 5_000_000, "is DICOM of more elements than a picture has"),
         (nested(200_000), "is DICOM that cannot be decoded here"),
     ],
     ids=["many", "deep"],
@@ -403,11 +382,7 @@ BOMB = struct.pack("<16L", 1, 64, *[0] * 14) + b"\x81\0" * 20_000_000
         ("RLELossless", items(b"", BOMB), "is DICOM that cannot be decoded here"),
         ("RLELossless", items(bytes(40_000_000), b"ab"), "is DICOM of 10000000 frames"),
         ("RLELossless", items(b"", *[b""] * 2_000_000), "is DICOM of more elements than a picture has"),
-        (
-            "JPEG2000Lossless",
-            items(b"", jpeg_2000(RGB[..., 0], mixed=False)),
-            "is DICOM that cannot be decoded",
-        ),
+        ("JPEG2000Lossless", items(b"", jpeg_2000(RGB[..., 0], mixed=False)), "is DICOM that cannot be"),
         ("JPEGBaseline8Bit", items(b"", jpeg(RGB[..., 0])), "is DICOM that cannot be decoded"),
         ("JPEGBaseline8Bit", items(b"", jpeg(RGB[:16, :16])), "is DICOM that cannot be decoded"),
     ],
@@ -461,14 +436,8 @@ def unmarked_components(values: np.ndarray) -> bytes:
     return data
 
 
-NATIVE = [
-    "ImplicitVRLittleEndian",
-    "ExplicitVRLittleEndian",
-    "ExplicitVRBigEndian",
-    "DeflatedExplicitVRLittleEndian",
-]
-
-
+NATIVE = ["ImplicitVRLittleEndian", "ExplicitVRLittleEndian", "ExplicitVRBigEndian"]
+NATIVE += ["DeflatedExplicitVRLittleEndian"]
 COLOURS = [
     *((syntax, "RGB", native(RGB, planar), planar, 0) for syntax in NATIVE for planar in (0, 1)),
     *((syntax, "YBR_FULL", native(YBR, planar), planar, 2) for syntax in NATIVE for planar in (0, 1)),

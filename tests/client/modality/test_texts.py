@@ -1,0 +1,81 @@
+"""What a text is, whatever a provider or a file holds, and which of its words become blanks."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcevolve.modality import find_medium
+from pcevolve.modality.medium import UnreadableError
+from pcevolve.modality.texts import MOST_BYTES, blank_out, normalise, read_text
+from pcevolve_shared.blanks import BLANK
+
+TEXTS = find_medium("text")
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        (b"  a  bird\n\tof prey ", "a bird of prey"),
+        ("e\u0301t\u00e9".encode(), "\u00e9t\u00e9"),
+        ("safe\u202etxt.exe".encode(), "safetxt.exe"),
+        (b"\x1b[31mred\x1b[0m \x07", "[31mred[0m"),
+        ("zero\u200bwidth\ufeff".encode(), "zerowidth"),
+        (b"<b>&amp;</b>", "<b>&amp;</b>"),
+        ("\u0645\u06cc\u200c\u062e\u0648".encode(), "\u0645\u06cc\u200c\u062e\u0648"),
+        (b"", None),
+        (b" \n\x00", None),
+        (b"\xff\xfe", None),
+        ("half a pair \ud800".encode("utf-8", "surrogatepass"), None),
+        (b"a" * (MOST_BYTES + 1), None),
+    ],
+)
+def test_what_was_sent_is_read_as(sent, text):
+    assert read_text(sent) == text
+
+
+@given(st.text())
+def test_a_normal_form_stays_as_it_is_and_shows_on_one_line(text):
+    once = normalise(text)
+    assert normalise(once) == once == once.strip()
+    assert not any(unicodedata.category(each) in ("Cc", "Cs") for each in once)
+
+
+@given(st.binary(max_size=200))
+def test_what_is_released_is_a_line_that_is_read_back(data):
+    try:
+        released = TEXTS.encode_release(data)
+    except UnreadableError:
+        assert read_text(data) is None
+        return
+    assert released.endswith(b"\n")
+    assert read_text(released) == read_text(data) == TEXTS.decode(data)
+    assert TEXTS.compare(released + b" ", released, exact=True).fault
+
+
+@given(st.text(min_size=1).map(normalise).filter(bool), st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_all_words_stay_where_they_are_but_as_many_as_the_degree_says(text, degree, seed):
+    words, found = text.split(" "), blank_out(text, degree, seed).split(" ")
+    assert all(each in (BLANK, word) for each, word in zip(found, words, strict=True))
+    gone = sum(each == BLANK != word for each, word in zip(found, words, strict=True))
+    assert gone <= max(round(degree * len(words)), int(degree > 0)) <= gone + words.count(BLANK)
+
+
+def test_the_same_seed_takes_the_same_words_everywhere():
+    text = "a feline mammal with thick soft fur and no ability to roar"
+    assert blank_out(text, 0.5, 7) == "a feline mammal _ _ _ fur and _ _ _ roar"
+    assert blank_out(text, 0.0, 7) == text
+    assert set(blank_out(text, 1.0, 7).split(" ")) == {BLANK}
+    assert blank_out("word", 0.01, 7) == BLANK
+
+
+@pytest.mark.parametrize("degree", [0.25, 0.5])
+def test_every_place_is_blank_about_as_often(degree):
+    text, draws = " ".join("abcdefgh"), 2000
+    drawn = [blank_out(text, degree, seed).split(" ") for seed in range(draws)]
+    counts = [sum(word == BLANK for word in of_place) for of_place in zip(*drawn, strict=True)]
+    spread = 5 * (draws * degree * (1 - degree)) ** 0.5
+    assert all(abs(count - draws * degree) < spread for count in counts)
