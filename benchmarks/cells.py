@@ -39,8 +39,8 @@ from pcevolve.session.private_data import SPLIT_SEED
 from pcevolve.session.secrecy import equal_epsilon, least_share
 from pcevolve_benchmarks.texts.bench import CANDIDATES
 from pcevolve_benchmarks.texts.studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS
+from pcevolve_server.language.phrases import load as load_phrases
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.phrases.model import load as load_phrases
 from pcevolve_server.work import TextRecipe, TextTask
 
 SHOTS = 90

@@ -24,8 +24,8 @@ from pcevolve.evaluation.texts import hash_ngrams
 from pcevolve.private.bundled import load_terms
 from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve_benchmarks.texts.studies import WORLDS
+from pcevolve_server.language.phrases import Phrases, load
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.phrases.model import Phrases, load
 from pcevolve_server.work import TextRecipe, TextTask
 
 VOTER, JUDGE = "words", "ngrams"

@@ -13,9 +13,8 @@ from starlette.testclient import TestClient
 
 from pcevolve_server.errors import EngineLostError, ModelLoadError, NotFiniteError
 from pcevolve_server.http.app import create_app
-from pcevolve_server.keys import Key
 from pcevolve_server.logs import JsonFormatter
-from pcevolve_server.settings import Settings
+from pcevolve_server.settings import Key, Settings
 from pcevolve_server.work import Picture
 from pcevolve_shared import images, limits, wire
 from support.served import on_thread
@@ -54,21 +53,23 @@ def test_one_image_answers_as_getimg_does(client):
     assert image_in(answer.image).getpixel((0, 0)) == (7, 0, 7)
 
 
-def test_absent_steps_and_guidance_are_the_papers_where_nobody_says_what_suits_the_model(serve, fake):
-    for settings, expected in [({}, (50, 7.5)), ({"default_steps": 9, "default_guidance": 3.5}, (9, 3.5))]:
-        with serve(fake, **settings) as client:
-            client.post(wire.TEXT_TO_IMAGE, json=ASK)
-        recipe = fake.batches[-1][0].recipe
-        assert (recipe.steps, recipe.guidance) == expected
+SUITS = wire.Recommended(steps=28, guidance=3.5, strength_low=0.3, strength_high=0.9)
 
 
 @pytest.mark.parametrize(
-    ("settings", "expected"),
-    [({}, (28, 3.5)), ({"default_steps": 6}, (6, 3.5)), ({"default_guidance": 0}, (28, 0))],
+    ("recommended", "settings", "expected"),
+    [
+        (None, {}, (50, 7.5)),  # the papers'
+        (None, {"default_steps": 9, "default_guidance": 3.5}, (9, 3.5)),
+        (SUITS, {}, (28, 3.5)),
+        (SUITS, {"default_steps": 6}, (6, 3.5)),
+        (SUITS, {"default_guidance": 0}, (28, 0)),
+    ],
 )
-def test_absent_steps_and_guidance_are_those_that_suit_the_model(serve, fake, settings, expected):
-    own = wire.Recommended(steps=28, guidance=3.5, strength_low=0.3, strength_high=0.9)
-    fake.info = fake.info.model_copy(update={"recommended": own})
+def test_absent_steps_and_guidance_are_the_operator_s_or_suit_the_model(
+    serve, fake, recommended, settings, expected
+):
+    fake.info = fake.info.model_copy(update={"recommended": recommended})
     with serve(fake, **settings) as client:
         client.post(wire.TEXT_TO_IMAGE, json=ASK)
     recipe = fake.batches[-1][0].recipe
@@ -199,40 +200,11 @@ def test_a_server_told_to_stop_serves_on_and_then_tells_the_rest(serve, fake, wa
             assert each.result().headers["Retry-After"] == "5"
 
 
-@pytest.mark.parametrize("path", [wire.TEXT_TO_IMAGE, wire.OPENAI_EDITS])
-def test_a_caller_who_hangs_up_in_the_middle_of_a_body_is_no_fault_of_the_server(client, path):
-    kind = b"multipart/form-data; boundary=x" if path == wire.OPENAI_EDITS else b"application/json"
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": path,
-        "query_string": b"",
-        "headers": [(b"content-type", kind), (b"content-length", b"900")],
-    }
-    messages = [{"type": "http.disconnect"}, {"type": "http.request", "body": b"{", "more_body": True}]
-
-    async def receive():
-        return messages.pop()
-
-    async def send(message):
-        pass
-
-    client.portal.call(client.app, scope, receive, send)
-    counted = client.get(wire.METRICS).text
-    assert 'status="499"} 1.0' in counted
-    assert 'status="500"' not in counted
-
-
-def test_a_caller_who_hangs_up_leaves_the_queue(client, fake, wait):
-    body = json.dumps(ASK | {"seed": 1}).encode()
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": wire.TEXT_TO_IMAGE,
-        "query_string": b"",
-        "headers": [(b"content-type", b"application/json")],
-    }
-    messages = [{"type": "http.disconnect"}, {"type": "http.request", "body": body}]
+def hang_up(client, path, body, kind=b"application/json", **more):
+    """Post a body, or its beginning, and close the connection; the first status that is sent."""
+    headers = [(b"content-type", kind), (b"content-length", b"900")]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+    messages = [{"type": "http.disconnect"}, {"type": "http.request", "body": body, **more}]
     statuses = []
 
     async def receive():
@@ -241,15 +213,34 @@ def test_a_caller_who_hangs_up_leaves_the_queue(client, fake, wait):
     async def send(message):
         statuses.append(message.get("status"))
 
+    client.portal.call(client.app, scope, receive, send)
+    return statuses[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (wire.TEXT_TO_IMAGE, b"application/json"),
+        (wire.OPENAI_EDITS, b"multipart/form-data; boundary=x"),
+    ],
+)
+def test_a_caller_who_hangs_up_in_the_middle_of_a_body_is_no_fault_of_the_server(client, path, kind):
+    hang_up(client, path, b"{", kind, more_body=True)
+    counted = client.get(wire.METRICS).text
+    assert 'status="499"} 1.0' in counted
+    assert 'status="500"' not in counted
+
+
+def test_a_caller_who_hangs_up_leaves_the_queue(client, fake, wait):
     fake.gate.clear()
     first = threading.Thread(target=client.post, args=(wire.TEXT_TO_IMAGE,), kwargs={"json": ASK})
     first.start()
     wait(lambda: fake.batches)
-    client.portal.call(client.app, scope, receive, send)
+    status = hang_up(client, wire.TEXT_TO_IMAGE, json.dumps(ASK | {"seed": 1}).encode())
     fake.gate.set()
     first.join()
     client.post(wire.TEXT_TO_IMAGE, json=ASK | {"seed": 2})
-    assert statuses[0] == 499
+    assert status == 499
     assert [[task.seed for task in batch] for batch in fake.batches] == [[7], [2]]
 
 
@@ -295,8 +286,9 @@ def test_a_model_that_cannot_be_loaded_is_reported(wait):
     assert str(failures[0]) == "no such model"
 
 
-def test_an_engine_that_is_lost_ends_the_server_and_is_not_said_to_be_ready(fake, wait):
-    failures = []
+@pytest.mark.parametrize("asks", [True, False])
+def test_an_engine_that_is_lost_ends_the_server_whether_anybody_asks_or_not(fake, wait, asks):
+    failures, over = [], threading.Event()
 
     async def opened():
         engine = await on_thread(lambda: fake)()
@@ -304,40 +296,28 @@ def test_an_engine_that_is_lost_ends_the_server_and_is_not_said_to_be_ready(fake
         async def run(tasks, told):
             raise EngineLostError("nothing is left")
 
-        engine.run = run
-        return engine
-
-    with TestClient(create_app(Settings(), opened, failures.append), base_url=HERE) as client:
-        wait(lambda: client.get(wire.READY).status_code == 200)
-        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
-        wait(lambda: failures)
-        ready = client.get(wire.READY)
-        assert (ready.status_code, ready.json()) == (503, {"status": "failed"})
-        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
-        assert "pcevolve_ready 0.0" in client.get("/metrics").text
-    assert [str(each) for each in failures] == ["nothing is left"]
-
-
-def test_an_engine_that_is_lost_while_nobody_asks_ends_the_server_too(fake, wait):
-    failures, over = [], threading.Event()
-
-    async def opened():
-        engine = await on_thread(lambda: fake)()
-
         async def lost():
             while not over.is_set():
                 await asyncio.sleep(0.01)
             return EngineLostError("nothing is left")
 
-        engine.lost = lost
+        if asks:
+            engine.run = run
+        else:
+            engine.lost = lost
         return engine
 
     with TestClient(create_app(Settings(), opened, failures.append), base_url=HERE) as client:
         wait(lambda: client.get(wire.READY).status_code == 200)
         assert failures == []
+        if asks:
+            error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
         over.set()
         wait(lambda: failures)
-        assert client.get(wire.READY).status_code == 503
+        ready = client.get(wire.READY)
+        assert (ready.status_code, ready.json()) == (503, {"status": "failed"})
+        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
+        assert "pcevolve_ready 0.0" in client.get("/metrics").text
     assert [str(each) for each in failures] == ["nothing is left"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve_server.keys import API_KEY_VARIABLE
+from pcevolve_server.settings import API_KEY_VARIABLE
 from pcevolve_shared import images, wire
 
 pytestmark = pytest.mark.system

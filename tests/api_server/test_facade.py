@@ -1,12 +1,17 @@
-"""The OpenAI facade: the same work, limits and errors as the native routes, in OpenAI's words."""
+"""The OpenAI facade: the same work, limits and errors as the native routes; and OpenAI's own client, unchanged."""
 
+import base64
+import io
+
+import openai
 import pytest
 from PIL import Image
 
 from pcevolve_server.errors import InvalidRequestError
 from pcevolve_server.http import facade
-from pcevolve_server.keys import Key
+from pcevolve_server.settings import Key
 from pcevolve_shared import images, limits, wire
+from support.served import FakeGenerator, served
 
 KEY = "correct-horse-battery-staple"
 ASK = {"model": "fake", "prompt": "a cat", "seed": 7}
@@ -103,3 +108,56 @@ def test_the_fields_of_a_form_are_bounded_apart_from_its_image(client):
 def test_a_form_that_is_not_whole_and_plain_is_refused(body):
     with pytest.raises(InvalidRequestError, match=r"form|part|twice"):
         facade.parse_form("multipart/form-data; boundary=b", body)
+
+
+@pytest.fixture
+def openais():
+    with served(FakeGenerator()) as http:
+        yield openai.OpenAI(
+            base_url="http://127.0.0.1/v1", api_key="any key does where none is asked for", http_client=http
+        )
+
+
+def opened(answer):
+    return [Image.open(io.BytesIO(base64.b64decode(each.b64_json))) for each in answer.data]
+
+
+def png(size=(40, 24)):
+    buffer = io.BytesIO()
+    Image.new("RGB", size, "red").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_images_are_generated(openais):
+    made = openais.images.generate(model="maker/fake", prompt="a cat", n=2, size="48x32")
+    assert [image.size for image in opened(made)] == [(48, 32), (48, 32)]
+
+
+def test_images_are_fetched_from_where_the_answer_says(openais):
+    made = openais.images.generate(prompt="a cat", n=2, response_format="url")
+    edited = openais.images.edit(image=("cat.png", png()), prompt="a cat", response_format="url")
+    found = [openais._client.get(each.url).content for each in (*made.data, *edited.data)]
+    assert [Image.open(io.BytesIO(each)).size for each in found] == [(64, 32), (64, 32), (40, 24)]
+
+
+def test_images_are_edited(openais):
+    (image,) = opened(
+        openais.images.edit(image=("cat.png", png()), prompt="a cat", size="auto", quality="low")
+    )
+    assert image.size == (40, 24)
+    (image,) = opened(openais.images.edit(image=[("cat.png", png())], prompt="a cat"))
+    assert image.size == (40, 24)
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ({"image": ("cat.png", png()), "mask": ("mask.png", png())}, "leave the mask out"),
+        ({"image": [("a.png", png()), ("b.png", png())]}, "image: there twice"),
+        ({"image": ("cat.png", png()), "size": "64x64"}, "size of the image"),
+        ({"image": ("cat.png", b"no image")}, "image"),
+    ],
+)
+def test_edits_that_cannot_be_done_are_refused_with_the_reason(openais, more, complaint):
+    with pytest.raises(openai.UnprocessableEntityError, match=complaint):
+        openais.images.edit(prompt="a cat", **more)

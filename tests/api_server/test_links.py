@@ -7,7 +7,7 @@ import pytest
 from pcevolve_server.errors import NotFoundError
 from pcevolve_server.http import rendering
 from pcevolve_server.http.rendering import Links
-from pcevolve_server.keys import Key
+from pcevolve_server.settings import Key
 from pcevolve_shared import images, wire
 from pcevolve_shared.wire import GeneratedImage
 from support.served import served

@@ -1,57 +1,143 @@
-"""What can be loaded, and what is said when it cannot."""
+"""Models in the shapes in which people have them: folders, one file, half precision alone, pickles; and refusals."""
 
 import shutil
 
 import pytest
 import torch
-from PIL import Image
+from safetensors.torch import load_file, save_file
 
 from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.model_settings import ModelSettings, SafetyPolicy
-from support.tiny_model import load
+from pcevolve_server.model_settings import Batching, Lora, ModelSettings, SafetyPolicy
+from pcevolve_server.work import Recipe
+from support import single_file
+from support.drawing import apart, pixels, tasks
+from support.tiny_model import load, save_lora, tiny_pipeline
 
 pytestmark = pytest.mark.models
 
+PLAIN = {"device": "cpu", "threads": 1, "batching": Batching.MERGE}
 
-@pytest.mark.parametrize("name", ["nobody-at-all/no-such-model", "not a hub id"])
-def test_offline_a_model_that_is_not_cached_is_missed_before_any_library_is_imported(name):
-    with pytest.raises(ModelLoadError, match=f"cannot load the model {name}: .*hf download"):
+
+def drawn(model, **settings):
+    generator = load(model=str(model), **(PLAIN | settings))
+    return pixels(generator.create(tasks(Recipe(32, 32, steps=3, guidance=3.0), 1)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("whole") / "mine"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(folder):
+    """One file with all weights, and beside it a folder of its name with the configuration and no weights."""
+    pipeline = tiny_pipeline()
+    pipeline.save_pretrained(folder, safe_serialization=True)
+    for weights in folder.rglob("*.safetensors"):
+        weights.unlink()
+    return single_file.save(pipeline, folder.with_suffix(".safetensors"))
+
+
+@pytest.fixture
+def named(tiny_model, tmp_path):
+    """Return a copy of the model whose weights are called otherwise, those of some parts or of all."""
+
+    def copy(suffix, *parts):
+        copied = tmp_path / suffix.strip(".")
+        shutil.copytree(tiny_model, copied)
+        for weights in list(copied.rglob("*.safetensors")):
+            if not parts or weights.parent.name in parts:
+                weights.rename(weights.with_name(weights.name.replace(".safetensors", suffix)))
+        return copied
+
+    return copy
+
+
+def test_one_file_draws_what_its_folder_draws_without_a_network(checkpoint, tiny_model):
+    assert (drawn(checkpoint, offline=True) == drawn(tiny_model)).all()
+    assert load(model=str(checkpoint), offline=True, **PLAIN).info.id == "mine"
+
+
+def test_one_file_without_its_configuration_says_which_files_are_missing_and_where_they_go(
+    checkpoint, tmp_path
+):
+    alone = shutil.copy(checkpoint, tmp_path / "style.safetensors")
+    with pytest.raises(
+        ModelLoadError,
+        match=r"one file has no configuration.*hf download stable-diffusion-v1-5/.*beside style",
+    ):
+        drawn(alone, offline=True)
+
+
+def test_one_file_takes_a_lora(checkpoint, tmp_path):
+    lora = save_lora(tmp_path, tiny_pipeline())
+    assert apart(drawn(checkpoint, loras=(Lora(str(lora)),)), drawn(checkpoint)) > 0.3
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_a_lora_or_a_part_in_place_of_a_model_is_called_by_its_name(tmp_path, offline):
+    lora = save_lora(tmp_path, tiny_pipeline(), name="style.safetensors")
+    with pytest.raises(
+        ModelLoadError, match=r"style.safetensors: it is a LoRA.*--model MODEL --lora .*style.safetensors"
+    ):
+        drawn(lora, offline=offline)
+    save_file({"decoder.conv_in.weight": torch.zeros(1)}, tmp_path / "vae.safetensors")
+    with pytest.raises(ModelLoadError, match=r"vae.safetensors: the file has no denoiser"):
+        drawn(tmp_path / "vae.safetensors", offline=offline)
+
+
+def test_one_file_without_the_text_encoder_is_refused_as_incomplete(folder, checkpoint, tmp_path):
+    shutil.copytree(folder, tmp_path / "part")
+    weights = {name: each for name, each in load_file(checkpoint).items() if "cond_stage" not in name}
+    save_file(weights, tmp_path / "part.safetensors")
+    with pytest.raises(ModelLoadError, match="the file has not all of the model's networks"):
+        drawn(tmp_path / "part.safetensors")
+
+
+@pytest.mark.parametrize("parts", [(), ("unet", "vae")], ids=["all", "some"])
+@pytest.mark.parametrize("variant", ["fp16", "ema"])
+def test_weights_of_one_variant_alone_are_found(named, tiny_model, variant, parts):
+    assert (drawn(named(f".{variant}.safetensors", *parts)) == drawn(tiny_model)).all()
+
+
+def test_plain_weights_come_before_a_variant(tiny_model, tmp_path):
+    both = tmp_path / "both"
+    shutil.copytree(tiny_model, both)
+    (both / "unet" / "diffusion_pytorch_model.fp16.safetensors").write_bytes(b"damaged")
+    assert (drawn(both) == drawn(tiny_model)).all()
+
+
+def test_pickled_networks_are_named_with_the_option_that_reads_them(tiny_model, tmp_path):
+    pickled = tmp_path / "pickled"
+    tiny_pipeline().save_pretrained(pickled, safe_serialization=False)
+    (pickled / "vae" / "diffusion_pytorch_model.safetensors").touch()  # this one would be safe
+    with pytest.raises(ModelLoadError, match=r"unet has pickled weights \(.bin\) alone.*--allow-pickle"):
+        drawn(pickled)
+    (pickled / "vae" / "diffusion_pytorch_model.safetensors").unlink()
+    if list(pickled.rglob("model.safetensors")):  # transformers writes no pickles any more
+        assert (drawn(pickled, allow_pickle=True) == drawn(tiny_model)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("gone.safetensors", "there is no file gone.safetensors"),
+        ("models/gone.ckpt", "there is no file models/gone.ckpt"),
+        ("nobody-at-all/no-such-model", "cannot load the model nobody-at-all/no-such-model: .*hf download"),
+        ("not a hub id", "cannot load the model not a hub id: .*hf download"),
+        ("old.ckpt", r"old.ckpt: it is no .safetensors file.*--allow-pickle"),
+        ("notes.txt", "is a file, and none with a model's weights"),
+    ],
+)
+def test_what_can_only_fail_is_refused_before_any_library_is_imported(tmp_path, monkeypatch, name, reason):
+    for file in ("old.ckpt", "notes.txt"):
+        (tmp_path / file).touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelLoadError, match=reason):
         sources.check(ModelSettings(model=name, offline=True))
-
-
-def test_weights_that_are_pickled_are_refused_unless_allowed(tiny_model, tmp_path):
-    copy = tmp_path / "pickled"
-    shutil.copytree(tiny_model, copy)
-    (copy / "unet" / "diffusion_pytorch_model.safetensors").rename(
-        copy / "unet" / "diffusion_pytorch_model.bin"
-    )
-    with pytest.raises(ModelLoadError, match=r"cannot load the model .*safetensors"):
-        load(model=str(copy))
 
 
 def test_a_required_safety_checker_must_be_there(tiny_model):
     with pytest.raises(ModelLoadError, match="has no safety checker"):
         load(model=str(tiny_model), safety=SafetyPolicy.REQUIRED)
-
-
-class RedChecker(torch.nn.Module):
-    """Has the interface of Stable Diffusion's checker; refuses images that are mostly red."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
-
-    def forward(self, clip_input, images):
-        assert clip_input.dtype == torch.float64
-        return images, [bool(image[..., 0].mean() > 0.5) for image in images]
-
-
-def test_the_models_own_checker_is_asked_about_every_image():
-    from transformers import CLIPImageProcessor
-
-    from pcevolve_server.diffusion.safety import ModelChecker
-
-    checker = ModelChecker(RedChecker(), CLIPImageProcessor(size=16, crop_size=16))
-    pictures = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue", "white")]
-    assert checker.flagged(pictures) == [True, False, True]

@@ -1,6 +1,5 @@
 """What a denoiser computes in, and that the rest of the pipeline does not notice."""
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -8,7 +7,8 @@ from PIL import Image
 from pcevolve_server.diffusion import numerics, pipelines, traits
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings, Offload, Precision
-from pcevolve_server.work import Recipe, Task
+from pcevolve_server.work import Recipe
+from support.drawing import apart, pixels, tasks
 from support.tiny_model import load, tiny_pipeline
 
 pytestmark = pytest.mark.models
@@ -63,7 +63,19 @@ def test_offload_is_for_gpus(tiny_model):
         load(model=str(tiny_model), device="cpu", offload=Offload.ON)
 
 
-@pytest.mark.parametrize("made", ["create", "vary"])
+def created(generator):
+    """Three images, int64 ``(3, 32, 32, 3)``."""
+    return pixels(generator.create(tasks(Recipe(32, 32, steps=4, guidance=5.0), 0, 1, 2)))
+
+
+def varied(generator):
+    """Three variations of one image, int64 ``(3, 32, 32, 3)``."""
+    recipe = Recipe(32, 32, steps=4, guidance=5.0, strength=0.7)
+    source = Image.linear_gradient("L").resize((32, 32)).convert("RGB")
+    return pixels(generator.vary(tasks(recipe, 0, 1, 2, image=source)))
+
+
+@pytest.mark.parametrize("made", [created, varied])
 @pytest.mark.parametrize("kind", ["sdxl", "flux-dev"])
 def test_networks_that_visit_make_the_same_images(zoo, monkeypatch, kind, made):
     """The processor stands for the GPU: networks have the same hooks, and arrive where they left."""
@@ -74,26 +86,8 @@ def test_networks_that_visit_make_the_same_images(zoo, monkeypatch, kind, made):
     )
     visiting = load(model=str(zoo(kind)), device="cpu", threads=1)
     assert hasattr(traits.denoiser(visiting.text_to_image), "_hf_hook")
-    draw = {"create": created, "vary": varied}[made]
     for _ in range(2):
-        assert (draw(visiting) == draw(plain)).all()
-
-
-def created(generator):
-    """Three images, int64 ``(3, 32, 32, 3)``."""
-    recipe = Recipe(width=32, height=32, steps=4, guidance=5.0, strength=None)
-    return _pixels(generator.create([Task(recipe, "a cat", "", seed, None) for seed in range(3)]))
-
-
-def varied(generator):
-    """Three variations of one image, int64 ``(3, 32, 32, 3)``."""
-    recipe = Recipe(width=32, height=32, steps=4, guidance=5.0, strength=0.7)
-    source = Image.linear_gradient("L").resize((32, 32)).convert("RGB")
-    return _pixels(generator.vary([Task(recipe, "a cat", "", seed, source) for seed in range(3)]))
-
-
-def _pixels(pictures):
-    return np.stack([np.asarray(each.image, dtype=np.int64) for each in pictures])
+        assert (made(visiting) == made(plain)).all()
 
 
 @pytest.mark.parametrize("made", [created, varied])
@@ -104,5 +98,4 @@ def test_the_denoiser_alone_computes_in_less_and_images_hardly_change(tiny_model
     )
     assert half.text_to_image.unet.dtype == half.image_to_image.unet.dtype == torch.bfloat16
     assert half.text_to_image.vae.dtype == half.text_to_image.text_encoder.dtype == torch.float32
-    apart = np.abs(made(whole) - made(half))
-    assert 0 < apart.mean() < 2
+    assert 0 < apart(made(whole), made(half)) < 2

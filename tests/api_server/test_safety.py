@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
-from pcevolve_server.diffusion.safety import SafeGenerator
+from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
 from pcevolve_server.work import Picture, Recipe, Task
 
 pytestmark = pytest.mark.models
@@ -82,3 +83,23 @@ def test_every_retry_of_every_seed_has_a_seed_of_its_own():
     tasks = [Task(RECIPE, "", "", seed) for seed in range(3)]
     seeds = [each.seed for task in tasks for each in (task, *(task.retry(number) for number in range(1, 5)))]
     assert len(set(seeds)) == 15
+
+
+class RedChecker(torch.nn.Module):
+    """Has the interface of Stable Diffusion's checker; refuses images that are mostly red."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+
+    def forward(self, clip_input, images):
+        assert clip_input.dtype == torch.float64
+        return images, [bool(image[..., 0].mean() > 0.5) for image in images]
+
+
+def test_the_models_own_checker_is_asked_about_every_image():
+    from transformers import CLIPImageProcessor
+
+    checker = ModelChecker(RedChecker(), CLIPImageProcessor(size=16, crop_size=16))
+    pictures = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue", "white")]
+    assert checker.flagged(pictures) == [True, False, True]

@@ -1,10 +1,11 @@
-"""Unsafe settings are refused before a socket is opened."""
+"""From the command line and the key file to settings; unsafe ones are refused before a socket is opened."""
 
 import pytest
+from typer.testing import CliRunner
 
+from pcevolve_server import benching, cli, logs, server
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.keys import Key, read_keys
-from pcevolve_server.settings import Settings, is_loopback
+from pcevolve_server.settings import Key, Settings, is_loopback, read_keys
 
 KEY = "k" * 16
 
@@ -70,3 +71,48 @@ def test_a_file_may_hold_several_keys_with_names(tmp_path):
 def test_keys_that_cannot_be_told_apart_or_can_be_guessed_are_refused(tmp_path, text, complaint):
     with pytest.raises(SettingsError, match=complaint):
         read_keys(key_file(tmp_path, text=text), "")
+
+
+@pytest.fixture
+def settings_of(monkeypatch):
+    """Return the settings that a command line stands for; nothing is served."""
+    taken = []
+    monkeypatch.setattr(server, "run", taken.append)
+    monkeypatch.setattr(logs, "configure", lambda level: None)
+    monkeypatch.delenv("PCEVOLVE_SERVER_MODEL", raising=False)
+
+    def settings(*words, **environment):
+        done = CliRunner().invoke(cli.app, ["serve", *words], env=environment, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return taken.pop()
+
+    return settings
+
+
+def names(settings):
+    return [each.model for each in settings.models]
+
+
+def test_models_are_served_in_the_order_of_their_options(settings_of):
+    settings = settings_of("--model", "a/b", "--model", "library:tiles", "--model-memory-mib", "500")
+    assert (names(settings), settings.model_memory_mib) == (["a/b", "library:tiles"], 500)
+
+
+def test_a_model_is_measured_with_the_options_that_it_would_be_served_with(settings_of, monkeypatch):
+    words = ["--model", "a/b", "--lora", "x=0.5", "--scheduler", "lcm", "--ip-adapter", "ip", "--vae-tiling"]
+    words += [
+        "--guidance-interval",
+        "0.4",
+        "1",
+        "--threads",
+        "3",
+        "--offline",
+        "--compile",
+        "--batching",
+        "merge",
+    ]
+    measured = []
+    monkeypatch.setattr(benching, "run", lambda settings, as_json, compare: measured.append(settings))
+    done = CliRunner().invoke(cli.app, ["bench", *words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert measured == [settings_of(*words)]

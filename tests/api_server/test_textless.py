@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from pcevolve_server.diffusion import loading
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.work import Recipe, Task
+from pcevolve_server.work import Recipe
+from support import drawing
+from support.drawing import apart, noise_image, pixels
 from support.model_zoo import randomised
 from support.tiny_model import tiny_vae
 
@@ -76,19 +76,9 @@ def loaded(saved: dict[str, Path]) -> dict:
     }
 
 
-def tasks(generator, *seeds: int, prompt: str = "a picture", image=None, **changes) -> list[Task]:
+def tasks(generator, *seeds: int, **changes) -> list:
     size = generator.info.size
-    recipe = Recipe(size.width, size.height, steps=4, guidance=3.0)
-    return [Task(dataclasses.replace(recipe, **changes), prompt, "", seed, image) for seed in seeds]
-
-
-def pixels(pictures) -> np.ndarray:
-    return np.stack([np.asarray(each.image, dtype=int) for each in pictures])
-
-
-def noise_image(generator) -> Image.Image:
-    side = generator.info.size.width
-    return Image.fromarray(np.random.default_rng(0).integers(0, 256, (side, side, 3), dtype=np.uint8))
+    return drawing.tasks(Recipe(size.width, size.height, steps=4, guidance=3.0), *seeds, **changes)
 
 
 @pytest.mark.parametrize("kind", [DIT, DDPM])
@@ -98,20 +88,21 @@ def test_a_picture_is_its_own_seed_s_whatever_its_companions(loaded, kind):
     side = generator.info.size.width
     assert pixels(alone).shape == (1, side, side, 3)
     assert np.abs(pixels(alone)[0] - pixels(both)[0]).max() <= 1
-    assert np.abs(pixels(both)[0] - pixels(both)[1]).mean() > 1
+    assert apart(*pixels(both)) > 1
 
 
 @pytest.mark.parametrize("kind", [DIT, DDPM])
 def test_strength_runs_from_the_image_itself_to_a_creation(loaded, kind):
-    generator, image = loaded[kind], noise_image(loaded[kind])
+    generator, side = loaded[kind], loaded[kind].info.size.width
+    image = noise_image(0, side, side)
     varied = {
         strength: pixels(generator.vary(tasks(generator, 5, image=image, strength=strength)))[0]
         for strength in (0.0, 0.02, 1.0)
     }
     assert (varied[0.0] == np.asarray(image)).all()
     assert (varied[1.0] == pixels(generator.create(tasks(generator, 5)))[0]).all()
-    apart = [np.abs(varied[strength] - varied[0.0]).mean() for strength in (0.02, 1.0)]
-    assert 0 < apart[0] < apart[1] or kind == DIT  # the tiny autoencoder cannot give an image back
+    near, far = (apart(varied[strength], varied[0.0]) for strength in (0.02, 1.0))
+    assert 0 < near < far or kind == DIT  # the tiny autoencoder cannot give an image back
     again = pixels(generator.vary(tasks(generator, 6, image=image, strength=0.5)))
     assert (again != pixels(generator.vary(tasks(generator, 5, image=image, strength=0.5)))).any()
 

@@ -10,7 +10,8 @@ from PIL import Image
 from pcevolve_server import models
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.model_settings import Batching, ModelSettings
-from pcevolve_server.trial import try_out
+from pcevolve_server.models import try_out
+from pcevolve_shared.wire import Resolution
 from support.collections import library
 from support.model_zoo import ZOO
 from support.served import FakeGenerator
@@ -27,8 +28,11 @@ def started(model, **settings):
 @pytest.mark.parametrize("batching", Batching)
 @pytest.mark.parametrize("kind", ["sd15", *ZOO])
 def test_every_kind_of_model_draws_and_varies_before_it_is_ready(zoo, kind, batching, monkeypatch):
+    from pcevolve_server.diffusion import traits
     from pcevolve_server.diffusion.generator import DiffusionGenerator
 
+    # Some are tiny but for their images, of a megapixel.
+    monkeypatch.setattr(traits, "base_resolution", lambda pipeline: Resolution(width=64, height=64))
     drawn = []
     run = DiffusionGenerator._run
 

@@ -14,9 +14,8 @@ from PIL import Image
 
 from pcevolve_server import logs, server
 from pcevolve_server.engines import thread
-from pcevolve_server.keys import Key
 from pcevolve_server.models import Shelf
-from pcevolve_server.settings import Settings
+from pcevolve_server.settings import Key, Settings
 from pcevolve_server.work import Completion, Picture, Task, TextTask, Unwanted, wanted
 from pcevolve_shared.wire import ModelInfo, Resolution
 

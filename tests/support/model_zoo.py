@@ -163,6 +163,109 @@ def pix2pix():
     )
 
 
+def qwen():
+    """Qwen-Image: a transformer on flow matching whose text encoder is a language model that also sees images."""
+    from diffusers import QwenImagePipeline
+
+    return QwenImagePipeline(**_qwen_parts(_seeing_tokenizer()))
+
+
+def qwen_edit():
+    """Qwen-Image-Edit: Qwen-Image that sees an image beside the noise, and in the prompt."""
+    from diffusers import QwenImageEditPipeline
+
+    return QwenImageEditPipeline(**_seeing_parts())
+
+
+def qwen_edit_plus():
+    """Qwen-Image-Edit-2509 and later: several images may stand in the prompt."""
+    from diffusers import QwenImageEditPlusPipeline
+
+    return QwenImageEditPlusPipeline(**_seeing_parts())
+
+
+def _seeing_parts():
+    from transformers import Qwen2VLImageProcessor, Qwen2VLProcessor, Qwen2VLVideoProcessor
+
+    tokenizer = _seeing_tokenizer()
+    bounds = {"shortest_edge": 28 * 28, "longest_edge": 4 * 28 * 28}  # pixels that the language model sees
+    processor = Qwen2VLProcessor(
+        Qwen2VLImageProcessor(size=bounds), tokenizer, Qwen2VLVideoProcessor(size=bounds)
+    )
+    return _qwen_parts(tokenizer) | {"processor": processor}
+
+
+def _seeing_tokenizer():
+    from tokenizers.pre_tokenizers import ByteLevel
+    from transformers import Qwen2Tokenizer
+
+    vocabulary = {
+        letter: index for index, letter in enumerate(["<|endoftext|>", *sorted(ByteLevel.alphabet())])
+    }
+    tokenizer = Qwen2Tokenizer(vocab=vocabulary, merges=[], model_max_length=2048)
+    tokenizer.add_special_tokens({"additional_special_tokens": QWEN_TOKENS})
+    return tokenizer
+
+
+def _qwen_parts(tokenizer):
+    from diffusers import (
+        AutoencoderKLQwenImage,
+        FlowMatchEulerDiscreteScheduler,
+        QwenImageTransformer2DModel,
+    )
+    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+
+    numbers = dict(zip(QWEN_TOKENS, tokenizer.convert_tokens_to_ids(QWEN_TOKENS), strict=True))
+    config = Qwen2_5_VLConfig(
+        text_config={
+            "vocab_size": len(tokenizer),
+            "hidden_size": WORDS,
+            "intermediate_size": WORDS,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "num_key_value_heads": 1,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [2, 3, 3]},
+        },
+        vision_config={
+            "depth": 1,
+            "hidden_size": WORDS,
+            "intermediate_size": WORDS,
+            "num_heads": 2,
+            "out_hidden_size": WORDS,
+            "fullatt_block_indexes": [0],
+        },
+        image_token_id=numbers["<|image_pad|>"],
+        video_token_id=numbers["<|video_pad|>"],
+        vision_start_token_id=numbers["<|vision_start|>"],
+        vision_end_token_id=numbers["<|vision_end|>"],
+    )
+    transformer = QwenImageTransformer2DModel(
+        in_channels=16,
+        out_channels=4,
+        num_layers=1,
+        attention_head_dim=16,
+        num_attention_heads=2,
+        joint_attention_dim=WORDS,
+        axes_dims_rope=(4, 6, 6),
+    )
+    return {
+        "scheduler": FlowMatchEulerDiscreteScheduler(
+            use_dynamic_shifting=True, max_shift=0.9, max_image_seq_len=8192, shift_terminal=0.02
+        ),
+        "vae": AutoencoderKLQwenImage(
+            base_dim=4,
+            z_dim=4,
+            dim_mult=[1, 1, 1, 1],
+            num_res_blocks=1,
+            latents_mean=[0.0] * 4,
+            latents_std=[1.0] * 4,
+        ),
+        "text_encoder": Qwen2_5_VLForConditionalGeneration(config),
+        "tokenizer": tokenizer,
+        "transformer": randomised(transformer, 0.3),
+    }
+
+
 def _flux(guided, scheduler):
     from diffusers import FluxPipeline, FluxTransformer2DModel
 
@@ -190,6 +293,14 @@ def _flux(guided, scheduler):
     )
 
 
+QWEN_TOKENS = [
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|vision_start|>",
+    "<|vision_end|>",
+    "<|image_pad|>",
+    "<|video_pad|>",
+]
 SCHEDULE = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "steps_offset": 1}
 """Of every Stable Diffusion that learnt to predict noise or velocities."""
 
@@ -202,19 +313,20 @@ ZOO = {
     "sd3": stable_diffusion_3,
     "flux-dev": flux,
     "flux-schnell": flux_schnell,
+    "qwen": qwen,
 }
 """Stable Diffusion 1.5, which is also OpenJourney's layout, is ``tiny_model.tiny_pipeline``."""
-EDITS = {"kontext": kontext, "pix2pix": pix2pix}
+EDITS = {"kontext": kontext, "pix2pix": pix2pix, "qwen-edit": qwen_edit, "qwen-edit-plus": qwen_edit_plus}
 """Models that vary images to a degree of their own."""
 
 
-def randomised(transformer):
+def randomised(transformer, spread=0.05):
     """The same with small random weights where it begins with zeros, as transformers do, which would ignore inputs."""
     import torch
 
     with torch.no_grad():
         for each in transformer.parameters():
-            each.add_(torch.randn_like(each) * 0.05)
+            each.add_(torch.randn_like(each) * spread)
     return transformer
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import psutil
 
-from pcevolve_server.keys import API_KEY_VARIABLE
+from pcevolve_server.settings import API_KEY_VARIABLE
 from support.processes import free_port
 from support.served import wait_until
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from boundary.topology import Topology, variables_of
-from pcevolve_server.keys import MIN_KEY_CHARS
+from pcevolve_server.settings import MIN_KEY_CHARS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text()

@@ -15,9 +15,8 @@ from typer import Option
 
 from pcevolve_server import __version__
 from pcevolve_server.errors import ServerError
-from pcevolve_server.keys import API_KEY_VARIABLE, read_keys
 from pcevolve_server.model_settings import Flag, ModelSettings
-from pcevolve_server.settings import LogLevel, Settings
+from pcevolve_server.settings import API_KEY_VARIABLE, LogLevel, Settings, read_keys
 from pcevolve_shared.quiet import keep_quiet
 
 PREFIX = "PCEVOLVE_SERVER_"

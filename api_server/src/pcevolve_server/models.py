@@ -1,4 +1,7 @@
-"""Models in memory: from settings to one or several, in whatever process they run, within a bound of bytes."""
+"""Models in memory: from settings to one or several, in whatever process they run, within a bound of bytes.
+
+Ready means that a model drew, or wrote: one that cannot says why at the start.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,29 @@ import gc
 import logging
 import os
 import sys
+import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from PIL import Image
+
 from pcevolve_server import sources
-from pcevolve_server.errors import GenerationError, ModelLoadError
+from pcevolve_server.errors import GenerationError, ModelLoadError, NotFiniteError
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.trial import try_out
-from pcevolve_server.work import Made, Model, Unwanted, Work, perform, wanted
+from pcevolve_server.work import (
+    Made,
+    Model,
+    Recipe,
+    Task,
+    TextRecipe,
+    TextTask,
+    Unwanted,
+    Work,
+    perform,
+    wanted,
+)
 from pcevolve_shared.wire import ModelInfo
 
 
@@ -80,7 +96,7 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
 
         return libraries.load(settings, stopping)
     if sources.is_bundled_text(settings.model):
-        from pcevolve_server.phrases import model as phrases
+        from pcevolve_server.language import phrases
 
         return phrases.load(settings)
     if sources.is_text(settings.model):
@@ -221,3 +237,60 @@ def gpu_memory() -> Counter[str]:
     if cuda is None or not cuda.is_initialized():
         return Counter()
     return Counter({str(device): cuda.memory_allocated(device) for device in range(cuda.device_count())})
+
+
+def try_out(model: Model) -> None:
+    """Have a model make one of everything that it offers, in as few steps as there are, at its own size.
+
+    Raises:
+        ModelLoadError: It does not, with what may help.
+    """
+    started = time.monotonic()
+    for what, work in _least(model.info):
+        try:
+            perform(model, [work])
+        except Exception as error:
+            reason = _reason(error)
+            raise ModelLoadError(
+                f"cannot serve {model.info.id}: it was loaded, but {what} fails: {reason}"
+            ) from error
+    logger.info("tried", extra={"model": model.info.id, "seconds": round(time.monotonic() - started, 2)})
+
+
+def _least(info: ModelInfo) -> Iterator[tuple[str, Work]]:
+    """Return a model's name and the smallest request of its kind."""
+    if info.base_resolution is None:
+        yield "writing a word", TextTask(TextRecipe(1, model=info.id), (("user", "A"),), 0)
+        return
+    size, guidance = info.size, 7.5 if info.recommended is None else info.recommended.guidance
+    grey = Image.new("RGB", (size.width, size.height), "grey")
+
+    def task(strength: float | None = None, adapter_scale: float | None = None) -> Task:
+        recipe = Recipe(
+            size.width,
+            size.height,
+            1,
+            guidance,
+            strength=strength,
+            adapter_scale=adapter_scale,
+            model=info.id,
+        )
+        return Task(recipe, "", "", 0, None if strength is None else grey)
+
+    yield "drawing an image", task()
+    if "image-to-image" in info.pipelines:
+        yield "varying an image", task(0.5)
+    if "ip-adapter" in info.pipelines:
+        yield "drawing by an image", task(0.5, 0.5)
+
+
+def _reason(error: Exception) -> str:
+    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    if isinstance(error, NotFiniteError):
+        return (
+            "the image has values that are no numbers. Its networks overflow in this precision: --precision bfloat16 or"
+            " float32; or its weights, mostly the autoencoder's (vae), are damaged"
+        )
+    if "out of memory" in str(error).lower():
+        return f"the memory does not suffice. On a GPU, --offload on needs less of it; --precision decides, too. {said}"
+    return said

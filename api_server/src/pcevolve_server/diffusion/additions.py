@@ -1,9 +1,13 @@
-"""Additions to a model's weights: LoRAs, and an IP-Adapter, by which an image is part of the prompt.
+"""Additions to a model's weights: LoRAs, words taught by textual inversion, an IP-Adapter for image prompts.
 
-Source: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models" (arXiv 2106.09685). They are added to the
+Sources: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models" (arXiv 2106.09685). They are added to the
 weights once, so that afterwards the model is one like any other: as fast, and with the same bits in any company.
 
-Source: Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXiv 2308.06721).
+Gal et al. 2022, "An Image is Worth One Word: Personalizing Text-to-Image Generation using Textual Inversion" (arXiv
+2208.01618). Files are those of diffusers (a vector under its word), of AUTOMATIC1111's web UI (``emb_params``, or
+``string_to_param`` in a pickle), and of SDXL's trainers (``clip_l`` and ``clip_g``, one for each encoder).
+
+Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXiv 2308.06721).
 """
 
 from __future__ import annotations
@@ -12,18 +16,21 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from diffusers import DiffusionPipeline
 from diffusers.models import ImageProjection
+from huggingface_hub import hf_hub_download
 from peft.tuners.tuners_utils import BaseTunerLayer
 from PIL import Image
+from safetensors.torch import load_file
+from torch import Tensor
 
 from pcevolve_server import sources
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.model_settings import Lora, ModelSettings
+from pcevolve_server.model_settings import Embedding, Lora, ModelSettings
 from pcevolve_server.networks import LOAD_ERRORS
 from pcevolve_server.work import Recipe
 
@@ -34,7 +41,7 @@ _USUAL_NAME = "pytorch_lora_weights.safetensors"
 _ADAPTER = "lora"
 
 
-def add(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
+def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
     """Add ``lora`` to the weights of ``pipeline``.
 
     Args:
@@ -91,7 +98,7 @@ def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
     """The directory or hub id, and the file in it; None where the library may look for it."""
     path = Path(source).expanduser()
     if path.is_dir():
-        return str(path), None if settings.allow_pickle else only_weights(path, _USUAL_NAME, "LoRA")
+        return str(path), None if settings.allow_pickle else _only_weights(path, _USUAL_NAME, "LoRA")
     if path.is_file():
         if path.suffix != _SAFE and not settings.allow_pickle:
             raise ModelLoadError(
@@ -101,7 +108,7 @@ def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
     return sources.locate(source), _USUAL_NAME if settings.offline else None
 
 
-def only_weights(folder: Path, usual: str, what: str) -> str:
+def _only_weights(folder: Path, usual: str, what: str) -> str:
     """Return the name of the one weight file of a folder, or of the one that is called as ``usual``.
 
     Raises:
@@ -114,6 +121,75 @@ def only_weights(folder: Path, usual: str, what: str) -> str:
         found = f"{len(names)} of them: name one" if names else "none"
         raise ModelLoadError(f"the {what} {folder}: a directory needs one {_SAFE} file, and has {found}")
     return names[0]
+
+
+_USUAL_WORD: Final = "learned_embeds"
+_NAMELESS: Final = ("emb_params", "*")
+"""Keys that stand where another file has its word."""
+_ENCODERS: Final = {"clip_l": "", "clip_g": "_2"}
+"""Ends of the names of the parts that read a key of SDXL's."""
+
+
+def add_word(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
+    """Teach a pipeline a word.
+
+    Raises:
+        ModelLoadError: The file is not there, or not for this model.
+    """
+    if not hasattr(pipeline, "load_textual_inversion"):
+        raise ModelLoadError(f"--embedding: {type(pipeline).__name__} takes none; leave it out")
+    try:
+        file = _word_file(embedding.source, settings)
+        found = _vectors(file)
+        word = embedding.word or found.pop("word", None) or file.stem
+        for end, vectors in found.items():
+            pipeline.load_textual_inversion(
+                vectors,
+                token=word,
+                tokenizer=getattr(pipeline, f"tokenizer{end}"),
+                text_encoder=getattr(pipeline, f"text_encoder{end}"),
+            )
+    except LOAD_ERRORS as error:
+        raise ModelLoadError(sources.advice(embedding.source, "embedding", error)) from error
+    logger.info("embedding added", extra={"embedding": embedding.source, "word": word})
+
+
+def _vectors(file: Path) -> dict[str, Any]:
+    """Return the vectors of a file by the end of their encoder's name, and under ``word`` its own word if it has one.
+
+    Raises:
+        ValueError: It is none of the known kinds.
+    """
+    read: dict[str, Any] = load_file(file) if file.suffix == ".safetensors" else _unpickle(file)
+    if _ENCODERS.keys() >= read.keys():
+        return {_ENCODERS[key]: vectors for key, vectors in read.items()}
+    if "string_to_param" in read:
+        return {"": next(iter(read["string_to_param"].values())), "word": read.get("name")}
+    ((key, vectors), *others) = read.items()
+    if others or not isinstance(vectors, Tensor):
+        raise ValueError(f"it has {len(read)} tensors, and a textual inversion has one for each text encoder")
+    return {"": vectors} | ({} if key in _NAMELESS else {"word": key})
+
+
+def _unpickle(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+    return found
+
+
+def _word_file(source: str, settings: ModelSettings) -> Path:
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return path / _only_weights(path, f"{_USUAL_WORD}.safetensors", "embedding")
+    if path.is_file():
+        if path.suffix != ".safetensors" and not settings.allow_pickle:
+            raise ModelLoadError(
+                f"the embedding {source} is no .safetensors file: it could run code; --allow-pickle"
+            )
+        return path
+    kind = "bin" if settings.allow_pickle else "safetensors"
+    return Path(
+        hf_hub_download(sources.locate(source), f"{_USUAL_WORD}.{kind}", local_files_only=settings.offline)
+    )
 
 
 @dataclass(frozen=True)

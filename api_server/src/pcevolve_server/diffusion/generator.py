@@ -1,4 +1,11 @@
-"""Text-to-image and image-to-image through diffusers pipelines on one set of weights."""
+"""Text-to-image and image-to-image through diffusers pipelines on one set of weights.
+
+Models that edit take the image beside the noise, so every variation begins at pure noise and no strength means
+anything. Sources of how they draw without an image: the model card of FLUX.1 Kontext; Brooks et al. 2023,
+"InstructPix2Pix" (arXiv 2211.09800), section 3.2.1: in training a part of the images were zeros; Wu et al. 2025,
+"Qwen-Image Technical Report" (arXiv 2508.02324): it is trained to draw and to edit by the same weights, so Qwen-Image's
+pipeline draws with those of Qwen-Image-Edit.
+"""
 
 from __future__ import annotations
 
@@ -140,14 +147,14 @@ class DiffusionGenerator:
         if kept == levels:
             return self.create(tasks, unwanted)
         steps = schedulers.run_steps(kept / levels, recipe.steps)
-        arguments = {"strength": 1.0, "num_inference_steps": steps}
+        arguments = {"image": list(map(_input_of, tasks)), "strength": 1.0, "num_inference_steps": steps}
         begun = schedulers.begin_at(scheduler, kept)
         return self._pictures(tasks, self._run(self.image_to_image, begun, tasks, arguments, unwanted))
 
     def _scheduler(self, recipe: Recipe) -> SchedulerMixin:
-        found = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
-        schedulers.check_steps(found, recipe.steps)
-        return found
+        return schedulers.fit_steps(
+            schedulers.scheduler_named(recipe.scheduler, self.scheduler), recipe.steps
+        )
 
     def _run(
         self,
@@ -170,9 +177,8 @@ class DiffusionGenerator:
         with torch.inference_mode():
             output = pipeline(
                 **prompts,
-                **({"image": list(map(_input_of, tasks))} if pipeline is self.image_to_image else {}),
                 **traits.sides(pipeline, recipe.width, recipe.height),
-                guidance_scale=guidance,
+                **traits.guided(pipeline, guidance),
                 generator=generators,
                 output_type="np",
                 callback_on_step_end=self._after_step(unwanted, switch),
@@ -230,6 +236,48 @@ class DiffusionGenerator:
 
     def _picture(self, task: Task, image: Image.Image) -> Picture:
         return Picture(image, cut_tokens(readers(self.text_to_image), task.prompt))
+
+
+class EditGenerator(DiffusionGenerator):
+    """Pipelines that edit: without an image one creates, with one the other varies, to a degree of its own."""
+
+    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
+        arguments = self._arguments(tasks[0].recipe)
+        if not traits.takes(self.text_to_image, "width"):
+            arguments["image"] = self._no_images(tasks)
+        scheduler = self._scheduler(tasks[0].recipe)
+        return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, unwanted))
+
+    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+        """Make variations of the tasks' images; the recipe's strength is not read."""
+        images: Any = list(map(_input_of, tasks))
+        if traits.is_qwen(self.image_to_image):
+            if len(tasks) > 1:  # it takes several for several views of what one prompt is about
+                return [picture for task in tasks for picture in self.vary([task], unwanted)]
+            images = images[0]
+        scheduler = self._scheduler(tasks[0].recipe)
+        arguments = self._arguments(tasks[0].recipe) | {"image": images}
+        return self._pictures(tasks, self._run(self.image_to_image, scheduler, tasks, arguments, unwanted))
+
+    def _arguments(self, recipe: Recipe) -> dict[str, Any]:
+        """Steps; and for Kontext the asked size, which it would else change to one of about a million pixels."""
+        sized = {"max_area": recipe.width * recipe.height, "_auto_resize": False}
+        return {"num_inference_steps": recipe.steps} | {
+            name: value for name, value in sized.items() if traits.takes(self.text_to_image, name)
+        }
+
+    def _no_images(self, tasks: Sequence[Task]) -> torch.Tensor:
+        """Zeros in the place of encoded images, float ``(tasks, channels, height / 8, width / 8)``."""
+        recipe, pipeline = tasks[0].recipe, self.text_to_image
+        factor = pipeline.vae_scale_factor
+        shape = (
+            len(tasks),
+            pipeline.vae.config.latent_channels,
+            recipe.height // factor,
+            recipe.width // factor,
+        )
+        return torch.zeros(shape, dtype=traits.denoiser(pipeline).dtype)
 
 
 def _input_of(task: Task) -> Image.Image:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from dataclasses import replace
 
@@ -11,11 +12,10 @@ from diffusers import DiffusionPipeline
 from PIL import Image
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import additions, embeddings, numerics, pipelines, schedulers, textless, traits
-from pcevolve_server.diffusion.additions import Adapter, load_adapter
-from pcevolve_server.diffusion.edits import EditGenerator
+from pcevolve_server.diffusion import numerics, pipelines, schedulers, textless, traits
+from pcevolve_server.diffusion.additions import Adapter, add_lora, add_word, load_adapter
 from pcevolve_server.diffusion.encodings import prompts_of, remember_images
-from pcevolve_server.diffusion.generator import DiffusionGenerator, Stages
+from pcevolve_server.diffusion.generator import DiffusionGenerator, EditGenerator, Stages
 from pcevolve_server.diffusion.interval import choose_interval
 from pcevolve_server.diffusion.numerics import is_small
 from pcevolve_server.diffusion.pipelines import Source
@@ -86,9 +86,9 @@ def load(settings: ModelSettings) -> Generator:
     if threads := settings.threads or (_THREADS_OF_SMALL if is_small(traits.denoiser(pipeline)) else 0):
         torch.set_num_threads(threads)
     for each in settings.loras:
-        additions.add(each, pipeline, settings)
+        add_lora(each, pipeline, settings)
     for word in settings.embeddings:
-        embeddings.add(word, pipeline, settings)
+        add_word(word, pipeline, settings)
     adapter = load_adapter(settings, pipeline)
     pipelines.place(pipeline, settings, device)
     computes = _lower(settings, pipeline, device)
@@ -159,7 +159,7 @@ def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> Mod
 def _generator(
     settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device, adapter: Adapter | None
 ) -> DiffusionGenerator:
-    image_to_image = _image_to_image(settings, pipeline)
+    text_to_image, image_to_image = _pair(settings, pipeline)
     solver = _solver(settings, pipeline)
     scheduler = schedulers.scheduler_named(solver, pipeline.scheduler)
     info = traits.describe(settings, pipeline, adapter.id if adapter else None, scheduler, solver)
@@ -170,7 +170,7 @@ def _generator(
     large = info.size.width * info.size.height > _SLICED_DECODING_PIXELS
     if same is not None:
         steady_decoder(pipeline.vae)
-        settle(pipeline)
+        settle(text_to_image)
         settle(image_to_image)
     elif large and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
@@ -180,13 +180,13 @@ def _generator(
     kind = DiffusionGenerator if info.strengths else EditGenerator
     return kind(
         info,
-        pipeline,
+        text_to_image,
         image_to_image,
         scheduler,
         Stages(denoiser, pipeline.vae, device),
         adapter,
         same,
-        prompts_of(pipeline),
+        prompts_of(text_to_image),
         choose_interval(settings, pipeline),
     )
 
@@ -199,14 +199,16 @@ def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
     return None if settings.scheduler == OWN_SCHEDULER else settings.scheduler
 
 
-def _image_to_image(settings: ModelSettings, pipeline: DiffusionPipeline) -> DiffusionPipeline:
-    """The other pipeline on the same weights, once it is clear that the two can be served."""
+def _pair(
+    settings: ModelSettings, pipeline: DiffusionPipeline
+) -> tuple[DiffusionPipeline, DiffusionPipeline]:
+    """Return the pipelines that create and that vary, on the same weights, once it is clear that both can be served."""
     try:
         if traits.is_edit(pipeline):
-            found = type(pipeline)(**pipeline.components)
+            pair = _drawing(pipeline), pipeline
         else:
-            found = diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
-        traits.check(pipeline, found)
+            pair = pipeline, diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
+        traits.check(*pair)
         schedulers.check(pipeline.scheduler)
         names = traits.scheduler_names(pipeline, pipeline.scheduler)
         if settings.scheduler not in (None, OWN_SCHEDULER, *names):
@@ -214,5 +216,13 @@ def _image_to_image(settings: ModelSettings, pipeline: DiffusionPipeline) -> Dif
             raise ModelLoadError(f"unknown scheduler; {has}")
     except (ModelLoadError, ValueError) as error:
         raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
-    found.set_progress_bar_config(disable=True)
-    return found
+    for each in pair:
+        each.set_progress_bar_config(disable=True)
+    return pair
+
+
+def _drawing(editing: DiffusionPipeline) -> DiffusionPipeline:
+    """Return the pipeline that draws without an image with the parts of one that edits; it needs no more than those."""
+    kind = getattr(diffusers, traits.EDITS[type(editing).__name__])
+    needed = inspect.signature(kind.__init__).parameters
+    return kind(**{name: part for name, part in editing.components.items() if name in needed})

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import diffusers
 import torch
-from diffusers import DiffusionPipeline, StableDiffusionInstructPix2PixPipeline
+from diffusers import DiffusionPipeline
 from diffusers.loaders.single_file_utils import (
     SingleFileComponentError,
     fetch_diffusers_config,
@@ -124,10 +125,8 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
 
 
 def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
-    if (
-        source.kind == StableDiffusionInstructPix2PixPipeline.__name__
-    ):  # which the library takes for no such thing
-        return StableDiffusionInstructPix2PixPipeline
+    if source.kind in traits.EDITS:  # some of which the library takes for no such thing
+        return getattr(diffusers, source.kind)
     found = _get_task_class(AUTO_TEXT2IMAGE_PIPELINES_MAPPING, source.kind, throw_error_if_not_exist=False)
     if found is None:
         raise ValueError(f"diffusers has no text-to-image pipeline for a {source.kind}")

@@ -150,15 +150,19 @@ def levels(scheduler: SchedulerMixin) -> int:
     return found
 
 
-def check_steps(scheduler: SchedulerMixin, steps: int) -> None:
-    """Refuse more steps than consistency models were distilled from.
+def fit_steps(scheduler: SchedulerMixin, steps: int) -> SchedulerMixin:
+    """Return a scheduler that can run so many steps.
 
     Raises:
-        InvalidRequestError: With how many there may be.
+        InvalidRequestError: More than consistency models were distilled from; with how many there may be.
     """
     most = scheduler.config.get("original_inference_steps")
     if most is not None and steps > most:
         raise InvalidRequestError(f"steps: this model takes at most {most}")
+    if steps == 1 and scheduler.config.get("shift_terminal"):
+        # The only level is pure noise: stretched until the last is another, it would be no number.
+        return type(scheduler).from_config(scheduler.config, shift_terminal=None)
+    return scheduler
 
 
 def run_steps(share: float, steps: int) -> int:

@@ -1,10 +1,11 @@
 """A loaded pipeline's traits: what its class can do, what it is best asked with, what callers are told of it.
 
 Sources: the model cards of Stable Diffusion 1.5 and SDXL, of SDXL-Turbo and SD-Turbo, of Stable Diffusion 3, of the
-Flux.1 models, and of the latent consistency models; for the bundled model its own card. Of schedulers: Lu et al. 2022,
-"DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models" (arXiv 2211.01095), by which the
-second order takes 20 to 25 steps for what the first order of DDIM and Euler, or PNDM, takes 50. It does so with the
-noise levels of Karras et al. 2022 (arXiv 2206.00364), and not without them (``benchmarks/solvers/known.py``).
+Flux.1 models, of Qwen-Image and Qwen-Image-Edit, and of the latent consistency models; for the bundled model its own
+card. Of schedulers: Lu et al. 2022, "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models"
+(arXiv 2211.01095), by which the second order takes 20 to 25 steps for what the first order of DDIM and Euler, or PNDM,
+takes 50. It does so with the noise levels of Karras et al. 2022 (arXiv 2206.00364), and not without them
+(``benchmarks/solvers/known.py``).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ _FLOW_MEDIUM: Final = Recommended(steps=40, guidance=4.5, strength_low=0.36, str
 # Flow matching counts strength in shares of noise: these have the signal-to-noise ratio of 0.2 and 0.95 in diffusion.
 _FLOW: Final = Recommended(steps=28, guidance=7.0, strength_low=0.36, strength_high=0.92)
 _GUIDED_FLOW: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
+_QWEN: Final = Recommended(steps=50, guidance=4.0, strength_low=0.36, strength_high=0.92)
+_QWEN_PLUS: Final = Recommended(steps=40, guidance=4.0, strength_low=0.36, strength_high=0.92)
 # Kontext, whose strengths nobody can ask for.
 _EDITED_FLOW: Final = Recommended(steps=28, guidance=2.5, strength_low=0.36, strength_high=0.92)
 _SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, strength_high=0.92)
@@ -76,6 +79,8 @@ def recommend(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixin)
         return _CONSISTENCY
     if "lcm" in told or type(scheduler).__name__ in _CONSISTENT_SCHEDULERS:
         return _CONSISTENCY_LORA
+    if is_qwen(pipeline):
+        return _QWEN_PLUS if "EditPlus" in type(pipeline).__name__ else _QWEN
     if (
         transformer is not None and "guidance_embeds" in transformer.config
     ):  # Flux: dev has them, schnell has none
@@ -118,12 +123,29 @@ _CALLED_WITH = {
 }
 _EDITED_WITH = _CALLED_WITH | {"image"}
 _VARIED_WITH = _EDITED_WITH | {"strength"}
-_EDITS: Final = ("FluxKontextPipeline", "StableDiffusionInstructPix2PixPipeline")
+EDITS: Final = {
+    "FluxKontextPipeline": "FluxKontextPipeline",
+    "StableDiffusionInstructPix2PixPipeline": "StableDiffusionInstructPix2PixPipeline",
+    "QwenImageEditPipeline": "QwenImagePipeline",
+    "QwenImageEditPlusPipeline": "QwenImagePipeline",
+}
+"""Classes that change an image as a prompt says, to a degree of their own; and the classes that draw without an image
+on the same weights."""
 
 
 def is_edit(pipeline: DiffusionPipeline) -> bool:
     """Return whether the model changes an image as a prompt says, to a degree of its own that nobody can set."""
-    return type(pipeline).__name__ in _EDITS
+    return type(pipeline).__name__ in EDITS
+
+
+def is_qwen(pipeline: DiffusionPipeline) -> bool:
+    """Return whether it is Qwen-Image: its guidance has another name, and one that edits takes one image at a time."""
+    return "QwenImage" in type(pipeline).__name__
+
+
+def guided(pipeline: DiffusionPipeline, guidance: float) -> dict[str, float]:
+    """Return the argument of a call that sets guidance, which is an input of distilled models elsewhere."""
+    return {"true_cfg_scale" if is_qwen(pipeline) else "guidance_scale": guidance}
 
 
 def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -> None:
@@ -138,8 +160,10 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
             raise ModelLoadError(f"{type(pipeline).__name__} takes no {', '.join(missing)}")
     if not hasattr(text_to_image, "vae") or not any(hasattr(text_to_image, each) for each in _DENOISERS):
         raise ModelLoadError(f"{type(text_to_image).__name__} is no latent diffusion model")
-    taken, made = denoiser(text_to_image).config.get("in_channels"), text_to_image.vae.config.latent_channels
-    if hasattr(text_to_image, "unet") and taken != made and not is_edit(text_to_image):
+    if not hasattr(text_to_image, "unet") or is_edit(image_to_image):
+        return
+    taken, made = text_to_image.unet.config.in_channels, text_to_image.vae.config.latent_channels
+    if taken != made:
         raise ModelLoadError(
             f"its UNet takes {taken} channels and not {made}, so it fills holes in images or changes them otherwise and"
             " draws none by itself; serve the model that it was made from"
@@ -184,7 +208,7 @@ def recasts_autoencoder(pipeline: DiffusionPipeline) -> bool:
 
 def has_negative_prompts(pipeline: DiffusionPipeline) -> bool:
     """Return whether a negative prompt tells beside ``guidance``; models with a second scale for it do without it."""
-    return takes(pipeline, "negative_prompt") and not takes(pipeline, "true_cfg_scale")
+    return takes(pipeline, "negative_prompt") and (is_qwen(pipeline) or not takes(pipeline, "true_cfg_scale"))
 
 
 def is_doubled(pipeline: DiffusionPipeline, guidance: float) -> bool:

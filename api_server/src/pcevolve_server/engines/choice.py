@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pcevolve_server import models, sources
-from pcevolve_server.engines import cluster, processes, thread
-from pcevolve_server.engines.engine import Opening
+from pcevolve_server.engines import Opening, cluster, processes, thread
 from pcevolve_server.settings import EngineKind, Settings
 
 _MOST_UNASKED = 4  # replicas: each has the weights and the libraries in memory

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from pcevolve_server.engines.engine import Opening, Told, finish, untold
+from pcevolve_server.engines import Opening, Told, finish, untold
 from pcevolve_server.engines.replica import DiedError, Load, Replica
 from pcevolve_server.errors import GenerationError
 from pcevolve_server.models import Offer, Traffic

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from pcevolve_server import logs, models
-from pcevolve_server.engines.engine import Told, untold
+from pcevolve_server.engines import Told, untold
 from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
 from pcevolve_server.models import Offer, Shelf, Traffic
 from pcevolve_server.work import Made, Work

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
-from pcevolve_server.engines.engine import Opening, Told, finish, untold
+from pcevolve_server.engines import Opening, Told, finish, untold
 from pcevolve_server.models import Shelf
 from pcevolve_server.work import Made, Work
 

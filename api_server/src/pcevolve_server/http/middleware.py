@@ -18,9 +18,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pcevolve_server.errors import AuthenticationError, HostError, OriginError, RequestError
-from pcevolve_server.keys import Key
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.settings import is_loopback
+from pcevolve_server.settings import Key, is_loopback
 from pcevolve_shared import limits, wire
 from pcevolve_shared.browsers import is_foreign
 

@@ -1,4 +1,4 @@
-"""Language models of the transformers library as a Writer.
+"""What writes texts: language models of transformers, and the bundled counts of words, which need no PyTorch.
 
 May be imported by ``models`` alone, once the port is open.
 """

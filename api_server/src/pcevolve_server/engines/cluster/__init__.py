@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 
+from pcevolve_server.engines import Engine, Opening
 from pcevolve_server.engines.cluster.connection import Connection
-from pcevolve_server.engines.engine import Engine, Opening
 from pcevolve_server.errors import SettingsError
 from pcevolve_server.settings import Settings
 

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.keys import API_KEY_VARIABLE
-from pcevolve_server.settings import Settings
+from pcevolve_server.settings import API_KEY_VARIABLE, Settings
 
 _Result = TypeVar("_Result")
 

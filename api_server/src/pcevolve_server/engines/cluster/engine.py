@@ -15,9 +15,9 @@ from ray.serve.handle import DeploymentHandle, DeploymentResponse
 from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 
 from pcevolve_server import sources
+from pcevolve_server.engines import Told, finish, untold
 from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.cluster.deployment import APPLICATION, Scale, Wanted, application
-from pcevolve_server.engines.engine import Told, finish, untold
 from pcevolve_server.errors import (
     EngineLostError,
     GenerationError,

@@ -12,8 +12,8 @@ from safetensors import SafetensorError
 
 from pcevolve_server import sources
 from pcevolve_server.errors import AbandonedError, ModelLoadError
+from pcevolve_server.language.counts import END, START, WORD, Counts, Floats
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.phrases.counts import END, START, WORD, Counts, Floats
 from pcevolve_server.work import Completion, TextRecipe, TextTask, Unwanted, wanted
 from pcevolve_shared import limits
 from pcevolve_shared.blanks import BLANK, parse_question

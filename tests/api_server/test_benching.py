@@ -1,19 +1,50 @@
-"""Threads or processes: three ways to use the cores are tried, and the simplest that is fast enough is advised."""
-
-from __future__ import annotations
+"""What a machine makes of a model: arithmetic that holds, and the simplest way to use the cores that is fast enough."""
 
 import asyncio
 import json
 
 import pytest
 
-from pcevolve_server import benching, capacity
+from pcevolve_server import benching
 from pcevolve_server.engines import choice
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import Offer
 from pcevolve_server.settings import EngineKind, Settings
 from support.served import FakeGenerator
+
+
+class Pair:
+    """Two replicas that take a hundredth of a second for a run."""
+
+    replicas = 2
+
+    def __init__(self, companions=1):
+        self.offers = (Offer(FakeGenerator().info, companions, False),)
+        self.runs, self.at_once = [], 0
+
+    async def run(self, tasks):
+        self.runs.append(tasks)
+        self.at_once += 1
+        assert self.at_once <= 2
+        await asyncio.sleep(0.01)
+        self.at_once -= 1
+        return []
+
+
+def found(engine, told=None, **settings):
+    tell = (told if told is not None else []).append
+    return asyncio.run(benching.measure(engine, Settings(**settings), tell))
+
+
+def test_what_it_implies_follows_from_the_figures():
+    one = found(Pair(), max_batch=2)
+    implied, best = json.loads(json.dumps(one.as_json())), one.best["text-to-image"]
+    assert best.images == 2
+    assert implied["images_per_hour"] == round(3600 * best.images_per_second)
+    assert implied["seconds_for_1500_candidates"] == round(1500 / best.images_per_second, 1)
+    assert f"{implied['images_per_hour']} images an hour" in one.as_text()
+
 
 ONE, ALL, SEVERAL = "--threads 1", "--threads 8", "--engine processes --replicas 4 --threads 2"
 
@@ -29,7 +60,7 @@ def eight_cores(monkeypatch):
 @pytest.fixture
 def opened(eight_cores, monkeypatch):
     """Has chosen ways fail to open; the others stay for a hundredth of a second."""
-    monkeypatch.setattr(capacity, "_SECONDS", 0.01)
+    monkeypatch.setattr(benching, "_SECONDS", 0.01)
 
     def opened(*failing):
         def opening(settings, stopping):

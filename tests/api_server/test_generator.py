@@ -1,0 +1,232 @@
+"""Every kind of model that people bring, tiny and random, through the server's own loading: what holds for all."""
+
+import base64
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pcevolve_server.model_settings import Batching, Precision
+from pcevolve_server.work import Recipe
+from support.drawing import noise_image, pixels, tasks
+from support.model_zoo import EDITS, ZOO
+from support.tiny_model import load
+
+pytestmark = pytest.mark.models
+
+KINDS = ["sd15", *ZOO]
+WITHOUT_NEGATIVE = ["lcm", "flux-dev", "flux-schnell"]
+RECIPE = Recipe(width=32, height=48, steps=4, guidance=3.0)
+SCHEDULERS = [
+    "ddim", "dpmpp_2m", "dpmpp_2m_karras", "euler", "euler_a", "ddpm", "heun", "lcm", "lms", "pndm", "unipc",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def small_references(monkeypatch):
+    """Qwen-Image-Edit looks at a megapixel of whatever image it is given: here at a 256th of that."""
+    from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit, pipeline_qwenimage_edit_plus
+
+    for module in (pipeline_qwenimage_edit, pipeline_qwenimage_edit_plus):
+        whole = module.calculate_dimensions
+        monkeypatch.setattr(
+            module, "calculate_dimensions", lambda area, ratio, whole=whole: whole(area / 256, ratio)
+        )
+
+
+def created(generator, *seeds, **changes):
+    return pixels(generator.create(tasks(RECIPE, *seeds, **changes)))
+
+
+def varied(generator, strength, *seeds, image=0, **changes):
+    start = noise_image(image, RECIPE.width, RECIPE.height)
+    return pixels(generator.vary(tasks(RECIPE, *seeds, image=start, strength=strength, **changes)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_creates_and_varies_at_the_asked_size_by_prompt_seed_and_image(loaded, kind):
+    generator = loaded(kind)
+    first, second = created(generator, 1, 2)
+    assert first.shape == (48, 32, 3)
+    assert (first != second).any()
+    assert (created(generator, 1, prompt="dog")[0] != first).any()
+    mine, other = (varied(generator, 0.6, 5, image=image)[0] for image in (1, 2))
+    assert mine.shape == (48, 32, 3)
+    assert (mine != other).any()
+    assert (varied(generator, 0.6, 5, image=1, prompt="dog")[0] != mine).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_image_does_not_depend_on_its_companions_or_its_place(loaded, kind):
+    generator = loaded(kind)
+    assert (created(generator, 3, 4)[0] == created(generator, 8, 3)[1]).all()
+    mine = varied(generator, 0.6, 3, 4)[0]
+    both = [
+        tasks(RECIPE, seed, image=noise_image(image, 32, 48), strength=0.6)[0]
+        for seed, image in ((8, 9), (3, 0))
+    ]
+    assert (pixels(generator.vary(both))[1] == mine).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_strength_zero_returns_the_input_and_one_the_creation(loaded, kind):
+    generator = loaded(kind)
+    assert (varied(generator, 0.0, 5)[0] == np.asarray(noise_image(0, 32, 48))).all()
+    assert (varied(generator, 1.0, 5) == created(generator, 5)).all()
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_strength_one_is_the_creation_of_that_seed_whatever_the_scheduler(generator, scheduler):
+    expected = created(generator, 5, scheduler=scheduler)
+    for image in (1, 2):
+        assert (varied(generator, 1.0, 5, image=image, scheduler=scheduler) == expected).all()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 50])
+@pytest.mark.parametrize("strength", [0.001, 0.02, 0.5, 0.999])
+def test_every_strength_runs_at_every_number_of_steps(generator, strength, steps):
+    assert varied(generator, strength, 5, steps=steps).shape == (1, 48, 32, 3)
+
+
+@pytest.mark.parametrize("kind", ["sd21", "sdxl", "lcm", "sd3"])
+def test_runs_are_shared_where_there_is_one_text_encoder_and_nothing_else_to_prepare(zoo, kind):
+    generator = load(model=str(zoo(kind)), device="cpu", threads=1)
+    assert (generator.companions > 1) == (kind == "sd21")
+
+
+def posted(client, path, **fields):
+    return client.post(
+        f"/v1/stable-diffusion/{path}", json={"prompt": "a cat", "steps": 2, "seed": 7} | fields
+    )
+
+
+def received(answer):
+    assert answer.status_code == 200, answer.text
+    return Image.open(io.BytesIO(base64.b64decode(answer.json()["image"])))
+
+
+@pytest.fixture
+def source():
+    """An image as a request has it."""
+    sent = io.BytesIO()
+    noise_image(0, 32, 48).save(sent, "PNG")
+    return base64.b64encode(sent.getvalue()).decode()
+
+
+@pytest.mark.parametrize("kind", ["sdxl", "lcm", "sd3", "flux-dev"])
+def test_over_http_each_answers_in_its_sizes_and_refuses_what_it_cannot_do(loaded, serve, source, kind):
+    with serve(loaded(kind)) as client:
+        listed = client.get("/v1/models").json()["data"][0]
+        assert listed.get("negative_prompts", True) == (kind not in WITHOUT_NEGATIVE)
+        assert received(posted(client, "text-to-image", width=32, height=48)).size == (32, 48)
+        near, far = (
+            received(posted(client, "image-to-image", image=source, strength=strength))
+            for strength in (0.60, 0.62)
+        )
+        assert near.size == (32, 48)
+        assert near.tobytes() != far.tobytes()
+        refused = posted(client, "text-to-image", width=32, height=32, negative_prompt="dog")
+        assert refused.status_code == (422 if kind in WITHOUT_NEGATIVE else 200)
+        if kind in WITHOUT_NEGATIVE:
+            assert "negative_prompt: this model reads none; leave it out" in refused.text
+        if not listed["schedulers"]:
+            answer = posted(client, "text-to-image", width=32, height=32, scheduler="ddim")
+            assert (answer.status_code, "this model has none to choose" in answer.text) == (422, True)
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_an_editing_model_creates_and_varies_to_its_own_degree_at_the_asked_size(loaded, kind):
+    generator = loaded(kind)
+    assert (generator.info.strengths, generator.info.adapters) == (False, ())
+    first, second = created(generator, 1, 2)
+    assert first.shape == (48, 32, 3)
+    assert (first != second).any()
+    assert (created(generator, 1, prompt="dog")[0] != first).any()
+    mine, other = (varied(generator, 1.0, 5, image=image)[0] for image in (1, 2))
+    assert mine.shape == (48, 32, 3)
+    assert (mine != other).any(), "the image is not looked at"
+    assert (varied(generator, 1.0, 5, image=1, prompt="dog")[0] != mine).any()
+    assert (varied(generator, 0.3, 5, image=1)[0] == mine).all(), "there is a strength"
+    both = [
+        tasks(RECIPE, seed, image=noise_image(image, 32, 48), strength=1.0)[0]
+        for seed, image in ((8, 9), (5, 1))
+    ]
+    assert np.abs(pixels(generator.vary(both))[1] - mine).mean() < 1
+
+
+@pytest.mark.parametrize("kind", ["qwen", "qwen-edit"])
+def test_guidance_and_a_negative_prompt_tell_of_qwen_image_under_whatever_name(loaded, kind):
+    generator = loaded(kind)
+    plain, stronger, away = (
+        varied(generator, 0.6, 5, guidance=guidance, negative=negative)
+        for guidance, negative in ((1.0, ""), (4.0, ""), (4.0, "dog"))
+    )
+    assert (plain != stronger).any()
+    assert (stronger != away).any()
+
+
+def test_over_http_an_editing_model_says_that_it_takes_no_strength_and_refuses_one(loaded, serve, source):
+    with serve(loaded("kontext")) as client:
+        (listed,) = client.get("/v1/models").json()["data"]
+        assert listed["strengths"] is False
+        assert received(posted(client, "image-to-image", image=source)).size == (32, 48)
+        refused = posted(client, "image-to-image", image=source, strength=0.5)
+        assert (refused.status_code, "leave it out" in refused.text) == (422, True)
+
+
+def test_a_request_that_names_no_scheduler_gets_the_one_that_is_announced(generator):
+    usual = created(generator, 1)
+    assert (usual == created(generator, 1, scheduler="dpmpp_2m_karras")).all()
+    assert (usual != created(generator, 1, scheduler="pndm")).any()
+
+
+@pytest.mark.parametrize(("chosen", "same_as", "told"), [("own", "pndm", None), ("ddim", "ddim", "ddim")])
+def test_what_the_operator_chooses_comes_before_the_preset(tiny_model, generator, chosen, same_as, told):
+    served = load(model=str(tiny_model), threads=1, batching=Batching.MERGE, scheduler=chosen)
+    assert served.info.recommended.scheduler == told
+    assert (created(served, 1) == created(generator, 1, scheduler=same_as)).all()
+
+
+@pytest.fixture
+def within(tiny_model):
+    """Return a function that draws with guidance between two levels, and says how many rows each step had."""
+
+    def drawn(low=0.0, high=1.0, prompts=("a cat", "a dog")):
+        generator = load(
+            model=str(tiny_model),
+            guidance_interval=(low, high),
+            device="cpu",
+            threads=1,
+            batching=Batching.MERGE,
+            precision=Precision.FLOAT32,
+        )
+        rows, unet = [], generator.text_to_image.unet
+        unet.conv_in.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
+        recipe = dataclasses.replace(RECIPE, steps=10, guidance=5.0, scheduler="ddim")
+        asked = [tasks(recipe, 3, prompt=prompt, negative="blurred")[0] for prompt in prompts]
+        return pixels(generator.create(asked)), rows
+
+    return drawn
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "guided"),
+    [
+        (0.5, 1.0, [4] * 6 + [2] * 4),
+        (0.0, 0.5, [2] * 5 + [4] * 5),
+        (0.3, 0.7, [2] * 3 + [4] * 5 + [2] * 2),
+    ],
+)
+def test_a_step_costs_half_where_guidance_is_off(within, low, high, guided):
+    _, rows = within(low, high)
+    assert sum(rows) == pytest.approx(sum(guided), abs=2)
+    assert (rows[0], rows[-1]) == (guided[0], guided[-1])
+
+
+def test_prompts_keep_to_their_images_where_guidance_is_switched(within):
+    both, _ = within(0.3, 0.7)
+    alone = [within(0.3, 0.7, prompts=(prompt,))[0][0] for prompt in ("a cat", "a dog")]
+    assert np.abs(both - np.stack(alone)).max() <= 1
+    assert (both[0] != both[1]).any()
