@@ -35,8 +35,7 @@ from pcevolve.public.parts import Secrecy
 from pcevolve.public.words import fill
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.cells import choose_cells
-from pcevolve.session.private_data import SPLIT_SEED
-from pcevolve.session.secrecy import equal_epsilon, least_share
+from pcevolve.session.private_data import SPLIT_SEED, compute_least_share, find_equal_epsilon
 from pcevolve_benchmarks.texts.bench import CANDIDATES
 from pcevolve_benchmarks.texts.studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS
 from pcevolve_server.language.phrases import load as load_phrases
@@ -172,8 +171,8 @@ def list_promises() -> Iterator[Asked]:
         share, epsilon = 1.0, "10"
         if ratio is not None:
             promise = Secrecy(prior=PRIOR, bound=ratio * PRIOR, most=HOLDERS)
-            share = least_share(promise, event, SCOPE.relation)
-            epsilon = equal_epsilon(PRIOR, promise.bound, HOLDERS, DELTA)
+            share = compute_least_share(promise, event, SCOPE.relation)
+            epsilon = find_equal_epsilon(PRIOR, promise.bound, HOLDERS, DELTA)
         usual = choose_cells(event, SCOPE, share, FIRST)
         for cells in sorted({*CELLS, usual}):
             yield Asked(ratio, f"K = {cells}", "secpe", event, cells, share, cells == usual)

@@ -35,7 +35,7 @@ from pcevolve.modality.images.appearance import develop, find_released_appearanc
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Images
 from pcevolve.public.usefulness import Word
-from pcevolve.session.finished.judging import quick_judges
+from pcevolve.session.finished.judging import load_quick_judges
 from pcevolve.session.first.demo import CANDIDATES, OF_IMAGES
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
@@ -143,7 +143,7 @@ def _training_set(
 @cache
 def _judges() -> tuple[Judge, ...]:
     """Those of the demonstration, and encoders that took no part where their weights are at hand; the voter last."""
-    *strangers, voter = quick_judges(encoder("bundled"), voted=True, device="cpu")
+    *strangers, voter = load_quick_judges(encoder("bundled"), voted=True, device="cpu")
     looks = {name: look for name in ONNX if (look := other_eyes(name)) is not None}
     more = [Judge(name, voted=False, look=look, train=train_linear) for name, look in looks.items()]
     return (*strangers, *more, voter)

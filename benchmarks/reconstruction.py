@@ -38,7 +38,7 @@ from pcevolve.public.parts import Secrecy
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.rounds import Scope
-from pcevolve.session.secrecy import caps
+from pcevolve.session.private_data import compute_caps
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.draws import Misscaled
@@ -156,7 +156,7 @@ class World:
             return None
         promise = Secrecy(prior=PRIOR, bound=PRIOR * ratio, most=len(ENDS))
         sources = Sources((), ("patient",), False, secret_budget(promise.prior, promise.bound))
-        return caps(sources, self.data, promise, event, self.scene.relation)
+        return compute_caps(sources, self.data, promise, event, self.scene.relation)
 
 
 def attack(world: World, ratio: int | None, scale: str, runs: int) -> Row:

@@ -194,7 +194,7 @@ def evaluate(folder: str) -> None:
 
     from pcevolve.evaluation.labelled import Labelled
     from pcevolve.session.finished.evaluating import Evaluation
-    from pcevolve.session.finished.judging import judges_of
+    from pcevolve.session.finished.judging import load_judges
 
     random = np.random.default_rng(0)
 
@@ -205,7 +205,7 @@ def evaluate(folder: str) -> None:
         return Labelled(images, targets.astype(np.int64), tuple(map(str, range(count))))
 
     told: list[tuple[float, int]] = []
-    judges = judges_of((), "bundled", "cpu", "image")
+    judges = load_judges((), "bundled", "cpu", "image")
     root = Path(folder) / "evaluated"
     (root / "private").mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
@@ -213,7 +213,7 @@ def evaluate(folder: str) -> None:
         root, tuple(f"c{place}" for place in range(CLASSES)), some(MADE), judges, some(TESTED), some(OWN), None, True,
         lambda done, whole: told.append((time.perf_counter() - began, whole)), "image",
     )  # fmt: skip
-    made.judged()
+    made.judge()
     took, (first, expected) = time.perf_counter() - began, told[0]
     print(json.dumps({"seconds": took, "expected": first + expected}))
 

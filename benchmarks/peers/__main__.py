@@ -29,7 +29,7 @@ from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, said, training_se
 from benchmarks.private_sets import draw
 from benchmarks.rows import Row, resume
 from pcevolve.evaluation.closeness import measure_closeness
-from pcevolve.session.first.local_server import local_server
+from pcevolve.session.first.local_server import serve_locally
 
 SETTINGS = (
     Setting("digits:3,5,8", 10, 10.0),
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = _parse(arguments)
     everybody = (*CONTENDERS, *YARDSTICKS)
     wanted = [(s, each, seed) for seed in range(given.seeds) for s in SETTINGS for each in everybody]
-    with local_server(given.work / "server.log") as url:
+    with serve_locally(given.work / "server.log") as url:
 
         def missing(rows: Sequence[Row]) -> Iterable[Wanted]:
             known = {(row["setting"], row["contender"], row["seed"]) for row in rows}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.pages.preview import write_preview
+from pcevolve.pages.live import write_preview
 from pcevolve.pages.report import AccuracyPoint, write_report
-from pcevolve.session.finished.comparison import compared, write_page
+from pcevolve.session.finished.comparison import read_runs, write_page
 from pcevolve.transcript import RunReader
 from support.browser import Browser, Tab
 from support.paid import paid_run
@@ -28,7 +28,7 @@ def pages(folder: Path) -> dict[str, Path]:
     own = run.layout.root / "private" / "report.html"
     own.parent.mkdir(exist_ok=True)
     compared_page = folder / "compared.html"
-    write_page(compared([run.layout.root]), [run.layout.root], compared_page)
+    write_page(read_runs([run.layout.root]), [run.layout.root], compared_page)
     return {
         "compared": compared_page,
         "report": write_report(run),

@@ -1,4 +1,4 @@
-"""A finished run in which draws were paid for, with a choice of plan and provider; and an online API."""
+"""Finished runs: draws paid for, with a choice of plan and provider, or by the library; and an online API."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import pcevolve
 from pcevolve.egress.transport import Transport
 from pcevolve.public.plan import PublicPlan
 from support import online
+from support.folders import class_folders
+from support.native import native_server
 from support.paid import paid_run
 from support.runs import small_plan
 
@@ -48,3 +51,40 @@ def server() -> Iterator[online.LocalServer]:
     made = online.LocalServer(online.a1111)
     yield made
     made.close()
+
+
+SMALL = {"candidates": 2, "batch": 2, "iterations": 1, "pad_selection": 0.01, "shots": 3, "seed": 7}
+
+
+@pytest.fixture
+def native() -> Iterator[online.LocalServer]:
+    """An API server on loopback that speaks the native dialect."""
+    made = native_server()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    return class_folders(tmp_path / "scans", 1)
+
+
+@pytest.fixture
+def evolved(native: online.LocalServer, private: Path, tmp_path: Path) -> Callable[..., pcevolve.Result]:
+    """A small finished run, on a ledger of its own; keywords change its options."""
+
+    def make(**changes: object) -> pcevolve.Result:
+        given: dict[str, object] = {
+            "private": private,
+            "domain": "scan",
+            "provider": pcevolve.Provider(native.address),
+            "out": tmp_path / "run",
+            "ledger": tmp_path / "ledger.sqlite",
+            "method": "pcevolve",
+            "quiet": True,
+            "yes": True,
+            **SMALL,
+        }
+        return pcevolve.evolve(**(given | changes))  # type: ignore[arg-type]
+
+    return make

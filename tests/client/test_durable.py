@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.durable import folder_written_durably, write_durably
+from pcevolve.durable import write_durably, write_folder_durably
 
 
 def names(folder: Path) -> list[str]:
@@ -14,7 +14,7 @@ def names(folder: Path) -> list[str]:
 
 
 def half_filled(path: Path) -> None:
-    with folder_written_durably(path) as folder:
+    with write_folder_durably(path) as folder:
         (folder / "half").write_bytes(b"a")
         raise OSError("disk full")
 
@@ -37,7 +37,7 @@ def test_a_link_in_the_place_of_the_half_written_file_is_not_followed(tmp_path: 
 
 
 def test_a_folder_gets_its_name_when_it_is_filled(tmp_path: Path):
-    with folder_written_durably(tmp_path / "release") as folder:
+    with write_folder_durably(tmp_path / "release") as folder:
         (folder / "class").mkdir()
         (folder / "class" / "a.png").write_bytes(b"a")
         assert not (tmp_path / "release").exists()
@@ -49,6 +49,6 @@ def test_a_folder_that_could_not_be_filled_is_not_there_and_can_be_filled_later(
     with pytest.raises(OSError, match="disk full"):
         half_filled(tmp_path / "release")
     assert not (tmp_path / "release").exists()
-    with folder_written_durably(tmp_path / "release") as folder:
+    with write_folder_durably(tmp_path / "release") as folder:
         assert names(folder) == []
     assert (tmp_path / "release").is_dir()

@@ -67,13 +67,8 @@ def looked_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsabili
 @pytest.mark.parametrize(
     ("sent", "share", "needed"),
     [
-        (1, 0.25, 1),
-        (2, 0.25, 2),
-        (7, 0.25, 2),
-        (8, 0.25, 2),
-        (9, 0.25, 3),
-        (400, 0.25, 100),
-        (10, 1.0, 10),
+        *((sent, 0.25, n) for sent, n in ((1, 1), (2, 2), (7, 2), (8, 2), (9, 3), (400, 100))),
+        (10, 1, 10),
         (10, 0.01, 2),
     ],
 )
@@ -265,24 +260,32 @@ def test_texts_are_the_same_that_differ_in_the_id_of_their_request_and_not_those
     assert different("8f3e2c1a77", "00aa11bb42") == 2
 
 
-def meddling(make: Make, since: int = 0) -> FakeProvider:
-    """A provider whose images are these, from some request for images on."""
+def answering(make: Callable[[dict, int], bytes | None], since: int = 0) -> FakeProvider:
+    """A provider whose images are these by a request's fields and each one's place; honest before, and for None."""
     asked = []
 
     def answer(request: Outgoing) -> Incoming | None:
         if request.method == "GET":
             return None
         asked.append(request)
-        if len(asked) <= since:
-            return None
         fields = json.loads(request.body)
-        made = [
-            {"image": images.to_base64(make(fields["seed"] + place)), "seed": 0}
-            for place in range(fields.get("n", 1))
-        ]
-        return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
+        made = [make(fields, place) for place in range(fields.get("n", 1))]
+        if len(asked) <= since or None in made:
+            return None
+        sent = [{"image": images.to_base64(each), "seed": 0} for each in made if each]
+        return ok({"images": sent, "cost": 0.0} if len(sent) > 1 else {**sent[0], "cost": 0.0})
 
     return FakeProvider(answer)
+
+
+def meddling(make: Make, since: int = 0) -> FakeProvider:
+    """A provider whose images are made of their seeds, from some request for images on."""
+    return answering(lambda fields, place: make(fields["seed"] + place), since)
+
+
+def echoing() -> FakeProvider:
+    """A provider that hands back what it is to vary, whatever the strength."""
+    return answering(lambda fields, place: images.from_base64(fields["image"]) if "image" in fields else None)
 
 
 @pytest.mark.parametrize(
@@ -298,9 +301,17 @@ def test_nothing_is_released_where_nothing_that_came_can_be_chosen(tmp_path: Pat
     assert run.account.receipts() == ()
 
 
-def test_nothing_more_is_released_where_a_later_round_brings_nothing(tmp_path: Path):
-    run = SmallRun.open(tmp_path, provider=meddling(lambda seed: flat(0), since=4))
-    with pytest.raises(UnusableError, match=r"0 of 3 images can be used \(3 are all of one colour\)"):
+@pytest.mark.parametrize(
+    ("provider", "told"),
+    [
+        (meddling(lambda seed: flat(0), since=4), r"0 of 3 images can be used \(3 are all of one colour\)"),
+        (echoing(), r"3 of 3 images can be used \(3 came back unchanged\)"),
+    ],
+    ids=["black", "unchanged"],
+)
+def test_nothing_more_is_released_where_a_later_round_brings_nothing_new(tmp_path: Path, provider, told):
+    run = SmallRun.open(tmp_path, provider=provider)
+    with pytest.raises(UnusableError, match=told):
         run.evolve()
     assert len(run.account.receipts()) == 1
 
@@ -333,23 +344,15 @@ def test_an_auditor_finds_a_release_that_chose_among_nothing(tmp_path: Path):
     assert unusable(finished_regardless(tmp_path / "honest", FakeProvider())) == []
 
 
-def test_an_auditor_counts_by_the_share_that_the_plan_names(tmp_path: Path):
-    def half(seed: int) -> bytes:
-        return flat(0) if seed % 2 else png(seed)
-
-    assert (
-        unusable(finished_regardless(tmp_path / "low", meddling(half), candidates=8, min_usable=0.25)) == []
-    )
-    assert (
-        unusable(finished_regardless(tmp_path / "high", meddling(half), candidates=8, min_usable=0.9)) != []
-    )
+@pytest.mark.parametrize(("share", "found"), [(0.25, False), (0.9, True)])
+def test_an_auditor_counts_by_the_share_that_the_plan_names(tmp_path: Path, share: float, found: bool):
+    half = meddling(lambda seed: flat(0) if seed % 2 else png(seed))
+    assert bool(unusable(finished_regardless(tmp_path, half, candidates=8, min_usable=share))) is found
 
 
 def test_what_cannot_be_used_is_not_released(tmp_path: Path):
-    def some(seed: int) -> bytes:
-        return flat(0) if seed % 4 == 0 else png(seed)
-
-    root = finished_regardless(tmp_path, meddling(some), candidates=8, batch=8)
+    some = meddling(lambda seed: png(seed) if seed % 4 else flat(0))
+    root = finished_regardless(tmp_path, some, candidates=8, batch=8)
     manifest = RunReader.strict(root).manifest()
     assert manifest.unreadable
     assert len(manifest.files) + len(manifest.unreadable) == 16
@@ -371,26 +374,6 @@ def test_what_is_paid_for_is_kept_as_long_as_one_class_has_something():
         "of class 'cut' 0 of 4 images can be used (4 are all of one colour); what cannot be used is left out"
     ]
     assert usability.fault(black, is_dataset=True) == usability.fault(black) != ""
-
-
-def echoing() -> FakeProvider:
-    """A provider that hands back what it is to vary, whatever the strength."""
-
-    def answer(request: Outgoing) -> Incoming | None:
-        fields = json.loads(request.body) if request.method == "POST" else {}
-        if "image" not in fields:
-            return None
-        made = [{"image": fields["image"], "seed": 0} for _ in range(fields.get("n", 1))]
-        return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
-
-    return FakeProvider(answer)
-
-
-def test_nothing_more_is_released_where_variations_are_what_was_to_be_varied(tmp_path: Path):
-    run = SmallRun.open(tmp_path, provider=echoing())
-    with pytest.raises(UnusableError, match=r"3 of 3 images can be used \(3 came back unchanged\)"):
-        run.evolve()
-    assert len(run.account.receipts()) == 1
 
 
 def test_an_auditor_finds_a_release_that_chose_among_what_had_been_there_before(tmp_path: Path):

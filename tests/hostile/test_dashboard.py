@@ -21,7 +21,7 @@ from rich.console import Console
 from hostile.attempt import TALLY, Attempt
 from hostile.launcher import environment
 from hostile.verdict import broken
-from pcevolve.session.dashboard import dashboard
+from pcevolve.session.dashboard import serve_dashboard
 from support.forkserver import Started
 
 DESCRIPTORS = 256
@@ -129,7 +129,7 @@ def test_a_page_of_another_origin_learns_nothing_of_a_run(
     headers: dict[str, str], method: str, attempt: Attempt
 ):
     said = io.StringIO()
-    with dashboard(attempt.root / "run", Console(file=said, width=500)):
+    with serve_dashboard(attempt.root / "run", Console(file=said, width=500)):
         answer = httpx.request(method, said.getvalue().split()[-1], headers=headers)
     refused = answer.status_code in {403, 421, 501} and b"image" not in answer.content
     refused = refused and "Access-Control-Allow-Origin" not in answer.headers

@@ -32,7 +32,7 @@ from pcevolve.encoders.frames import PublicFrame
 from pcevolve.session import components
 from pcevolve.session.components import Components
 from pcevolve.session.execution import execute
-from pcevolve.session.preflight import checked
+from pcevolve.session.preflight import check_run
 
 TESTS = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")
@@ -200,7 +200,7 @@ class Client:
             "pad_selection": self.tick,
             **({"iterations": self.rounds} if self.rounds else {}),
         }
-        execute(checked(RunConfig.of(values)))
+        execute(check_run(RunConfig.of(values)))
 
 
 @dataclass(frozen=True)

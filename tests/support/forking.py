@@ -64,8 +64,8 @@ CLIENT = Command(
     ),
     (
         "pcevolve.egress.sockets:authorities",
-        "pcevolve.pages.report.page:template",
-        "pcevolve.pages.wire.page:template",
+        "pcevolve.pages.report.page:compile_template",
+        "pcevolve.pages.wire.page:compile_template",
     ),
 )
 API_SERVER = Command(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pcevolve.evolution import Pool, Population, in_proportion, joined
+from pcevolve.evolution import Pool, Population, cut_to_proportion, join_populations
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
@@ -33,7 +33,7 @@ class Populations:
         views: dict[str, tuple[Candidate, ...]] = {}
         for call in (call for t in shown for call in self.plan.lookaheads(t)):
             views[call.source or ""] = views.get(call.source or "", ()) + self._brought(call)
-        return Pool(joined(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
+        return Pool(join_populations(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
     def sources(self, iteration: int, receipts: Mapping[int, Receipt]) -> dict[str, str]:
         """Digest of what each candidate varies that was newest when an iteration's release chose, by its id.
@@ -58,14 +58,14 @@ class Populations:
         """What has to be in the dataset, by class: what the run kept, and behind it what was added later, in order."""
         known = list(receipts)
         kept, added = self._kept(known), self._named(self.plan.enlargements())
-        return in_proportion(
+        return cut_to_proportion(
             self.plan, known, {label: kept[label] + added[label] for label in self.plan.labels}
         )
 
     def kept(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
         """What the run itself kept, by class: what the last receipt selects, or the last population, in proportion."""
         known = list(receipts)
-        return in_proportion(self.plan, known, self._kept(known))
+        return cut_to_proportion(self.plan, known, self._kept(known))
 
     def _kept(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
         plan = self.plan

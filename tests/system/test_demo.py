@@ -62,7 +62,7 @@ def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):
 
 
 def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(demo, "local_server", None)
+    monkeypatch.setattr(demo, "serve_locally", None)
     assert [row["judge"] for row in demo.demonstrate(shown)["accuracy"]] == ["cnn", "bundled"]
 
 
@@ -73,7 +73,7 @@ def test_a_demonstration_that_only_its_voter_measured_is_not_shown_again(tmp_pat
 
 
 def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(demo, "seconds_per_image", None)
+    monkeypatch.setattr(demo, "measure_seconds", None)
     kept, _ = demo._affordable(
         shown, "http://127.0.0.1:1", USUAL, demo.Stage(demo.error_console(), verbose=False)
     )
@@ -85,17 +85,17 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
     ("per_image", "candidates"), [(0.01, 40), (0.031, 40), (0.039, 30), (0.045, 20), (1, 20)]
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
-    assert demo.affordable(per_image) == candidates
+    assert demo.choose_candidates(per_image) == candidates
 
 
 def test_what_is_affordable_takes_ninety_seconds_at_most():
-    assert demo.expected_seconds(0.031, demo.affordable(0.031)) <= 90
+    assert demo.estimate_seconds(0.031, demo.choose_candidates(0.031)) <= 90
 
 
 def test_a_slow_machine_does_all_else_slowly_too():
-    assert demo.expected_seconds(0.02, 20) == pytest.approx(55 + 0.02 * 560)
-    assert demo.expected_seconds(0.2, 20) == pytest.approx(0.2 * (1400 + 560))
+    assert demo.estimate_seconds(0.02, 20) == pytest.approx(55 + 0.02 * 560)
+    assert demo.estimate_seconds(0.2, 20) == pytest.approx(0.2 * (1400 + 560))
 
 
 def test_a_probe_that_was_on_record_tells_no_pace_and_the_demonstration_is_small():
-    assert demo.affordable(math.inf) == 20
+    assert demo.choose_candidates(math.inf) == 20

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import KEY_VARIABLE, key_in_file
+from pcevolve.config.places import KEY_VARIABLE, read_key_file
 from pcevolve.config.providers import ProviderSettings
-from pcevolve.config.sources import by_name, read_toml
+from pcevolve.config.sources import name_options, read_toml
 from pcevolve.egress.transport import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
@@ -95,7 +95,7 @@ def _one(name: str, part: object, path: Path) -> Provider:
         raise UsageError(
             f"{path}: {name!r} is no provider: write [NAME], and below it api, dialect, model ..."
         )
-    values = by_name({"provider": part}, RunConfig, place)
+    values = name_options({"provider": part}, RunConfig, place)
     if own := [key for key in OF_THE_TABLE if key in values]:
         raise UsageError(f"{place}: {own[0]} is the table's own: leave it out")
     with spell_as(lambda key: f"{place}: {key}"):
@@ -123,5 +123,5 @@ def _require_sendable(settings: ProviderSettings) -> None:
         UsageError: Address, dialect, key or proxy cannot be used.
     """
     require_address(settings.api)
-    require_key(key_in_file(settings.api_key_file), dialect(settings.dialect).scheme)
+    require_key(read_key_file(settings.api_key_file), dialect(settings.dialect).scheme)
     require_proxy(settings.api, settings.proxy)

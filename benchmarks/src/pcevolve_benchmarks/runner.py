@@ -30,8 +30,9 @@ from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from pcevolve.session.components import Components, Generator
-from pcevolve.session.planning import resolved_plan
-from pcevolve.session.preflight import checked
+from pcevolve.session.planning import resolve_plan
+from pcevolve.session.preflight import check_run
+from pcevolve.session.reaching import open_transport
 from pcevolve_benchmarks.baselines.catalogue import baseline
 from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
 from pcevolve_shared import images
@@ -113,9 +114,10 @@ def run(options: Options, out: Path, generator: Generator | None = None) -> Resu
     partial = out.with_name(f"{out.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     settings = settings_of(options, partial)
-    components = Components.of(checked(settings, generator=generator))
+    components = Components.of(check_run(settings, generator=generator))
     partial.mkdir(parents=True)
-    with closing(components.transport()) as transport, components.engine.running(partial / "scratch"):
+    transport = open_transport(settings.provider, components.address, generator)
+    with closing(transport), components.engine.running(partial / "scratch"):
         session = _session(chosen, components, transport, options)
         made = chosen.carry_out(session)
     _write(partial, chosen, session, made)
@@ -134,7 +136,7 @@ def _session(chosen: Baseline, components: Components, transport: Transport, opt
     direct = Direct(components, transport)
     if components.address.greets:
         greeting = direct.answered(dialect.hello(), first=True).body
-        plan = resolved_plan(
+        plan = resolve_plan(
             components,
             _RUN_ID,
             dialect.native_size(settings.provider.model, greeting) or FALLBACK_SIZE,
@@ -143,7 +145,7 @@ def _session(chosen: Baseline, components: Components, transport: Transport, opt
             graded=dialect.takes_strength(settings.provider.model, greeting),
         )
     else:
-        plan = resolved_plan(components, _RUN_ID, FALLBACK_SIZE)
+        plan = resolve_plan(components, _RUN_ID, FALLBACK_SIZE)
     if plan.appearance != "as-is":
         raise UsageError("--appearance: baselines take images as they are: leave it out")
     plan = chosen.planned(plan)

@@ -19,8 +19,6 @@ def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a file so that it is either whole and on disk, or not there at all; one that is there is replaced at once.
 
     Args:
-        path: The file; its folder exists.
-        data: Its content.
         mode: Its permissions, less what the process' umask takes away.
     """
     partial = _partial(path)
@@ -36,7 +34,7 @@ def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 
 @contextmanager
-def folder_written_durably(path: Path) -> Iterator[Path]:
+def write_folder_durably(path: Path) -> Iterator[Path]:
     """Give an empty folder to fill, and let it take its name when all of it is on disk.
 
     Args:
@@ -55,17 +53,14 @@ def folder_written_durably(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def folder_replaced_durably(path: Path) -> Iterator[Path]:
+def replace_folder_durably(path: Path) -> Iterator[Path]:
     """Give an empty folder to fill, and put it in the place of one that is there when all of it is on disk.
 
     Between the two there may be neither, so what it holds has to follow from something else that is kept.
-
-    Args:
-        path: The folder; what is in it is removed.
     """
     fresh = path.with_name(f".{path.name}.fresh")
     _remove(fresh)
-    with folder_written_durably(fresh) as partial:
+    with write_folder_durably(fresh) as partial:
         yield partial
     _remove(path)
     fresh.replace(path)
@@ -103,7 +98,6 @@ def write_private(path: Path, result: Mapping[str, object]) -> None:
 
     Args:
         path: Its folder is made if it is missing and closed to others if it is not.
-        result: JSON values, keys sorted in the file.
 
     Raises:
         DataError: The file cannot be written; an older one is still whole.

@@ -129,17 +129,17 @@ class DeclinedError(StoppedError):
     exit_code = 0
 
 
-def spelled_out(text: str) -> str:
+def spell_out(text: str) -> str:
     """Text in which what cannot be seen (control, zero-width, direction-changing characters) is spelled out."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
-def shown(text: str) -> str:
+def blank_out(text: str) -> str:
     """Text with blanks for characters that command a terminal, or that none can show."""
     return "".join(each if each.isprintable() else " " for each in text)
 
 
 def printable(text: str) -> str:
     """Text for a terminal: in one line, not endless, and without characters that command one."""
-    printable = shown(text[: LONGEST + 1])
-    return printable if len(printable) <= LONGEST else printable[:LONGEST] + "…"
+    found = blank_out(text[: LONGEST + 1])
+    return found if len(found) <= LONGEST else found[:LONGEST] + "…"

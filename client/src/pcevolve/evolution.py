@@ -138,11 +138,13 @@ class _Evolution:
             self._release(iteration)
             self._populate(iteration)
         kept = self._keep()
-        dataset = joined(self.plan.labels, [kept, *map(self._enlarge, count(1), self.plan.extended)])
+        dataset = join_populations(
+            self.plan.labels, [kept, *map(self._enlarge, count(1), self.plan.extended)]
+        )
         return Evolved(
             tuple(self.populations),
-            in_proportion(self.plan, self.receipts, kept),
-            in_proportion(self.plan, self.receipts, dataset),
+            cut_to_proportion(self.plan, self.receipts, kept),
+            cut_to_proportion(self.plan, self.receipts, dataset),
             tuple(self.receipts),
             self.pools,
         )
@@ -156,7 +158,6 @@ class _Evolution:
             self.views[source] = self.views.get(source, ()) + made
 
     def _release(self, iteration: int) -> Receipt:
-        """Let the private side choose from the pool."""
         pool = self._pool()
         query = Query(self.plan.run_id, iteration)
         self.judge.show(query, pool)
@@ -176,7 +177,7 @@ class _Evolution:
             earlier = [self._survivors()] if self.plan.pool == "survivors" else []
         each_new = (each for of_class in newest.values() for each in of_class)
         sources = {each.id: self.known[each.parent].digest for each in each_new if each.parent in self.known}
-        return Pool(joined(self.plan.labels, [*earlier, newest]), self.views, sources)
+        return Pool(join_populations(self.plan.labels, [*earlier, newest]), self.views, sources)
 
     def _survivors(self) -> Population:
         """Return what the last release chose, in its order, each once; nothing before the first."""
@@ -190,7 +191,7 @@ class _Evolution:
         """The last population with its variations, or what a last release keeps of all rounds."""
         plan = self.plan
         if not plan.selects:
-            return joined(plan.labels, [self.populations[-1], self._make(plan.extensions())])
+            return join_populations(plan.labels, [self.populations[-1], self._make(plan.extensions())])
         receipt = self._release(plan.releases[-1])
         return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
 
@@ -205,7 +206,6 @@ class _Evolution:
         return {label: tuple(each) for label, each in made.items()}
 
     def _answer(self, calls: Iterable[Call]) -> Iterator[tuple[Call, tuple[Candidate, ...]]]:
-        """Calls of one round, and what they bring."""
         asks = [(call, self._source(call)) for call in calls]
         for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
             self.known.update((each.id, each) for each in made)
@@ -223,13 +223,13 @@ class _Evolution:
         return Prototype(self.known[named.id], receipt)
 
 
-def joined(labels: Iterable[str], populations: Iterable[Population]) -> Population:
+def join_populations(labels: Iterable[str], populations: Iterable[Population]) -> Population:
     """Several populations as one, class by class, the oldest first."""
     several = list(populations)
     return {label: tuple(each for one in several for each in one[label]) for label in labels}
 
 
-def in_proportion(
+def cut_to_proportion(
     plan: PublicPlan, receipts: Iterable[Receipt], dataset: Mapping[str, tuple[Image, ...]]
 ) -> dict[str, tuple[Image, ...]]:
     """Cut classes to the released proportions: the largest stays whole, and none goes empty.

@@ -12,12 +12,8 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
     """Load a network, and what goes with it.
 
     Args:
-        who: Needs it, for messages: ``encoder NAME``.
         source: Directory, or a hub's id, of what was fetched before.
-        hub_id: What is to be fetched where it is not there.
         option: Of the command, as what it takes follows: ``--local `` or ``--set encoder.weights=``.
-        network: Name of the library's class of the network.
-        others: Names of the classes of its tokenizer and the like.
 
     Returns:
         The network, in eval mode and without gradients, and the others in order.

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pcevolve.errors import shown
+from pcevolve.errors import blank_out
 
 Line: TypeAlias = tuple[str, str]
 """A title and what is told under it."""
@@ -42,18 +42,14 @@ def print_table(
     """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out.
 
     Args:
-        title: Stands above.
-        headings: Of the columns.
-        rows: Cells, which may hold several lines.
         columns: Of text, where no terminal has an edge.
-        lines: Whether rows are told apart by lines.
     """
     table = Table(title=title, title_justify="left", show_lines=lines)
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
         # Cells are others' text: nothing in them is a style, a command to the terminal, or half a character.
-        table.add_row(*(Text("\n".join(map(shown, cell.split("\n")))) for cell in row))
+        table.add_row(*(Text("\n".join(map(blank_out, cell.split("\n")))) for cell in row))
     console = Console()
     if not console.is_terminal:
         console.width = columns

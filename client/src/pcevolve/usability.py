@@ -32,12 +32,8 @@ class ClassUsability:
     """The usable candidates among one class's newest.
 
     Attributes:
-        label: The class.
-        sent: How many candidates came.
         different: How many of them can be used and differ; counted up to ``needed``, and ``MOST_COMPARED``.
         needed: How many there must be that can be used.
-        faults: Why others cannot be used, and how many.
-        unchanged: How many can be used, and are what they were to vary.
         sizes: Sizes that were not asked for, and how many candidates have each.
     """
 
@@ -75,12 +71,7 @@ class ClassUsability:
 
 @dataclass(frozen=True)
 class Usability:
-    """Applies a plan's rule to what the provider sent.
-
-    Attributes:
-        plan: Names the share that is needed and what was asked for.
-        received: Bytes of a candidate by digest.
-    """
+    """Applies a plan's rule to what the provider sent."""
 
     plan: PublicPlan
     received: Callable[[str], bytes]
@@ -102,11 +93,6 @@ class Usability:
     def require(self, pool: Pool, spent: str, *, is_dataset: bool = False) -> None:
         """Refuse to go on where too little came.
 
-        Args:
-            pool: As ``fault`` takes it.
-            spent: What has been spent so far, in words, for the message.
-            is_dataset: As ``fault`` takes it.
-
         Raises:
             UnusableError: What came, why it cannot be used, and what to do.
         """
@@ -117,7 +103,6 @@ class Usability:
         """Say what is wrong with what came, in one sentence without its full stop; empty where nothing is.
 
         Args:
-            pool: What a release would choose from, or what would be the dataset.
             is_dataset: Whether it is paid for already. Then one class that has something is worth keeping; before a
                 payment each class must have something to choose from.
         """
@@ -182,11 +167,11 @@ class Usability:
 
     def _different(self, usable: Sequence[CandidateCheck], most: int) -> int:
         """Count those that differ from all that come before them, up to ``most``."""
-        mark_alike = find_medium(self.plan.modality.kind).mark_alike
+        alike = find_medium(self.plan.modality.kind).mark_alike
         kept = np.empty((most, len(usable[0].signature) if usable else 0), dtype=np.int16)
         count = 0
         for each in usable:
-            if count < most and not mark_alike(kept[:count], each.signature).any():
+            if count < most and not alike(kept[:count], each.signature).any():
                 kept[count] = each.signature
                 count += 1
         return count

@@ -19,12 +19,7 @@ LONGEST: Final = 120
 
 @dataclass(frozen=True, eq=False)
 class LocalWriter:
-    """Answers a question as a chat API does; the same words and the same seed give the same answer on one machine.
-
-    Attributes:
-        network: In eval mode.
-        tokenizer: Its own, with its template for chats if it has one.
-    """
+    """Answers a question as a chat API does; the same words and the same seed give the same answer on one machine."""
 
     network: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
@@ -73,9 +68,6 @@ class LocalWriter:
 
 def load_writer(source: str) -> LocalWriter:
     """Load a model from a directory, or a hub's from its library's cache; nothing is downloaded, no code of it is run.
-
-    Args:
-        source: Directory, or id.
 
     Raises:
         ModelError: The library or the files are not at hand, or it is no such model.

@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 
 from pcevolve.cli.audit_dp import AuditedClaim
 from pcevolve.cli.main import COMMANDS, app, main
-from pcevolve.cli.reference import keywords, reference
+from pcevolve.cli.reference import write_keywords, write_reference
 from pcevolve.config.config import RunConfig
-from pcevolve.config.sources import gather
 from pcevolve.public.options import list_options
 from pcevolve.session.first.pricing import PlannedRun
 
@@ -36,9 +35,9 @@ def shown(*arguments: str) -> str:
 
 
 def test_the_page_about_options_is_what_their_declarations_say():
-    assert (ROOT / "docs" / "options.md").read_text() == reference(), "make docs-options writes it"
+    assert (ROOT / "docs" / "options.md").read_text() == write_reference(), "make docs-options writes it"
     of_python = ROOT / "client" / "src" / "pcevolve" / "interface" / "options.py"
-    assert of_python.read_text() == keywords(), "make docs-options writes it"
+    assert of_python.read_text() == write_keywords(), "make docs-options writes it"
 
 
 @pytest.mark.parametrize(
@@ -67,34 +66,6 @@ def test_a_required_option_that_is_missing_is_told_in_a_line(capsys):
     assert (
         capsys.readouterr().err == "error: --private and --domain and --out must be given: --help says more\n"
     )
-
-
-def test_a_file_gives_options_of_every_kind_and_the_environment_set_and_flags_win_in_this_order(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "run.toml").write_text(
-        '[data]\ndomain = "scratch"\nshots = 7\nunlabelled = false\nunit_map = "units.csv"\n'
-        "[privacy]\nepsilon = 3\nforget-insecure = true\n[method]\nname = 'pe'\ncandidates = 40\nvotes = 2\n"
-        '[provider]\nguidance = 2.5\nsteps = 9\nimage-hosts = ["a.example", "b.example"]\n'
-    )
-    monkeypatch.setenv("PCEVOLVE_METHOD__VOTES", "3")
-    monkeypatch.setenv("PCEVOLVE_METHOD__CANDIDATES", "30")
-    monkeypatch.setenv("PCEVOLVE_PROVIDER__STEPS", "")
-    monkeypatch.setenv("PCEVOLVE_METHOD__STRENGTHS", "[0.5, 0.25]")
-    said = ["method.candidates=20", "data.shots=6", "output.formats=parquet,webdataset", "provider.guidance="]
-    asked = gather(RunConfig, {"private": "scans", "out": "run", "shots": "5"}, said, tmp_path / "run.toml")
-    settings = RunConfig.of(asked.values)
-    assert (settings.data.domain, settings.privacy.epsilon, settings.method.candidates) == (
-        "scratch",
-        "3",
-        20,
-    )
-    assert (settings.provider.guidance, settings.provider.steps, settings.data.shots) == (2.5, 9, 5)
-    assert (settings.data.unit_map, settings.get("votes")) == (tmp_path / "units.csv", 3)
-    assert (settings.privacy.forget_insecure, settings.data.unlabelled) == (True, False)
-    assert settings.provider.image_hosts == ("a.example", "b.example")
-    assert (settings.method.strengths, settings.output.formats) == ((0.5, 0.25), ("parquet", "webdataset"))
 
 
 @pytest.mark.parametrize(

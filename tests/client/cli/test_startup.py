@@ -34,39 +34,35 @@ for command in commands:
 print(json.dumps(found))
 """
 REFUSED = (
-    ({"--private": "nowhere"}, 3, "nowhere: no such folder"),
-    ({"--test": "nowhere"}, 3, "nowhere: no such folder"),
-    ({"--out": "full"}, 2, "holds something else; choose another --out"),
-    ({"--shots": "0"}, 2, "--shots: Input should be greater than or equal to 1"),
-    ({"--shots": "few"}, 2, "--shots: Input should be a valid integer"),
-    ({"--candidates": "1000001"}, 2, "--candidates: Input should be less than or equal to 1000000"),
-    ({"--set": "privacy.relation=sideways"}, 2, "privacy.relation: Input should be"),
-    ({"--api": "ftp://api"}, 2, "--api 'ftp://api' is not an address"),
-    ({"--dialect": "morse"}, 2, "unknown dialect 'morse'"),
-    ({"--encoder": "eyes"}, 2, "no encoder 'eyes'"),
-    ({"--method": "luck"}, 2, "unknown method 'luck'"),
-    ({"--epsilon": "0"}, 2, "--epsilon must be a finite number above 0, not 0: try --epsilon 10"),
+    ("--private nowhere", 3, "nowhere: no such folder"),
+    ("--test nowhere", 3, "nowhere: no such folder"),
+    ("--out full", 2, "holds something else; choose another --out"),
+    ("--shots 0", 2, "--shots: Input should be greater than or equal to 1"),
+    ("--shots few", 2, "--shots: Input should be a valid integer"),
+    ("--candidates 1000001", 2, "--candidates: Input should be less than or equal to 1000000"),
+    ("--set privacy.relation=sideways", 2, "privacy.relation: Input should be"),
+    ("--api ftp://api", 2, "--api 'ftp://api' is not an address"),
+    ("--dialect morse", 2, "unknown dialect 'morse'"),
+    ("--encoder eyes", 2, "no encoder 'eyes'"),
+    ("--method luck", 2, "unknown method 'luck'"),
+    ("--epsilon 0", 2, "--epsilon must be a finite number above 0, not 0: try --epsilon 10"),
     (
-        {"--set": "privacy.lifetime_epsilon=nan"},
+        "--set privacy.lifetime_epsilon=nan",
         2,
-        "privacy.lifetime_epsilon must be a finite number above 0, not nan: try privacy.lifetime_epsilon 10",
+        "privacy.lifetime_epsilon must be a finite number above 0, not nan",
     ),
-    ({"--unit-map": "nowhere"}, 3, "nowhere: no such file"),
-    ({"--set": "encoder.weights=nowhere", "--encoder": "clip"}, 2, "nowhere: no such file"),
+    ("--unit-map nowhere", 3, "nowhere: no such file"),
+    ("--set encoder.weights=nowhere --encoder clip", 2, "nowhere: no such file"),
+    ("--set data.subsample=3 --shots 4", 2, "data.subsample 3 and --shots 4 differ: leave --shots out"),
     (
-        {"--set": "data.subsample=3", "--shots": "4"},
+        "--set encoder.ray_address=10.0.0.1:6379",
         2,
-        "data.subsample 3 and --shots 4 differ: leave --shots out",
+        "encoder.ray_address is for encoder.engine=ray: give both, or",
     ),
+    ("--set encoder.engine=dask", 2, "encoder.engine: Input should be 'local' or 'ray'"),
+    ("--delta 1", 2, "--delta: delta must be at least 0 and below 1"),
     (
-        {"--set": "encoder.ray_address=10.0.0.1:6379"},
-        2,
-        "encoder.ray_address is for encoder.engine=ray: give both, or neither",
-    ),
-    ({"--set": "encoder.engine=dask"}, 2, "encoder.engine: Input should be 'local' or 'ray'"),
-    ({"--delta": "1"}, 2, "--delta: delta must be at least 0 and below 1"),
-    (
-        {"--set": "privacy.ledger=secret.key"},
+        "--set privacy.ledger=secret.key",
         4,
         "is the name of a ledger's key: choose another with privacy.ledger",
     ),
@@ -114,10 +110,13 @@ def test_help_loads_nothing_heavy():
 
 def test_a_run_that_cannot_be_is_refused_before_anything_heavy_is_loaded(options, tmp_path):
     changed = [
-        {name: tmp_path / value if name in PATHS else value for name, value in changes.items()}
-        for changes, _, _ in REFUSED
+        dict(zip(words[::2], words[1::2], strict=True)) for words in (row[0].split() for row in REFUSED)
     ]
-    found = ended(*(a_run(options | changes) for changes in changed))
+    placed = [
+        {name: tmp_path / value if name in PATHS else value for name, value in each.items()}
+        for each in changed
+    ]
+    found = ended(*(a_run(options | changes) for changes in placed))
     for (changes, code, complaint), (ended_with, said, loaded) in zip(REFUSED, found, strict=True):
         assert (ended_with, loaded) == (code, []), changes
         assert complaint in said

@@ -11,7 +11,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
 from pcevolve.encoders.published import hub_folder, resolve
 from pcevolve.errors import UsageError
-from pcevolve.session.preflight import checked, resumed
+from pcevolve.session.preflight import check_run, merge_options
 
 RESNET18 = Path("hub") / "checkpoints" / RESNET18_FILE
 CLIP = Path("models--laion--CLIP-ViT-B-32-laion2B-s34B-b79K")
@@ -90,15 +90,15 @@ def test_an_encoder_that_was_named_is_taken_without_a_reason_whatever_was_fetche
 def test_weights_without_the_name_of_their_encoder_are_refused_before_anything_is_read():
     settings = RunConfig.of({**GIVEN, "encoder_weights": "x.safetensors"})
     with pytest.raises(UsageError, match="say with --encoder NAME which encoder's weights these are"):
-        checked(settings)
+        check_run(settings)
 
 
 def test_a_run_goes_on_with_the_encoder_that_it_began_with_though_auto_would_now_choose_another():
     began = RunConfig.of({**GIVEN, "encoder": "bundled"})
-    assert resumed(began, RunConfig.of({**GIVEN, "encoder": "auto"})).encoder.name == "bundled"
-    assert resumed(began, RunConfig.of(GIVEN)).encoder.name == "bundled"
+    assert merge_options(began, RunConfig.of({**GIVEN, "encoder": "auto"})).encoder.name == "bundled"
+    assert merge_options(began, RunConfig.of(GIVEN)).encoder.name == "bundled"
     with pytest.raises(UsageError, match="--encoder is not what this run began with, which was bundled"):
-        resumed(began, RunConfig.of({**GIVEN, "encoder": "clip"}))
+        merge_options(began, RunConfig.of({**GIVEN, "encoder": "clip"}))
 
 
 def test_a_plan_names_the_bundled_weights_and_an_owners_file_by_digest_and_published_ones_not(tmp_path):

@@ -1,16 +1,19 @@
-"""``pcevolve.evolve`` and what it gives back: the command line's run, as a value."""
+"""``import pcevolve``: the command line's run as a value, in the forms that it is asked for."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import pcevolve
+from client.conftest import SMALL
 from pcevolve.cli.main import app
 from pcevolve.ledger.ledger import Ledger
 from support.folders import events
+from support.typed import typed
 
 
 def planned(run: Path) -> dict:
@@ -47,34 +50,12 @@ def test_the_images_are_the_released_ones_and_open_as_pixels(evolved):
 def test_the_command_line_continues_and_reads_what_the_library_began(evolved, native, private, tmp_path):
     """No second road: with the same seed both send the same bytes, and each takes over the other's run."""
     evolved(method="random", out=tmp_path / "one")
-    given = ["--private", private, "--domain", "scan", "--api", native.address, "--out", tmp_path / "two"]
-    given += [
-        "--set",
-        f"privacy.ledger={tmp_path / 'ledger.sqlite'}",
-        "--method",
-        "random",
-        "--candidates",
-        2,
-        "--set",
-        "provider.batch=2",
-    ]
-    given += [
-        "--iterations",
-        1,
-        "--set",
-        "privacy.pad_selection=0.01",
-        "--shots",
-        3,
-        "--set",
-        "provider.seed=7",
-        "--epsilon",
-        10,
-    ]
+    given = typed(
+        **{"private": private, "domain": "scan", "api": native.address, "out": tmp_path / "two", **SMALL},
+        **{"ledger": tmp_path / "ledger.sqlite", "method": "random", "epsilon": 10},
+    )
     app([str(each) for each in ("run", *given)], standalone_mode=False)
-    plans = [
-        next(each["plan"] for each in events(tmp_path / name) if each["kind"] == "planned")
-        for name in ("one", "two")
-    ]
+    plans = [planned(tmp_path / name) for name in ("one", "two")]
     assert {**plans[0], "run_id": ""} == {**plans[1], "run_id": ""}
     again = pcevolve.load(tmp_path / "two")
     assert len(again.images) == 4
@@ -156,3 +137,33 @@ def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
     with pytest.raises(pcevolve.UsageError, match=r"^shots: "):
         pcevolve.plan(shots=0)
     assert not (tmp_path / "ledger.sqlite").exists()
+
+
+HEAVY = ("numpy", "pydantic", "rich", "torch", "scipy", "httpx", "importlib.metadata")
+
+
+@pytest.mark.system
+def test_the_import_alone_loads_nothing():
+    code = f"import sys, pcevolve; print([each for each in {HEAVY!r} if each in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert told.stdout.strip() == "[]", told.stderr
+
+
+def test_a_run_writes_the_forms_that_it_is_asked_for_and_an_extension_makes_them_anew(evolved):
+    result = evolved(method="t2i", formats=("parquet", "webdataset"), licence="cc-by-4.0")
+    shards = result.folder / "release-webdataset" / "data" / "train-00000.tar"
+    assert (result.folder / "release-parquet" / "data" / "train-00000-of-00001.parquet").is_file()
+    for name in ("release", "release-parquet", "release-webdataset"):
+        assert 'license: "cc-by-4.0"' in (result.folder / name / "README.md").read_text()
+    assert result.audit()
+    before = shards.stat().st_size
+    larger = pcevolve.extend(result.folder, more=1, quiet=True)
+    assert shards.stat().st_size > before
+    assert larger.audit()
+
+
+def test_a_card_has_a_licence_that_is_one(evolved):
+    with pytest.raises(pcevolve.UsageError, match="licence: String should match pattern"):
+        evolved(licence="mit\ntags: [private]")
+    result = evolved(method="t2i")
+    assert (result.dataset / "README.md").read_text().startswith('---\nlicense: "unknown"\n')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcevolve.pages.preview import opening_images, write_preview
+from pcevolve.pages.live import list_opening, write_preview
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok
@@ -26,7 +26,7 @@ def opened(root: Path, provider: FakeProvider | None = None, **changes: object) 
 
 def test_it_shows_the_first_images_of_every_class_and_nothing_else(tmp_path: Path):
     record = opened(tmp_path)
-    found = opening_images(record, record.require_plan())
+    found = list_opening(record, record.require_plan())
     assert {label: len(each) for label, each in found.items()} == dict.fromkeys(LABELS, 8)
     assert record.receipts == ()
     page = write_preview(record).read_text()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pcevolve.evolution import in_proportion
+from pcevolve.evolution import cut_to_proportion
 from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho, Receipt
@@ -232,7 +232,7 @@ DATASET = {"cut": tuple("abcdefgh"), "good": tuple("ijklmnop")}
 def kept(values: tuple[float, ...], class_counts: bool = True, iteration: int = 1) -> list[int]:
     plan = small_plan(method="pe", delta=1e-5, class_counts=class_counts, labels=("cut", "good"))
     receipt = Receipt(plan.run_id, iteration, (), (Event("gaussian", "1"),), plan.relation, values)
-    found = in_proportion(plan, [receipt], DATASET)
+    found = cut_to_proportion(plan, [receipt], DATASET)
     assert all(found[label] == DATASET[label][: len(found[label])] for label in DATASET)
     return [len(found[label]) for label in DATASET]
 

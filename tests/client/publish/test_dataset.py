@@ -21,7 +21,7 @@ from pcevolve.publish import Release, list_assumptions, publish, write_card
 from pcevolve.publish.card import read_facts, write_front_matter
 from pcevolve.publish.promises import state_guarantee
 from pcevolve.selectors import find_method
-from pcevolve.session.progress import summary_table
+from pcevolve.session.console import tabulate_result
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import Form
 from pcevolve_shared import images
@@ -199,7 +199,7 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     )
     assert f"<strong>{found.word.capitalize()}</strong>, as far as what was released can tell" in report
     console = Console(width=200, record=True)
-    console.print(summary_table({**summary, "wall_seconds": 1}))
+    console.print(tabulate_result({**summary, "wall_seconds": 1}))
     assert f"{found.word.upper()}: {found.reason('image')}" in " ".join(console.export_text().split())
 
 

@@ -10,7 +10,14 @@ from typer.testing import CliRunner
 
 from pcevolve.cli.main import app
 from pcevolve.evaluation.intervals import Value
-from pcevolve.session.finished.comparison import PICTURES, Point, compared, drawn, settings_of, write_page
+from pcevolve.session.finished.comparison import (
+    PICTURES,
+    Point,
+    choose_settings,
+    draw_curves,
+    read_runs,
+    write_page,
+)
 from pcevolve.session.folder import RunFolder
 from support.paid import paid_run
 from support.runs import small_plan
@@ -31,7 +38,7 @@ def finished(root: Path, **changes: object) -> Path:
 def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tmp_path: Path):
     roots = [finished(tmp_path / name) for name in ("one", "<b>other")]
     RunFolder(roots[0]).judgement.write_text(json.dumps({"judges": [JUDGED]}))
-    write_page(compared(roots), roots, tmp_path / "page.html")
+    write_page(read_runs(roots), roots, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600
     assert "For you alone" in page
@@ -43,7 +50,7 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tm
 
 def test_without_judges_the_page_holds_nothing_private(tmp_path: Path):
     roots = [finished(tmp_path / "one")]
-    write_page(compared(roots), roots, tmp_path / "page.html")
+    write_page(read_runs(roots), roots, tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
     assert "For you alone" not in (tmp_path / "page.html").read_text()
 
@@ -67,7 +74,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def point(accuracy: float, epsilon: str = "4", spent: float | None = 4.0, **changes: object) -> Point:
-    return Point(settings_of(small_plan(epsilon=epsilon, **changes), spent), accuracy)
+    return Point(choose_settings(small_plan(epsilon=epsilon, **changes), spent), accuracy)
 
 
 def told(picture: bytes) -> list[str]:
@@ -78,7 +85,7 @@ def told(picture: bytes) -> list[str]:
 def test_runs_of_two_providers_are_two_lines_and_told_apart_by_what_differs():
     apis = ("https://one.example", "https://other.example")
     points = [point(0.5, each, api=api) for each in ("4", "8") for api in apis]
-    (curve,) = drawn(points, "cnn")
+    (curve,) = draw_curves(points, "cnn")
     names = {each.partition(", API = ")[2].partition(", 4")[0] for each in told(curve.picture)[:1]}
     assert names == {"getimg, one.example"}
     assert len(told(curve.picture)) == 4
@@ -86,7 +93,9 @@ def test_runs_of_two_providers_are_two_lines_and_told_apart_by_what_differs():
 
 def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
     repeated = [0.4, 0.5, 0.6]
-    (curve,) = drawn([*(point(each, "4") for each in repeated), point(0.5, "8"), point(0.7, "8")], "cnn")
+    (curve,) = draw_curves(
+        [*(point(each, "4") for each in repeated), point(0.5, "8"), point(0.7, "8")], "cnn"
+    )
     picture = curve.picture
     assert told(picture) == ["random, 4: 50.0%", "random, 8: 60.0%"]
     bars = [each.attrib for each in ET.fromstring(picture).iter(f"{SVG}line") if each.get("stroke") != "#ddd"]

@@ -8,47 +8,40 @@ import pytest
 from typer.testing import CliRunner
 
 from pcevolve.cli import main as cli
-from pcevolve.session.console import after
+from pcevolve.session.console import summarise, tabulate_result
 from support import online
 from support.provider import png
-from support.typed import typed
 
 pytestmark = pytest.mark.system
 MOST_LINES = 20
 
 
 @pytest.fixture
-def words(server, tmp_path, monkeypatch) -> list[object]:
-    """A small run by the default method; all of it in one folder."""
-    for seed, label in enumerate(("cut", "good")):
-        (tmp_path / "private" / label).mkdir(parents=True)
-        for number in range(3):
-            (tmp_path / "private" / label / f"{number}.png").write_bytes(png(seed + 10 * number))
-    monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
-    monkeypatch.chdir(tmp_path)
-    return [
-        "run",
-        *typed(
-            **{"private": "private", "domain": "scratch", "out": "r", "yes": True, "shots": 3},
-            **{"api": server.address, "dialect": "a1111", "model": "v1-5", "method": "pcevolve"},
-            **{"candidates": 2, "iterations": 1, "size": 16, "pad_selection": 0.1, "ledger": "ledger.sqlite"},
-        ),
-    ]
+def given(given, tmp_path) -> dict[str, object]:
+    """A run with three images of each class."""
+    for label in ("cut", "good"):
+        for number in (1, 2):
+            (tmp_path / "private" / label / f"{number}.png").write_bytes(png(len(label) + 10 * number))
+    return given | {"out": "r", "shots": 3, "iterations": 1, "batch": None}
 
 
-def told(words: list[object], *more: str) -> list[str]:
+def told(words: list[str]) -> list[str]:
     """The lines of stdout and stderr, at 80 columns."""
-    result = CliRunner().invoke(cli.app, [*map(str, words), *more], env={"COLUMNS": "80"})
+    result = CliRunner().invoke(cli.app, words, env={"COLUMNS": "80"})
     assert result.exit_code == 0, result.output
     # A machine under load may take longer than a tick, of which the owner is warned.
     return [line for line in result.output.splitlines() if line.strip() and not line.startswith("WARNING")]
 
 
-def test_a_run_tells_its_story_in_a_screen(words):
-    lines = told(words)
+def flat(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
+    lines = told(words())
     assert len(lines) <= MOST_LINES, "\n".join(lines)
     assert max(map(len, lines)) <= 80
-    story = " ".join(" ".join(lines).split())
+    story = flat(lines)
     for part in (
         "private 2 classes, 3 images each",
         "requests for",
@@ -63,78 +56,89 @@ def test_a_run_tells_its_story_in_a_screen(words):
         "pcevolve audit r",
     ):
         assert part in story, story
+    lines = told(["audit", "r"])
+    titles = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert titles == ["sent", "privacy", "holds", "unchecked", "more"]
+    assert "yes: 11 claims were made again from the record and agree" in lines[2]
+    assert "claim" in flat(told(["audit", "r", "--verbose"]))
 
 
 def test_every_fact_is_told_to_whoever_asks(words):
-    story = " ".join(" ".join(told(words, "--verbose")).split())
+    story = flat(told(words("--verbose")))
     for part in (
-        "Before anything is spent",
-        "selection lift",
-        "assumed public",
-        "cost of the whole",
-        "bytes sent",
+        *("Before anything is spent", "selection lift", "assumed public", "cost of the whole", "bytes sent"),
+        "private work between two requests is padded to whole multiples of 0.01 s",
     ):
         assert part in story
 
 
-def test_a_second_run_on_the_same_data_says_what_was_spent_before(words):
-    told(words)
-    again = ["again" if word == "r" else word for word in words]
-    story = " ".join(" ".join(told(again, "--set", "privacy.lifetime_epsilon=30")).split())
+def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
+    told(words())
+    story = flat(told(words(out="again", lifetime_epsilon=30)))
     assert "before epsilon 10, counted for whoever is worst off, by earlier runs on these data" in story
     assert "together This ledger knows 1 earlier release to this provider" in story
     assert "ledger new" not in story
-
-
-def test_status_lists_runs_and_how_an_unfinished_one_goes_on(words, server):
-    told(words)
-    server.instead.append(online.said(400, {"error": "no"}))
-    again = ["two" if word == "r" else word for word in words]
-    more = ["--set", "privacy.lifetime_epsilon=30", "--set", "provider.patience=0"]
-    assert CliRunner().invoke(cli.app, [*map(str, again), *more]).exit_code != 0
-    story = " ".join(" ".join(told(["status", "--ledger", "ledger.sqlite"])).split())
+    story = flat(told(["status", "--ledger", "ledger.sqlite"]))
     assert story.startswith("finished ")
     assert "r: scratch, epsilon 10, 20" in story
 
 
-def test_the_audit_of_it_is_four_lines(words):
-    told(words)
-    lines = told(["audit", "r"])
-    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [
-        *("sent", "privacy", "holds", "unchecked", "more")
-    ]
-    assert "yes: 11 claims were made again from the record and agree" in lines[2]
-    assert "claim" in " ".join(told(["audit", "r", "--verbose"]))
+def test_status_says_how_an_unfinished_run_goes_on(words, server):
+    server.speak = lambda heard: (
+        online.said(500, {"error": "x", "errors": "x"}) if "img2img" in heard.path else online.a1111(heard)
+    )
+    assert CliRunner().invoke(cli.app, words()).exit_code != 0
+    story = flat(told(["status", "--ledger", "ledger.sqlite"]))
+    assert story.startswith("unfinished ")
+    assert f"to go on: pcevolve run --resume {Path('r').absolute()}" in story
+
+
+SETS = {
+    "initial": {"mean": 0.3, "sem": 0.012},
+    "final": {"mean": 0.834, "sem": 0.012, "seeds": [0.8, 0.8, 0.9]},
+}
+SUMMARY = {
+    **{
+        "marks": [],
+        "dataset": "r/release",
+        "images_released": 4,
+        "classes": 2,
+        "requests": 1,
+        "bytes_sent": 1,
+    },
+    **{
+        "bytes_received": 2_500_000,
+        "epsilon_spent": 1.0,
+        "epsilon_budget": 2.0,
+        "delta": 0.0,
+        "report": "r/p",
+    },
+    **{"relation": "replace-one", "method": "random", "iterations": 1},
+}
 
 
 @pytest.mark.parametrize(
     ("voted", "said"), [(False, "(by cnn on data kept aside; chance is 50 %)"), (True, "which flatters")]
 )
 def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted, said):
-    row = {"judge": "cnn", "voted": voted, "initial": {"mean": 0.3}, "final": {"mean": 0.834}}
+    row = {"judge": "cnn", "voted": voted, **SETS}
     voter = {"judge": "own", "voted": True, "initial": {"mean": 0.9}, "final": {"mean": 0.99}}
-    summary = {
-        **{
-            "marks": [],
-            "dataset": "r/release",
-            "images_released": 4,
-            "classes": 2,
-            "requests": 1,
-            "bytes_sent": 1,
-        },
-        **{
-            "bytes_received": 2_500_000,
-            "epsilon_spent": 1.0,
-            "epsilon_budget": 2.0,
-            "delta": 0.0,
-            "report": "r/p",
-        },
-        **{"relation": "replace-one", "method": "random", "accuracy": [row, voter]},
-    }
-    lines = [" ".join(line) for line in after(summary)]
+    lines = [" ".join(line) for line in summarise({**SUMMARY, "accuracy": [row, voter]})]
     assert "accuracy words alone 30 %, this dataset 83 %" in lines
     assert any(said in line for line in lines)
     assert "sent 1 request, 1 B; 2.5 MB came back" in lines
+
+
+def test_each_judge_has_a_line_among_the_figures_and_one_that_voted_says_so():
+    rows = [{"judge": "cnn", "voted": False, **SETS}, {"judge": "bundled", "voted": True, **SETS}]
+    cells = [[*column.cells] for column in tabulate_result({**SUMMARY, "accuracy": rows}).columns]
+    lines = [" ".join(row) for row in zip(*cells, strict=True) if "accuracy" in row[0]]
+    figures = "initial 30.0% ± 1.2%, final 83.4% ± 1.2%"
+    assert lines == [
+        f"accuracy, cnn {figures} (s.e. over 3 seeds of the head)",
+        f"accuracy, bundled (voted) {figures} (s.e. over 3 seeds of the head; it saw the candidates when the run "
+        "selected, which flatters)",
+    ]
 
 
 def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,51 +13,32 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pcevolve.cli import main as cli
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.private.cluster import connection
 from pcevolve.private.engine import LocalEngine
 from pcevolve.session import progress
-from pcevolve.session.progress import told_of
+from pcevolve.session.progress import show_work
 from support import online
 from support.folders import class_folders, receipts, released_files
-from support.typed import typed
 
 pytestmark = pytest.mark.system
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="pcevolve[ray] is not installed")
 
 
 @pytest.fixture
-def run(server, tmp_path, monkeypatch) -> Callable[..., Path]:
-    """The command, for one small run of Private Evolution without privacy, so that two can be compared."""
+def given(given, tmp_path) -> dict[str, object]:
+    """A small run of Private Evolution without privacy, so that two can be compared."""
+    shutil.rmtree(tmp_path / "private")
     class_folders(tmp_path / "private", 1)
-    monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
-    given = typed(
-        **{"private": tmp_path / "private", "domain": "scratch", "method": "pe", "yes": True, "shots": 3},
-        **{"api": server.address, "dialect": "a1111", "model": "v1-5", "patience": 0, "pad_selection": 0.1},
-        **{
-            "candidates": 4,
-            "size": 16,
-            "iterations": 2,
-            "seed": 1,
-            "insecure_noise_seed": 2,
-            "device": "cpu",
-        },
-    )
-
-    def command(out: str, *more: object) -> Path:
-        paths = typed(out=tmp_path / out, ledger=tmp_path / f"{out}.sqlite")
-        cli.app([str(each) for each in ("run", *given, *paths, *more)], standalone_mode=False)
-        return tmp_path / out
-
-    return command
+    seeded = {"seed": 1, "insecure_noise_seed": 2, "device": "cpu"}
+    return given | {"method": "pe", "shots": 3, "candidates": 4, "batch": None, **seeded}
 
 
 @NEEDS_RAY
 @pytest.mark.alone
 @pytest.mark.models
 def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_of_the_cluster(
-    run, server, monkeypatch, capfd
+    run: Callable[..., Path], server, monkeypatch, capfd
 ):
     seen, begin = [], connection._begin
 
@@ -66,27 +48,23 @@ def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_
 
     monkeypatch.setattr(connection, "_begin", begun)
     monkeypatch.setattr(connection, "STORE_BYTES", 100 * 2**20)
-    local = run("local")
+    local = run(out="local", ledger="local.sqlite")
     greeted = len(server.heard)
     capfd.readouterr()
-    ray = run("ray", "--set", "encoder.engine=ray")
+    ray = run(out="ray", ledger="ray.sqlite", engine="ray")
     assert seen == [(ray / "private" / "cluster", 0o700)]
     assert not (ray / "private" / "cluster").exists()
     assert receipts(ray) == receipts(local)
     assert released_files(ray) == released_files(local)
     heard = [(each.path, each.body) for each in server.heard]
-    assert sorted(heard[greeted:]) == sorted(
-        heard[:greeted]
-    )  # several are under way at once, and arrive in any order
+    assert sorted(heard[greeted:]) == sorted(heard[:greeted])  # several at once arrive in any order
     said = capfd.readouterr().err.lower()
     assert "on ray, in processes of this machine alone" in " ".join(said.split())
     assert not any(word in said for word in ("worker", "dataset_", "raylet", "gcs"))
     assert os.environ["PCEVOLVE_API_KEY"] == online.LOGIN
 
 
-def test_an_engine_begins_before_the_first_request_and_ends_when_the_connection_is_closed(
-    run, server, monkeypatch
-):
+def test_an_engine_begins_before_the_first_request_and_ends_when_the_connection_is_closed(run, monkeypatch):
     order: list[str] = []
 
     @contextmanager
@@ -102,7 +80,7 @@ def test_an_engine_begins_before_the_first_request_and_ends_when_the_connection_
     monkeypatch.setattr(LocalEngine, "running", running)
     noted(online.LocalServer, "answer", "request")
     noted(HttpTransport, "close", "closed")
-    run("run")
+    run()
     assert order[0] == "begins"
     assert order[-2:] == ["closed", "ends"]
     assert "request" in order
@@ -113,13 +91,13 @@ def test_what_a_killed_cluster_left_in_the_private_folder_is_removed_when_the_ru
     left.mkdir(parents=True)
     (left / "spilled").write_bytes(b"embeddings")
     (tmp_path / "run" / ".lock").touch()
-    run("run")
+    run()
     assert not left.parent.exists()
 
 
 def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", -1.0)
-    with told_of(Console(stderr=True, width=200), "embedding private images") as told:
+    with show_work(Console(stderr=True, width=200), "embedding private images") as told:
         told(1234, 4321)
         told(4321, 4321)
     assert capsys.readouterr().err.splitlines() == [

@@ -14,7 +14,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from pcevolve.auditing import audit
-from pcevolve.cli.main import COMMANDS
+from pcevolve.cli.main import app
 from pcevolve.encoders import frame_digest
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
@@ -23,8 +23,8 @@ from pcevolve.private.dataset import load_folder
 from pcevolve.selectors import find_method
 from pcevolve.session import images
 from pcevolve.session.finished.classification import NearestMean
-from pcevolve.session.finished.comparison import compared
-from pcevolve.session.finished.evaluating import Question, evaluated
+from pcevolve.session.finished.comparison import read_runs
+from pcevolve.session.finished.evaluating import Question, evaluate
 from pcevolve.session.folder import RunFolder
 from support.paid import encoder, paid_run
 from support.runs import SmallRun, small_plan
@@ -81,12 +81,13 @@ def found(world: Path) -> dict:
     """By both usual judges; twelve networks from scratch take a quarter of their steps each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pcevolve.evaluation.heads.train_cnn", partial(train_cnn, steps=QUICK_STEPS))
-        return evaluated(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
+        return evaluate(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
 
 
 @pytest.mark.models
 def test_a_dataset_of_the_right_kind_is_far_above_its_control(found):
-    assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled"]
+    judges = [(row["judge"], row["voted"]) for row in found["judges"]]
+    assert judges == [("cnn", False), ("bundled", False)], "nobody voted where nothing was looked at"
     for row in found["judges"]:
         assert row["dataset"]["accuracy"]["mean"] > 0.95
         assert row["random"]["accuracy"]["mean"] < 0.85
@@ -100,7 +101,7 @@ def by_one(world: Path) -> dict:
     """A copy of the run, by one judge that is trained in no time."""
     shutil.copytree(world / "run", world / "copy")
     question = Question(str(world / "test"), judges=("bundled",), control=world / "run-random")
-    return evaluated(world / "copy", question)
+    return evaluate(world / "copy", question)
 
 
 def test_distances_of_the_control_stand_beside_those_of_the_dataset(by_one):
@@ -114,7 +115,7 @@ def test_released_means_are_scored_without_any_image(tmp_path: Path, world, by_o
     plan = small_plan(candidates=4, initial=4, **MEANS)
     root = paid_run(tmp_path / "means", plan)
     question = Question(str(world / "test"), judges=("bundled",))
-    own = evaluated(root, question)["classifier"]
+    own = evaluate(root, question)["classifier"]
     said = NearestMean.of(root, lambda plan: encoder()).classes(
         Labelled.of(load_folder(world / "test")).images
     )
@@ -122,7 +123,7 @@ def test_released_means_are_scored_without_any_image(tmp_path: Path, world, by_o
     assert own["judge"] == "dp-means-classifier"
     assert own["dataset"]["accuracy"]["mean"] == np.mean(said == targets)
     assert own["dataset"]["accuracy"]["sem"] == 0
-    assert compared([root])[0].judges["dp-means-classifier"]["mean"] == np.mean(said == targets)
+    assert read_runs([root])[0].judges["dp-means-classifier"]["mean"] == np.mean(said == targets)
 
 
 def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
@@ -139,15 +140,10 @@ def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
 
 
 @pytest.mark.models
-def test_nobody_voted_where_nothing_was_looked_at(found):
-    assert {row["judge"]: row["voted"] for row in found["judges"]} == {"cnn": False, "bundled": False}
-
-
-@pytest.mark.models
 def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
     plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=find_method("jvem").delta)
     root = paid_run(tmp_path / "run", plan)
-    found = evaluated(root, Question(str(world / "test"), judges=("bundled", "cnn", "bundled+spectrum")))
+    found = evaluate(root, Question(str(world / "test"), judges=("bundled", "cnn", "bundled+spectrum")))
     assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled", "bundled+spectrum"]
     assert [row["voted"] for row in found["judges"]] == [False, True, True]
     said = command(root, "--test", world / "test", "--judge", "bundled").stdout
@@ -156,19 +152,15 @@ def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: 
 
 
 @pytest.mark.models
-def test_a_judge_s_confusion_is_a_picture_for_the_owner_alone(world, found):
-    path = world / "run" / "private" / "confusion-bundled.png"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with Image.open(path) as picture:
-        diagonal, other = (picture.convert("RGB").getpixel((150 + 8 + 64 * k, 150 + 8)) for k in (0, 1))
+def test_figures_and_pictures_of_confusions_lie_where_only_their_owner_can_read_them(world, found):
+    private = world / "run" / "private"
+    assert json.loads((private / "judgement.json").read_text()) == json.loads(json.dumps(found))
+    picture = private / "confusion-bundled.png"
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (private, private / "judgement.json", picture)]
+    assert modes == [0o700, 0o600, 0o600]
+    with Image.open(picture) as shown:
+        diagonal, other = (shown.convert("RGB").getpixel((150 + 8 + 64 * k, 150 + 8)) for k in (0, 1))
     assert diagonal[0] < 30 < 200 < other[0]
-
-
-@pytest.mark.models
-def test_the_figures_lie_where_only_their_owner_can_read_them(world, found):
-    path = world / "run" / "private" / "judgement.json"
-    assert json.loads(path.read_text()) == json.loads(json.dumps(found))
-    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
 
 
 def test_judges_that_were_asked_before_stay_beside_those_of_today_on_the_same_images_alone(
@@ -178,7 +170,7 @@ def test_judges_that_were_asked_before_stay_beside_those_of_today_on_the_same_im
     shutil.rmtree(root / "private", ignore_errors=True)
 
     def kept(test: Path, judge: str) -> list[str]:
-        evaluated(root, Question(str(test), judges=(judge,)))
+        evaluate(root, Question(str(test), judges=(judge,)))
         return [
             row["judge"] for row in json.loads((root / "private" / "judgement.json").read_text())["judges"]
         ]
@@ -186,7 +178,7 @@ def test_judges_that_were_asked_before_stay_beside_those_of_today_on_the_same_im
     assert kept(world / "test", "bundled+spectrum") == ["bundled+spectrum"]
     assert kept(world / "test", "bundled") == ["bundled", "bundled+spectrum"]
     assert kept(world / "test", "bundled") == ["bundled", "bundled+spectrum"]
-    assert compared([root])[0].judges.keys() == {"bundled", "bundled+spectrum"}
+    assert read_runs([root])[0].judges.keys() == {"bundled", "bundled+spectrum"}
     other = toned(tmp_path / "other", 12, 5)
     assert kept(other, "bundled") == ["bundled"], "of other images"
 
@@ -195,7 +187,7 @@ def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
     root = finished(tmp_path / "run")
     question = Question(str(world / "test"), str(world / "private"), judges=("bundled",))
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    evaluated(root, question)
+    evaluate(root, question)
     changed = {path for path in root.rglob("*") if path.is_file() and path.read_bytes() != before.get(path)}
     assert changed == {root / "private" / name for name in ("judgement.json", "confusion-bundled.png")}
     assert [fault for each in audit(root, lambda plan: encoder()) for fault in each.faults] == []
@@ -205,14 +197,16 @@ def test_a_planted_copy_is_named(tmp_path: Path, world):
     root = shutil.copytree(world / "run", tmp_path / "run")
     shutil.copy(world / "private" / "good" / "3.png", root / "release" / "good" / "0.png")
     question = Question(str(world / "test"), str(world / "private"), judges=("bundled",))
-    (row,) = evaluated(root, question)["judges"]
+    (row,) = evaluate(root, question)["judges"]
     assert row["memorisation"]["copies"] == ["release/good/0.png"]
 
 
 def test_without_a_control_labels_are_shuffled(tmp_path: Path, world):
     root = shutil.copytree(world / "run", tmp_path / "run")
-    found = evaluated(root, Question(str(world / "test"), judges=("bundled",)))
+    line = command(root, "--test", world / "test", "--judge", "bundled", "--json").stdout
+    found = json.loads(line.strip().splitlines()[-1])
     (row,) = found["judges"]
+    assert "shuffled" in command(root, "--test", world / "test", "--judge", "bundled").stdout
     assert found["control"] == "labels shuffled"
     assert row["shuffled"]["accuracy"]["mean"] < row["dataset"]["accuracy"]["mean"]
     assert "random" not in row, "that is the name of a control run"
@@ -240,7 +234,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path, world, changes, error, com
     if "control" in changes:
         values["control"] = tmp_path / changes["control"]
     with pytest.raises(error, match=complaint):
-        evaluated(root, Question(**values))
+        evaluate(root, Question(**values))
     assert not (root / "private" / "judgement.json").exists()
 
 
@@ -248,26 +242,14 @@ def test_a_run_that_has_not_ended_is_refused(tmp_path: Path, world):
     run = SmallRun.open(tmp_path / "run")
     run.close()
     with pytest.raises(UsageError, match="has no dataset yet"):
-        evaluated(tmp_path / "run", Question(str(world / "test"), judges=("cnn",)))
+        evaluate(tmp_path / "run", Question(str(world / "test"), judges=("cnn",)))
 
 
 def command(*words: object):
-    module, _, name = COMMANDS["evaluate"][0].partition(":")
-    function = getattr(__import__(module, fromlist=[name]), name)
-    import typer
-
-    app = typer.Typer()
-    app.command()(function)
-    return CliRunner().invoke(app, [str(word) for word in words])
+    return CliRunner().invoke(app, ["evaluate", *map(str, words)])
 
 
-def test_the_table_calls_shuffled_labels_by_their_name(tmp_path: Path, world):
-    root = shutil.copytree(world / "run", tmp_path / "run")
-    table = command(root, "--test", world / "test", "--judge", "bundled").stdout
-    assert "shuffled" in table
-
-
-def test_the_command_prints_a_table_or_one_line_of_json(world):
+def test_the_command_prints_a_table_that_fits_a_terminal(world):
     asked = (world / "run", "--test", world / "test", "--judge", "bundled")
     table = command(*asked)
     assert table.exit_code == 0
@@ -275,14 +257,12 @@ def test_the_command_prints_a_table_or_one_line_of_json(world):
         assert part in table.stdout
     assert "random" in table.stdout
     assert all(len(row) <= 80 for row in table.stdout.splitlines() if row.startswith(("┃", "│", "┏", "└")))
-    line = command(*asked, "--json").stdout.strip().splitlines()[-1]
-    assert json.loads(line)["judges"][0]["judge"] == "bundled"
 
 
 def test_what_an_evaluation_will_take_is_counted_in_seconds_and_all_of_them_are_told(world):
     heard: list[tuple[int, int]] = []
     question = Question(str(world / "test"), str(world / "private"), mix=True, judges=("bundled",))
-    evaluated(world / "run", question, lambda done, total: heard.append((done, total)))
+    evaluate(world / "run", question, lambda done, total: heard.append((done, total)))
     assert heard[0][0] == 0, "how long it takes is told before it begins"
     assert heard == sorted(heard)
     assert heard[-1][0] == heard[-1][1] == heard[0][1]

@@ -14,7 +14,7 @@ from support.runs import SmallRun
 
 
 def claim(root, resume: bool = False):
-    return RunFolder(root).claimed(resume)
+    return RunFolder(root).claim(resume)
 
 
 def test_a_new_folder_is_made_with_a_private_part_for_the_owner_alone(tmp_path):

@@ -13,8 +13,8 @@ from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session.components import Components
-from pcevolve.session.planning import as_recorded, prompts_for, resolved_plan, written
-from pcevolve.session.preflight import checked
+from pcevolve.session.planning import keep_recorded, resolve_plan
+from pcevolve.session.preflight import check_run
 from support.provider import png
 from support.runs import small_plan
 
@@ -24,47 +24,13 @@ NOW = small_plan(method="t2i", iterations=0, strengths=(), prompts=(("x", "y", "
 
 
 def test_a_run_that_goes_on_keeps_prompts_pace_and_licence_that_it_began_with():
-    assert as_recorded(BEGAN, NOW.model_copy(update={"licence": "other"}), RunConfig.of(SAID)) == BEGAN
+    assert keep_recorded(BEGAN, NOW.model_copy(update={"licence": "other"}), RunConfig.of(SAID)) == BEGAN
 
 
 def test_what_the_user_says_is_not_passed_over(tmp_path: Path):
     said = RunConfig.of({**SAID, "at_once": 2, "prompts": str(tmp_path / "p.json"), "licence": "other"})
     now = NOW.model_copy(update={"licence": "other"})
-    assert as_recorded(BEGAN, now, said) == now
-
-
-LABELS = ("cut", "good")
-
-
-def of(path: Path | None, count: int = 0) -> tuple[tuple[str, ...], ...]:
-    return prompts_for(path, count, "leather texture", LABELS)
-
-
-def test_a_file_is_taken_in_the_order_of_the_classes(tmp_path: Path):
-    path = tmp_path / "prompts.json"
-    path.write_text(written({"good": ["g1", "g2"], "cut": ["c1", "c2"]}))
-    assert of(path, 10) == (("c1", "c2"), ("g1", "g2"))
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("[", "the file: Invalid JSON"),
-        ('["a"]', "one list of prompts for each class"),
-        ('{"cut": ["a", ""], "good": ["b", "c"]}', "cut/1: String should have at least 1"),
-        ('{"cut": ["a\\u0000"], "good": ["b"]}', "cut/0: String should match"),
-        ('{"cut": ["a"], "good": []}', "no prompt for 'good'"),
-        ('{"cut": ["a"]}', "no prompt for 'good'"),
-        ('{"cut": ["a"], "good": ["b"], "fold": ["c"]}', "'fold': no such class in --private"),
-        ('{"cut": ["a"], "good": ["b", "c"]}', "as many prompts as every other"),
-        (json.dumps({"cut": ["a" * 1001], "good": ["b"]}), "cut/0: String should have at most 1000"),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, content: str, reason: str):
-    path = tmp_path / "prompts.json"
-    path.write_text(content)
-    with pytest.raises(UsageError, match=reason):
-        of(path)
+    assert keep_recorded(BEGAN, now, said) == now
 
 
 TURBO = Advice(steps=4, guidance=0.0, low=0.5, high=0.55)
@@ -82,8 +48,8 @@ def planned(tmp_path: Path):
 
     def plan(advice: Advice | None, **options: object) -> PublicPlan:
         wanted = {name: str(value) for name, value in {**fixed, **options}.items()}
-        components = Components.of(checked(RunConfig.of(wanted)))
-        return resolved_plan(components, "0" * 32, ModelSize(64, 64), advice=advice)
+        components = Components.of(check_run(RunConfig.of(wanted)))
+        return resolve_plan(components, "0" * 32, ModelSize(64, 64), advice=advice)
 
     return plan
 

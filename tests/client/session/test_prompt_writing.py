@@ -12,9 +12,9 @@ from types import ModuleType
 import pytest
 
 from pcevolve.cli.main import main
+from pcevolve.config.prompts import read_prompts
 from pcevolve.errors import ProviderReplyError
-from pcevolve.session.first.prompts import by_chat, chat_at, unnamed
-from pcevolve.session.planning import prompts_for
+from pcevolve.session.first.prompts import ask_chat, count_unnamed, open_chat
 from support.online import LocalServer, Reply, said
 
 KEY = "sk-5ecret-0123456789"
@@ -38,8 +38,8 @@ def speaking(replies: Iterator[Reply]) -> Iterator[LocalServer]:
 
 
 def prompts(server: LocalServer, count: int, key: str | None = None, labels: tuple[str, ...] = ("cut",)):
-    chat = chat_at(f"{server.address}/v1", "tiny", key)
-    return by_chat(chat, "leather texture", labels, count, lambda done, total: None)
+    chat = open_chat(f"{server.address}/v1", "tiny", key)
+    return ask_chat(chat, "leather texture", labels, count, lambda done, total: None)
 
 
 def test_it_is_asked_public_words_and_nothing_else():
@@ -134,13 +134,13 @@ def test_the_command_has_a_local_model_refine_prompts_that_a_run_takes(tmp_path:
     folder, out = tiny_writer.save_writer(tmp_path / "tiny", context=256), tmp_path / "p.json"
     options = ["--domain", "x", "--labels", "a,b", "--count", "2", "--refine", "--local", str(folder)]
     assert _left(["prompts", *options, "--out", str(out)]) == 0
-    assert [len(each) for each in prompts_for(out, 0, "x", ("a", "b"))] == [2, 2]
+    assert [len(each) for each in read_prompts(out, 0, "x", ("a", "b"))] == [2, 2]
 
 
 def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert unnamed({"Cut": ("a deep cut", "a scar"), "good": ("leather",)}) == 2
+    assert count_unnamed({"Cut": ("a deep cut", "a scar"), "good": ("leather",)}) == 2
     options = ["--domain", "x", "--labels", "cut,good", "--count", "2", "--out", str(tmp_path / "p.json")]
     with speaking(chatting("A scar.")) as server:
         model = ("--refine", "--api", f"{server.address}/v1", "--model", "m")

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-import pcevolve
 from pcevolve.auditing import audit
 from pcevolve.errors import UsageError
 from pcevolve.public.words import choose_labels
-from pcevolve.session.finished.evaluating import Question, evaluated
-from pcevolve.transcript import RunReader
-from support.folders import class_folders
-from support.native import native_server
-from support.online import LocalServer
+from pcevolve.session.finished.evaluating import Question, evaluate
 from support.runs import small_plan
 
 SECRET = ("mole of patient Smith", "mole of patient Quill")
@@ -28,47 +22,17 @@ PRIVATE_PARTS = {"config.toml", "private"}
 
 
 @pytest.fixture
-def api() -> Iterator[LocalServer]:
-    made = native_server()
-    yield made
-    made.close()
+def private(private: Path) -> Path:
+    for folder, name in zip(sorted(private.iterdir()), SECRET, strict=True):
+        folder.rename(private / name)
+    return private
 
 
-@pytest.fixture
-def private(tmp_path: Path) -> Path:
-    made = class_folders(tmp_path / "scans", 1)
-    for folder, name in zip(sorted(each for each in made.iterdir() if each.is_dir()), SECRET, strict=True):
-        folder.rename(made / name)
-    return made
-
-
-def evolved(api: LocalServer, private: Path, root: Path, **changes: object) -> pcevolve.Result:
-    return pcevolve.evolve(
-        **{
-            "private": private,
-            "domain": "skin",
-            "provider": pcevolve.Provider(api.address),
-            "out": root / "run",
-            "ledger": root / "ledger.sqlite",
-            "method": "pcevolve",
-            "quiet": True,
-            "yes": True,
-            "candidates": 2,
-            "batch": 2,
-            "iterations": 1,
-            "pad_selection": 0.01,
-            "shots": 3,
-            "seed": 7,
-            **changes,
-        },
-    )
-
-
-def test_with_words_no_name_of_a_folder_leaves_or_lies_in_what_is_shared(api, private, tmp_path):
+def test_with_words_no_name_of_a_folder_leaves_or_lies_in_what_is_shared(native, evolved, tmp_path):
     words = tmp_path / "words.toml"
     words.write_text(f'"{SECRET[0]}" = "melanoma"\n"{SECRET[1]}" = ""\n')
-    result = evolved(api, private, tmp_path, words=words)
-    assert {json.loads(each.body)["prompt"] for each in api.asked if each.body} == {
+    result = evolved(domain="skin", words=words)
+    assert {json.loads(each.body)["prompt"] for each in native.asked if each.body} == {
         "A skin image with melanoma",
         "A skin image",
     }
@@ -80,9 +44,7 @@ def test_with_words_no_name_of_a_folder_leaves_or_lies_in_what_is_shared(api, pr
     assert len(shared) > 5
     for path in shared:
         told = str(path.relative_to(result.folder)).encode() + path.read_bytes()
-        assert b"patient" not in told, path
-        assert b"Smith" not in told, path
-        assert b"Quill" not in told, path
+        assert not any(word in told for word in (b"patient", b"Smith", b"Quill")), path
     assert result.labels == ("melanoma", "class 2")
     assert not [fault for finding in audit(result.folder) for fault in finding.faults]
     card = (result.folder / "release" / "README.md").read_text()
@@ -92,17 +54,13 @@ def test_with_words_no_name_of_a_folder_leaves_or_lies_in_what_is_shared(api, pr
     )
 
 
-def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_class(api, private, tmp_path):
-    plain = evolved(api, private, tmp_path, iterations=1, out=tmp_path / "plain", method="random")
-    turned = dict.fromkeys(reversed(SECRET))
-    result = evolved(
-        api, private, tmp_path, words={name: f"kind {k}" for k, name in enumerate(turned)}, method="random"
-    )
+def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_class(evolved, tmp_path):
+    plain = evolved(out=tmp_path / "plain", method="random")
+    words = {name: f"kind {k}" for k, name in enumerate(reversed(SECRET))}
+    result = evolved(words=words, method="random")
     assert plain.labels == tuple(sorted(SECRET))
     assert result.labels == ("kind 0", "kind 1")
-    assert RunReader.strict(result.folder).require_plan().words == ("kind 0", "kind 1")
-    found = pcevolve.load(result.folder).folder
-    assert found == result.folder
+    assert result.plan.words == ("kind 0", "kind 1")
     assert not result.audit().faults
 
 
@@ -117,15 +75,15 @@ def toned(folder: Path, names: dict[str, int], count: int, seed: int) -> Path:
     return folder
 
 
-def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(api, tmp_path):
+def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(evolved, tmp_path):
     """The words come in another order than the folders: to count on that order would exchange the classes."""
     dark, bright = 0, 190
     scans, test = (
         toned(tmp_path / name, dict(zip(SECRET, (dark, bright), strict=True)), 4, seed)
-        for seed, name in enumerate(("scans", "test"))
+        for seed, name in enumerate(("own", "test"))
     )
     words = {SECRET[1]: "bright", SECRET[0]: "dark"}
-    result = evolved(api, scans, tmp_path, words=words, test=test)
+    result = evolved(private=scans, words=words, test=test)
     assert result.labels == ("bright", "dark")
     own = json.loads((result.folder / "private" / "evaluation.json").read_text())
     assert {row["judge"] for row in own["accuracy"]} == {"cnn", "bundled"}
@@ -133,10 +91,10 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(a
     for label, tone in (("bright", bright), ("dark", dark)):
         shutil.rmtree(result.folder / "release" / label)
         toned(result.folder / "release", {label: tone}, 4, 2)
-    found = evaluated(result.folder, Question(str(test), judges=("bundled",)))
+    found = evaluate(result.folder, Question(str(test), judges=("bundled",)))
     assert found["judges"][0]["dataset"]["accuracy"]["mean"] == 1.0
     with pytest.raises(UsageError, match=r"data\.words needs every class once"):
-        evaluated(result.folder, Question(str(toned(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3))))
+        evaluate(result.folder, Question(str(toned(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3))))
 
 
 @pytest.mark.parametrize(
@@ -150,11 +108,11 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(a
     ],
 )
 def test_words_that_are_not_for_these_classes_are_refused_before_anything_is_asked(
-    api, private, tmp_path, words, fault
+    native, evolved, words, fault
 ):
     with pytest.raises(UsageError, match=fault):
-        evolved(api, private, tmp_path, words=words)
-    assert not api.asked
+        evolved(domain="skin", words=words)
+    assert not native.asked
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
-from pcevolve.pages.report import rewritten_report
+from pcevolve.pages.report import rewrite_report
 from pcevolve.public.parts import Extension
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
@@ -54,11 +54,11 @@ def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Pat
     (tmp_path / "thesis.txt").write_text("x")
 
     def taken_over() -> None:
-        with RunFolder(tmp_path).claimed(resume=True):
+        with RunFolder(tmp_path).claim(resume=True):
             pass
 
     told = []
-    for act in (lambda: Audit.of(tmp_path), lambda: rewritten_report(tmp_path), taken_over):
+    for act in (lambda: Audit.of(tmp_path), lambda: rewrite_report(tmp_path), taken_over):
         with pytest.raises(UsageError) as error:
             act()
         told.append(str(error.value))

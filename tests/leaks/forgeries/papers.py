@@ -13,7 +13,7 @@ from typing import Any
 
 from leaks.forgeries.forging import SECRET, Act, Forgery, of_family, replaced, written
 from pcevolve.auditing import audit
-from pcevolve.pages.wire import rendered_viewer
+from pcevolve.pages.wire import render_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import RunReader
 
@@ -162,7 +162,7 @@ def paged(change: Change) -> Act:
     """The wire page of an honest audit, changed."""
 
     def act(root: Path) -> None:
-        honest = rendered_viewer(RunReader.lenient(root), audit(root))
+        honest = render_viewer(RunReader.lenient(root), audit(root))
         if change(honest) == honest:
             raise ValueError("that page was not changed")
         wire_page(root, change(honest))
@@ -178,7 +178,7 @@ def wire_page(root: Path, data: bytes) -> None:
 def praised(root: Path) -> None:
     """A wire page whose verdict somebody made up."""
     flattering = [Finding("no private image has ever existed", (), 1000)]
-    wire_page(root, rendered_viewer(RunReader.lenient(root), flattering))
+    wire_page(root, render_viewer(RunReader.lenient(root), flattering))
 
 
 def of_another_record(root: Path) -> None:
@@ -186,7 +186,7 @@ def of_another_record(root: Path) -> None:
     log = root / "transcript" / "log.jsonl"
     whole = log.read_bytes()
     log.write_bytes(b"".join(whole.splitlines(keepends=True)[:-3]))
-    wire_page(root, rendered_viewer(RunReader.lenient(root), []))
+    wire_page(root, render_viewer(RunReader.lenient(root), []))
     log.write_bytes(whole)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pcevolve.config.prompts import read_prompts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import MOST
-from pcevolve.session.planning import prompts_for
 from pcevolve_benchmarks.baselines.session import Baseline, replan
 
 
@@ -12,7 +12,7 @@ def _plan(plan: PublicPlan) -> PublicPlan:
     """A prompt of the grammar for each image, where nobody gives any."""
     if plan.prompts:
         return plan
-    return replan(plan, prompts=prompts_for(None, min(plan.initial, MOST), plan.domain, plan.labels))
+    return replan(plan, prompts=read_prompts(None, min(plan.initial, MOST), plan.domain, plan.labels))
 
 
 BASELINE = Baseline(

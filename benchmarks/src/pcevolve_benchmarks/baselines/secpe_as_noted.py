@@ -25,7 +25,7 @@ from pcevolve.public.settings import MOST_CELLS
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.scene import GRID
 from pcevolve.selectors.votes import cast_votes
-from pcevolve.session.secrecy import declared
+from pcevolve.session.private_data import read_declared
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, fair_weights, rates, smallest_sigma
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Options, Session
 
@@ -172,7 +172,7 @@ def choose_sampling(session: Session) -> tuple[FloatArray, float]:
     """
     promise, data = session.plan.secrecy, session.components.data
     assert promise is not None
-    sources = declared(session.components.settings, promise)
+    sources = read_declared(session.components.settings, promise)
     held = [(each.places, each.budget) for each in sources.find_held(data) if each.places]
     found = sampling_rates(held, len(data), promise)
     exposed = {_expose(found[list(places)], promise) for places, _ in held}

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.options import given_options, takes
+from pcevolve.cli.options import drop_unset, takes
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 
@@ -85,7 +85,7 @@ def baseline(
         raise UsageError(
             f"this runs without protection ({NO_GATE}): say --public-data if the images are public"
         )
-    asked = {**given_options(options), "method": name, "private": str(data), "captioner": captioner}
+    asked = {**drop_unset(options), "method": name, "private": str(data), "captioner": captioner}
     found = run(asked, out)
     typer.echo(f"{name}: {NO_GATE}")
     typer.echo(f"it protects {found.facts['protects']}")

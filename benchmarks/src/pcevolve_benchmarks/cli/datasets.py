@@ -54,13 +54,13 @@ def datasets(
         return
     if source is None or out is None:
         raise UsageError("--from says where the dataset lies and --out where its folders go: give both")
-    from pcevolve.session.images import most_to_draw
-    from pcevolve.session.progress import error_console, told_of
+    from pcevolve.session.images import count_drawable
+    from pcevolve.session.progress import error_console, show_work
     from pcevolve_benchmarks.datasets.writing import Wanted, write
 
     wanted = Wanted(tuple(each.strip() for each in labels.split(",") if each.strip()), held_out, most, seed)
     console = error_console()
-    with told_of(console, f"writing {name}") as told:
+    with show_work(console, f"writing {name}") as told:
         made = write(chosen, source, out, wanted, told)
     console.print(f"{made.counts['train']} images in train, {made.counts['test']} in test")
     console.print(f"classes: {', '.join(made.labels)}; terms: {chosen.terms}")
@@ -69,7 +69,7 @@ def datasets(
     units = f" --unit-map {shlex.quote(str(made.units))}" if made.units else ""
     train = shlex.quote(str(out / "train"))
     test = f" --test {shlex.quote(str(out / 'test'))}" if made.counts["test"] else ""
-    shots = min(SHOTS, most_to_draw(out / "train", made.units))
+    shots = min(SHOTS, count_drawable(out / "train", made.units))
     drawn = f" --set data.subsample={shots}" if shots else ""
     typer.echo(f"pcevolve run --private {train}{test}{units}{drawn} --domain {words} --out runs/{name}")
     if not test:

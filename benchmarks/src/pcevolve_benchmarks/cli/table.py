@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Column
 from rich.table import Table as Shown
 
-from pcevolve.cli.options import given_options, takes
+from pcevolve.cli.options import drop_unset, takes
 from pcevolve.errors import UsageError
 from pcevolve.public.options import validate
 from pcevolve_benchmarks.tables.catalogue import TABLES
@@ -149,7 +149,7 @@ def table(
         _require_of_texts(name, context)
         _texts(name, out.absolute(), smoke, seeds, tuple(dict.fromkeys(model or ())))
         return
-    from pcevolve.session.progress import error_console, told_of
+    from pcevolve.session.progress import error_console, show_work
     from pcevolve_benchmarks.providers import by_flags, in_file
     from pcevolve_benchmarks.tables.making import Wanted, made  # torch takes seconds to load
 
@@ -169,11 +169,11 @@ def table(
         seeds=seeds,
         workers=_workers(engine, ray_address, processes or os.cpu_count() or 1, out.absolute()),
         out=out.absolute(),
-        sizes=validate(Sizes, given_options(options)),
+        sizes=validate(Sizes, drop_unset(options)),
         le_prompts=le_prompts,
     )
     console = error_console()
-    with told_of(console, name) as told:
+    with show_work(console, name) as told:
         found = made(wanted, told, lambda line: console.print(line, markup=False, highlight=False))
     console.print(found.page.read_text())
     for fault in found.faults:
@@ -215,7 +215,7 @@ def _require_of_texts(name: str, context: typer.Context) -> None:
 
 def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[str, ...]) -> None:
     """A table of texts, which has a provider and data of its own."""
-    from pcevolve.session.progress import error_console, told_of
+    from pcevolve.session.progress import error_console, show_work
     from pcevolve_benchmarks.texts.bench import BUNDLED, TextBench
     from pcevolve_benchmarks.texts.page import as_json, tables
     from pcevolve_benchmarks.texts.studies import STUDIES
@@ -223,7 +223,7 @@ def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[
     if name not in STUDIES:
         raise UsageError(f"there is no table {name!r}: pcevolve-bench table --list names them")
     console, study = error_console(), STUDIES[name]
-    with told_of(console, name) as told:
+    with show_work(console, name) as told:
         rows = TextBench(study, out / name, smoke, seeds, writers or (BUNDLED,)).made(told)
     console.print(tables(study, rows))
     typer.echo(json.dumps(as_json(study, rows)))

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from pcevolve.evaluation.intervals import Value
-from pcevolve.pages.report.charts import Chart, Series, svg
+from pcevolve.pages.report.charts import Chart, Series, draw_svg
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.votes import kept_votes
 from pcevolve_benchmarks.limits import chances, measured
@@ -184,7 +184,7 @@ def picture(found: Found) -> bytes:
     luck = Series("luck", tuple((place, 0.1) for place in range(len(found["epsilons"]))))
     title = "Chance that a choice is of the best tenth, by ε"
     shown = Chart(title, title, [*series, luck], 1.0, "{:.0%}".format)
-    return svg(shown, [f"{each:g}" for each in found["epsilons"]])
+    return draw_svg(shown, [f"{each:g}" for each in found["epsilons"]])
 
 
 def _by_iteration(found: Found) -> dict[str, str]:

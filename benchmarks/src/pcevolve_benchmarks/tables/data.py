@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from pcevolve.config.prompts import read_prompts
 from pcevolve.durable import write_durably
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.session.planning import prompts_for
 from pcevolve_benchmarks.pixels import paint as in_colours
 from pcevolve_benchmarks.pixels import with_saturation
 from pcevolve_benchmarks.tables.table import LE, Table, Variant
@@ -200,7 +200,7 @@ def keep_prompts(path: Path, data: Sequence[BenchData], out: Path) -> None:
     """
     if len(data) > 1:
         raise UsageError(f"{OPTION} names the classes of one data set: make one table for each --data")
-    prompts_for(path, 0, data[0].words, classes(data[0].train), OPTION)
+    read_prompts(path, 0, data[0].words, classes(data[0].train), OPTION)
     kept = kept_in(out, kept_as(path))
     kept.parent.mkdir(parents=True, exist_ok=True)
     write_durably(kept, path.read_bytes())

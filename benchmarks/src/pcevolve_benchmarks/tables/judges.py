@@ -16,7 +16,7 @@ from pcevolve.encoders.pixels import to_array
 from pcevolve.evaluation.heads import train_papers_head
 from pcevolve.evaluation.judge import Judge
 from pcevolve.private.dataset import load_folder
-from pcevolve.session.finished.judging import judges_of
+from pcevolve.session.finished.judging import load_judges
 from pcevolve.session.images import CNN
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.wide import WIDE, wide_judge
@@ -46,7 +46,7 @@ def table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
     published = [_as_published(name, voter) for name in asked if name.startswith(AS_PUBLISHED)]
     wide = [wide_judge(name) for name in asked if name.startswith(WIDE)]
     others = [name for name in asked if not name.startswith((AS_PUBLISHED, WIDE))]
-    found = [*published, *wide, *(judges_of(others, voter, "auto") if others or not asked else [])]
+    found = [*published, *wide, *(load_judges(others, voter, "auto") if others or not asked else [])]
     return sorted(found, key=lambda each: each.voted)
 
 

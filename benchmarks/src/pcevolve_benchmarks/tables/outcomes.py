@@ -17,7 +17,7 @@ from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.appearance import develop, find_released_appearance
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.preflight import checked
+from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve.transcript import Bodies
 
@@ -25,7 +25,7 @@ from pcevolve.transcript import Bodies
 def reopened(root: Path) -> Outcome:
     """A finished run, without asking anybody anything again."""
     settings = RunConfig.load(RunFolder(root).config)
-    return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
+    return execute(check_run(settings, resume=True), Audience(Console(quiet=True)))
 
 
 def noise_on_votes(outcome: Outcome, shots: Labelled, labels: Sequence[str]) -> Iterator[tuple[str, float]]:

@@ -14,12 +14,12 @@ from pcevolve.pages.report.charts import (
     LEGEND,
     Chart,
     Series,
-    canvas,
-    legend,
-    line,
-    svg,
-    text,
-    ticks,
+    choose_ticks,
+    draw_line,
+    draw_svg,
+    open_canvas,
+    write_legend,
+    write_text,
 )
 from pcevolve_benchmarks.tables.results import Judged
 from pcevolve_benchmarks.tables.table import Measure, Table
@@ -60,19 +60,19 @@ def bars(title: str, judged: Judged) -> bytes:
     """Draw a table; every bar begins at zero, and what is not known has none."""
     group = BAR * len(judged.columns) + GAP
     below = TOP + group * len(judged.rows)
-    root = canvas(WIDTH, below + LEGEND * (len(judged.columns) + 1), f"{title}, by {judged.judge}")
-    text(root, NAMES, 14, f"{title}, by {judged.judge}", "start")
+    root = open_canvas(WIDTH, below + LEGEND * (len(judged.columns) + 1), f"{title}, by {judged.judge}")
+    write_text(root, NAMES, 14, f"{title}, by {judged.judge}", "start")
     scale = _Scale.of(judged)
     for at in scale.ticks:
-        line(root, (scale.x(at), TOP - 4), (scale.x(at), below), "#ddd")
-        text(root, scale.x(at), below + 10, scale.spell(at), "middle", size=9)
+        draw_line(root, (scale.x(at), TOP - 4), (scale.x(at), below), "#ddd")
+        write_text(root, scale.x(at), below + 10, scale.spell(at), "middle", size=9)
     for place, row in enumerate(judged.rows):
         top = TOP + group * place
-        text(root, NAMES - 6, top + group / 2, row, "end")
+        write_text(root, NAMES - 6, top + group / 2, row, "end")
         for number, column in enumerate(judged.columns):
             if (value := judged.values.get((row, column))) is not None:
                 _bar(root, scale, value, top + BAR * number, number)
-    legend(root, NAMES, below + LEGEND, list(judged.columns))
+    write_legend(root, NAMES, below + LEGEND, list(judged.columns))
     return bytes(ET.tostring(root, encoding="utf-8"))
 
 
@@ -80,7 +80,7 @@ class _Scale:
     """Where values lie, from left to right."""
 
     def __init__(self, judged: Judged, top: float) -> None:
-        self.judged, self.ticks = judged, ticks(top, 4)
+        self.judged, self.ticks = judged, choose_ticks(top, 4)
 
     @classmethod
     def of(cls, judged: Judged) -> _Scale:
@@ -103,8 +103,8 @@ def _bar(root: ET.Element, scale: _Scale, value: Value, top: float, number: int)
     ET.SubElement(root, "rect", {**box, "fill": COLOURS[number % len(COLOURS)]})
     if value.half is not None:
         ends = [(scale.x(value.mean + side * value.half), middle - 1) for side in (-1, 1)]
-        line(root, ends[0], ends[1], "#000")
-    text(root, WIDTH - FIGURES + 6, middle + 3, spelled(value, scale.judged.measure), "start", size=9)
+        draw_line(root, ends[0], ends[1], "#000")
+    write_text(root, WIDTH - FIGURES + 6, middle + 3, spelled(value, scale.judged.measure), "start", size=9)
 
 
 def chart(table: Table, judged: Judged) -> Chart:
@@ -204,7 +204,7 @@ def written(
     for each in tables:
         name = f"{table.name}-{_plain(each.judge)}-{_plain(each.measure)}.svg"
         curves = table.axis and each.measure != "best"
-        drawn = svg(chart(table, each), each.columns) if curves else bars(table.title, each)
+        drawn = draw_svg(chart(table, each), each.columns) if curves else bars(table.title, each)
         write_durably(folder / name, drawn, 0o644)
         pictures.append(name)
     page = folder / f"{table.name}.md"

@@ -23,7 +23,7 @@ from pcevolve.session import images
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.preflight import checked
+from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
@@ -115,7 +115,7 @@ def _run(job: Job) -> Outcome | Result:
         settings = RunConfig.load(folder.config)
     elif folder.config.exists() and _way(RunConfig.load(folder.config)) != _way(settings):
         shutil.rmtree(job.root)  # begun with a server of this machine that is gone, or by another way
-    return execute(checked(settings, resume=True), Audience(Console(quiet=True)))
+    return execute(check_run(settings, resume=True), Audience(Console(quiet=True)))
 
 
 def _way(settings: RunConfig) -> tuple[object, ...]:

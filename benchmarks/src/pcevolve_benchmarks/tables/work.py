@@ -14,7 +14,7 @@ from typing import Any
 
 from pcevolve.errors import ClientError
 from pcevolve.evaluation.closeness import FEWEST
-from pcevolve.session.first.local_server import local_server
+from pcevolve.session.first.local_server import serve_locally
 from pcevolve_benchmarks.tables.cells import Cell, Place
 from pcevolve_benchmarks.tables.data import BenchData, classes, kept_in
 from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges
@@ -216,5 +216,5 @@ def _served(asked: Asked, missing: Sequence[Sequence[Cell]]) -> Iterator[str | N
     if not any(asked.first_places[cells[0].run].provider.is_local for cells in missing):
         yield None
         return
-    with local_server(asked.out / "server.log") as address:
+    with serve_locally(asked.out / "server.log") as address:
         yield address

@@ -20,10 +20,10 @@ from pcevolve.evaluation.labelled import Labelled
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session import texts
 from pcevolve.session.execution import execute
-from pcevolve.session.finished.evaluating import Evaluation, Question, evaluated
-from pcevolve.session.finished.judging import judges_of
-from pcevolve.session.first.local_server import local_server
-from pcevolve.session.preflight import checked
+from pcevolve.session.finished.evaluating import Evaluation, Question, evaluate
+from pcevolve.session.finished.judging import load_judges
+from pcevolve.session.first.local_server import serve_locally
+from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
@@ -93,7 +93,7 @@ class TextBench:
     def _measure_by(self, writer: str, wanted: Sequence[Wanted]) -> Iterator[Row]:
         """Rows of one language model, behind a server of its own."""
         if wanted:
-            with local_server(self.out / "server.log", model=f"text:{writer}") as api:
+            with serve_locally(self.out / "server.log", model=f"text:{writer}") as api:
                 for world, seed, name, served in wanted:
                     yield self._measure(world, seed, name, served, api)
 
@@ -159,7 +159,7 @@ def _carry_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
     """Make a run: how many requests it took, and what an attack on a secret finds out."""
     if options["method"] in BASELINES:
         return int(run(options, out).facts["requests"]), {}
-    outcome = execute(checked(RunConfig.of({**options, "out": out})), Audience(Console(quiet=True)))
+    outcome = execute(check_run(RunConfig.of({**options, "out": out})), Audience(Console(quiet=True)))
     return outcome.summary["requests"], _attack(outcome.plan)
 
 
@@ -167,13 +167,13 @@ def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict[
     """Judge a run's dataset, alone and together with the private texts."""
     made = Result.load(out)
     if made is None:
-        return evaluated(out, Question(data["test"], data["private"], mix=True))
+        return evaluate(out, Question(data["test"], data["private"], mix=True))
     read = texts.read_run(settings_of(options, out))
     if read.test is None:
         raise UsageError("a table of texts needs held-out ones")
-    labels, judges = read.data.labels, judges_of((), made.voter, "auto", "text")
+    labels, judges = read.data.labels, load_judges((), made.voter, "auto", "text")
     both = (Labelled.of(read.test), Labelled.of(read.data))
-    return Evaluation(out, labels, made.dataset(labels), judges, *both, mix=True, kind="text").judged()
+    return Evaluation(out, labels, made.dataset(labels), judges, *both, mix=True, kind="text").judge()
 
 
 def _attack(plan: PublicPlan) -> Row:

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from pcevolve.private.bundled import load_terms
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.session.private_data import SPLIT_SEED
-from pcevolve.session.secrecy import equal_epsilon
+from pcevolve.session.private_data import SPLIT_SEED, find_equal_epsilon
 from pcevolve_benchmarks.tables.sizes import Facts
 
 Options = Mapping[str, object]
@@ -89,7 +88,7 @@ def _secpe(ratio: float, **more: object) -> Options:
 
 def _aug_pe(ratio: float, **more: object) -> Options:
     """The same promise for whatever may be secret in any text, by group privacy."""
-    return {"method": "aug-pe", "epsilon": equal_epsilon(PRIOR, ratio * PRIOR, HOLDERS, DELTA), **more}
+    return {"method": "aug-pe", "epsilon": find_equal_epsilon(PRIOR, ratio * PRIOR, HOLDERS, DELTA), **more}
 
 
 def _write(path: Path, data: PrivateDataset) -> Path:

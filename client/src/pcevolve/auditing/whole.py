@@ -16,9 +16,9 @@ from pcevolve.auditing.cards import CLAIM, find_other_cards
 from pcevolve.auditing.checks import check_run
 from pcevolve.auditing.rebuilt import RebuiltRelease, export_claim
 from pcevolve.auditing.selection import LoadEncoder, find_encoder
-from pcevolve.durable import folder_replaced_durably
+from pcevolve.durable import replace_folder_durably
 from pcevolve.pages.report import FinishedRun, render
-from pcevolve.pages.wire import rendered_viewer
+from pcevolve.pages.wire import render_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.publish import list_marks, write_card
 from pcevolve.publish.dataset import encode, summarise
@@ -130,14 +130,14 @@ class Audit:
             The page about all that left.
         """
         folder = self.run.layout.audit
-        with folder_replaced_durably(folder) as partial:
+        with replace_folder_durably(folder) as partial:
             for name, data in self._pages().items():
                 (partial / name).write_bytes(data)
         return folder / WIRE_PAGE
 
     def _pages(self) -> dict[str, bytes]:
         """Content by name."""
-        pages = {WIRE_PAGE: rendered_viewer(self.run, self.findings)}
+        pages = {WIRE_PAGE: render_viewer(self.run, self.findings)}
         if self.released is None or self.summary is None:
             return pages
         run, plan = self.released.run, self.released.plan

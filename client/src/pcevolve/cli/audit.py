@@ -114,10 +114,10 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
 
 def _lines(folder: Path, audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
     """Yield what left, under which guarantee, whether it holds, and what was not looked at."""
-    from pcevolve.session.console import left
+    from pcevolve.session.console import describe_traffic
 
     if audited.summary is not None:
-        yield from left(audited.summary)
+        yield from describe_traffic(audited.summary)
     broken = [each.claim for each in audited.findings if each.faults]
     unfinished = [each.claim for each in audited.findings if each.pending]
     unchecked = [each.claim for each in audited.findings if each.unchecked]

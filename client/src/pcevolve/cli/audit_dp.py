@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from itertools import count
 from typing import Annotated
 
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pcevolve.cli.options import Json, given_options, takes
+from pcevolve.cli.options import Json, drop_unset, takes
 from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import EXACT, Setting, validate
+from pcevolve.session.progress import error_console, show_work, tabulate
 
-LINE_SECONDS = 10.0
 DECLARED = Setting()
 
 
@@ -78,10 +75,11 @@ def audit_dp(
     """
     from pcevolve.dp_audit.audit import audit_method  # SciPy takes a second to load; --help should not
 
-    asked = validate(AuditedClaim, given_options(options))
+    asked = validate(AuditedClaim, drop_unset(options))
     claim = asked.of(method)
-    with _progress(f"Audit of {method}", 2 * claim.runs) as tick:
-        verdict = audit_method(claim, asked.seed, tick)
+    done = count(1)
+    with show_work(error_console(), f"Audit of {method}") as told:
+        verdict = audit_method(claim, asked.seed, lambda: told(next(done), 2 * claim.runs))
     _show(verdict, as_json)
     if not verdict.holds:
         raise typer.Exit(1)
@@ -91,29 +89,5 @@ def _show(verdict: Verdict, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(verdict.as_dict(), indent=1))
     else:
-        from pcevolve.session.progress import facts
-
-        Console().print(facts("Privacy audit", verdict.as_dict()))
+        Console().print(tabulate("Privacy audit", verdict.as_dict()))
     typer.echo(verdict.sentence, err=True)
-
-
-@contextmanager
-def _progress(title: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar with ETA on stderr; in a log file, a line every ten seconds."""
-    console = Console(stderr=True, highlight=False)
-    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn("ETA"), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=total)
-        started = said = time.monotonic()
-        done = 0
-
-        def tick() -> None:
-            nonlocal done, said
-            done += 1
-            bar.advance(task)
-            now = time.monotonic()
-            if not console.is_terminal and now - said > LINE_SECONDS:
-                said, left = now, (now - started) / done * (total - done)
-                console.print(f"{title}: {done}/{total} simulated runs, about {left:.0f} s left")
-
-        yield tick

@@ -1,9 +1,10 @@
-"""``pcevolve budget``: what a run would cost, and what was spent; options and printing only."""
+"""``pcevolve budget`` and ``status``: what a run would cost, what was spent, and how far each run is."""
 
 from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -13,15 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
-from pcevolve.cli.options import Json, LedgerFile, given_options, takes
-from pcevolve.config.places import default_ledger
+from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
+from pcevolve.config.places import find_ledger
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import format_loss
 from pcevolve.public.options import validate
-from pcevolve.screen import NARROW, print_table
-from pcevolve.session.first.pricing import PlannedRun, priced, rows_of
+from pcevolve.screen import NARROW, lay_out, print_table
+from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 
 if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
@@ -39,11 +41,11 @@ budget = typer.Typer(
 @takes(PlannedRun)
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
-    planned = priced(validate(PlannedRun, given_options(options)))
+    planned = price(validate(PlannedRun, drop_unset(options)))
     if as_json:
         typer.echo(json.dumps(planned.as_dict(), indent=1))
     else:
-        print_table(f"Plan of {planned.method}", ("what", "value"), rows_of(planned))
+        print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned))
         typer.echo(f"Selection against noise: {planned.verdict}.")
         typer.echo(
             "Whether the provider can draw your images is another question, which no budget answers: see pcevolve "
@@ -54,7 +56,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
 @budget.command("show", cls=CommandWithPanels)
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List all runs in the ledger, by folder, domain and date, and what each has spent at its own delta."""
-    with opened(ledger) as known:
+    with open_ledger(ledger) as known:
         rows = known.runs()
     if as_json:
         typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
@@ -71,7 +73,7 @@ def budget_history(
     as_json: Json = False,
 ) -> None:
     """List every access to private data, in the order of payment, and what its run had spent after it."""
-    with opened(ledger) as known:
+    with open_ledger(ledger) as known:
         rows = known.history(run)
     if as_json:
         typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
@@ -93,7 +95,7 @@ def budget_export(
     ledger: LedgerFile = None,
 ) -> None:
     """Write all events and receipts as JSON, for an accountant elsewhere; nothing in it is private."""
-    with opened(ledger) as known:
+    with open_ledger(ledger) as known:
         text = json.dumps(known.export(), indent=1)
     if out is None:
         typer.echo(text)
@@ -106,8 +108,39 @@ def budget_export(
     typer.echo(f"written: {out}")
 
 
+def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
+    """List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on."""
+    with open_ledger(ledger) as known:
+        rows = [_describe(each.folder, each.domain, each.began, each.epsilon) for each in known.runs()]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    lines = [
+        (row["state"], f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}")
+        for row in rows
+    ]
+    Console(highlight=False).print(lay_out(lines))
+    for row in rows:
+        if row["state"] == "unfinished":
+            typer.echo(f"to go on: pcevolve run --resume {shlex.quote(row['folder'])}")
+
+
+def _describe(folder: str, domain: str, began: float, epsilon: float) -> dict[str, Any]:
+    from pcevolve.session.folder import RunFolder
+
+    root = RunFolder(Path(folder))
+    state = "finished" if root.finished else "unfinished" if folder and root.has_plan() else "gone"
+    return {
+        "began": _date(began),
+        "state": state,
+        "folder": folder,
+        "domain": domain,
+        "spent": f"epsilon {format_loss(epsilon)}",
+    }
+
+
 @contextmanager
-def opened(path: Path | None) -> Iterator[Ledger]:
+def open_ledger(path: Path | None) -> Iterator[Ledger]:
     """A ledger that is there; the default one if None.
 
     Raises:
@@ -115,10 +148,10 @@ def opened(path: Path | None) -> Iterator[Ledger]:
     """
     from pcevolve.ledger.creation import require_there
 
-    require_there(path or default_ledger())
+    require_there(path or find_ledger())
     from pcevolve.ledger.ledger import Ledger  # SciPy takes a second to load
 
-    with closing(Ledger(path or default_ledger(), create=False)) as ledger:
+    with closing(Ledger(path or find_ledger(), create=False)) as ledger:
         yield ledger
 
 

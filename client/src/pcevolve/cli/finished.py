@@ -23,9 +23,9 @@ from pcevolve.public.options import Option
 def report(folder: RunFolder) -> None:
     """Write the page about a finished run anew, as this version words it."""
     require_run(folder)
-    from pcevolve.pages.report import rewritten_report
+    from pcevolve.pages.report import rewrite_report
 
-    typer.echo(rewritten_report(folder))
+    typer.echo(rewrite_report(folder))
 
 
 def export(
@@ -117,9 +117,9 @@ def compare(
 
     Accuracies are those that `pcevolve evaluate` left in RUN/private: they are functions of your images, for you alone.
     """
-    from pcevolve.session.finished.comparison import compared, facts, write_page, write_sheet
+    from pcevolve.session.finished.comparison import list_facts, read_runs, write_page, write_sheet
 
-    found = compared(folders)
+    found = read_runs(folders)
     if sheet is not None:
         write_sheet(folders, sheet)
         typer.echo(f"{sheet}: some images of each dataset", err=True)
@@ -133,7 +133,7 @@ def compare(
     table = Table("run", "method", "made by", "ε", "images", "requests", "useful?", *judges)
     for each in found:
         accuracies = [_accuracy(each.judges.get(judge)) for judge in judges]
-        table.add_row(each.name, *facts(each).values(), *accuracies)
+        table.add_row(each.name, *list_facts(each).values(), *accuracies)
     Console().print(table)
     if judges:
         typer.echo(
@@ -195,12 +195,12 @@ def evaluate(
     from pcevolve.encoders import require_torch
 
     require_torch("evaluate, which trains networks,")
-    from pcevolve.session.finished.evaluating import Question, evaluated  # torch takes seconds to load
-    from pcevolve.session.progress import error_console, told_of
+    from pcevolve.session.finished.evaluating import Question, evaluate  # torch takes seconds to load
+    from pcevolve.session.progress import error_console, show_work
 
     question = Question(test, private, mix, tuple(judge or ()), control, device)
-    with told_of(error_console(), "training classifiers", in_seconds=True) as told:
-        found = evaluated(folder, question, told)
+    with show_work(error_console(), "training classifiers", in_seconds=True) as told:
+        found = evaluate(folder, question, told)
     if as_json:
         typer.echo(json.dumps(found))
     else:
@@ -228,9 +228,9 @@ def _show(found: dict[str, Any]) -> None:
         said = ", ".join(f"{name} {share:.1%}" for name, share in found["next_word"].items())
         console.print(f"next word of held-out texts guessed by a small language model of: {said}")
     if all(row["voted"] for row in found["judges"]):
-        from pcevolve.session.kind import of_kind
+        from pcevolve.session.kind import load_kind
 
-        other = of_kind(kind).STRANGER
+        other = load_kind(kind).STRANGER
         console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
     for row in found["judges"]:
         console.print(_by_class(row, found["classes"]))

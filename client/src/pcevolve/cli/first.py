@@ -1,24 +1,25 @@
-"""Commands before a run: init, check, prompts and fetch-encoder."""
+"""Commands before a run: init, check, prompts, fetch-encoder and doctor."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import Progress
+from rich.console import Console
 
-from pcevolve.cli.options import ConfigFile, Json, Said, gather, given_options, takes
+from pcevolve.cli.options import ConfigFile, Json, Said, drop_unset, gather, takes
+from pcevolve.config.sections import Config
 from pcevolve.errors import DataError, UsageError, printable
-from pcevolve.public.options import validate
+from pcevolve.public.options import Option, validate
 from pcevolve.public.words import USUAL
-from pcevolve.screen import NARROW, print_table
-from pcevolve.session.first.check import Checkup, InspectedFolder, checkup, said, text_checkup
-from pcevolve.session.progress import error_console
+from pcevolve.screen import NARROW, lay_out, print_table
+from pcevolve.session.first.check import Checkup, InspectedFolder, check_folder, check_table, spell_units
+from pcevolve.session.progress import error_console, show_work
 
 if TYPE_CHECKING:
     from pcevolve.session.first.prompts import Writer
@@ -63,12 +64,12 @@ def check(
     written = options.pop("write_unit_map")
     asked = gather(context, options, said, config)
     known = {name: value for name, value in asked.items() if name in InspectedFolder.model_fields}
-    meant = validate(InspectedFolder, {**known, **given_options({"write_unit_map": written})})
+    meant = validate(InspectedFolder, {**known, **drop_unset({"write_unit_map": written})})
     if folder.is_file():
-        found = text_checkup(folder, meant)
+        found = check_table(folder, meant)
     else:
-        with _progress() as begin:
-            found = checkup(folder, meant, begin)
+        with show_work(error_console(), "reading") as told:
+            found = check_folder(folder, meant, told)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=1))
     else:
@@ -97,15 +98,17 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
     if found.fit:
         more = "".join(f" {each}" for each in _said(meant))
         private = shlex.quote(str(folder)) + (" --dialect chat" if folder.is_file() else "")
-        typer.echo(f"next: pcevolve run --private {private} {said(meant)}{more} --domain WORDS --out RUN")
+        typer.echo(
+            f"next: pcevolve run --private {private} {spell_units(meant)}{more} --domain WORDS --out RUN"
+        )
 
 
 def _show_outlook(classes: int, meant: InspectedFolder) -> None:
     """Print which classes a run could tell apart, with these images and with more of them."""
-    from pcevolve.session.first.pricing import EPSILONS, outlook
+    from pcevolve.session.first.pricing import EPSILONS, compare_budgets
 
     heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
-    rows = outlook(classes, meant.subsample or meant.shots)
+    rows = compare_budgets(classes, meant.subsample or meant.shots)
     print_table("Classes that noise leaves to be told apart", heads, rows, NARROW)
 
 
@@ -118,19 +121,6 @@ def _said(meant: InspectedFolder) -> Iterator[str]:
     for name in ("window", "text_column", "label_column", "unit_column"):
         if (value := getattr(meant, name)) is not None:
             yield f"--set {shlex.quote(f'data.{name}={value}')}"
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int], Callable[[], None]]]:
-    """A bar at a terminal."""
-    console = error_console()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-
-        def begin(images: int) -> Callable[[], None]:
-            task = bar.add_task("reading", total=images)
-            return lambda: bar.advance(task)
-
-        yield begin
 
 
 def prompts(
@@ -169,10 +159,7 @@ def prompts(
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
-    from rich.console import Console
-
     from pcevolve.session.first import prompts as prompt_writing
-    from pcevolve.session.progress import error_console, told_of
 
     names = _names(labels, private)
     prompt_writing.require_words(domain, names)
@@ -180,19 +167,19 @@ def prompts(
     if writer is None:
         if refine:
             raise UsageError("--refine asks a language model: say which with --api or --local")
-        made = prompt_writing.by_grammar(domain, names, count)
+        made = prompt_writing.write_by_grammar(domain, names, count)
     else:
-        write = prompt_writing.by_refining if refine else prompt_writing.by_chat
-        with told_of(error_console(), "writing prompts") as told:
+        write = prompt_writing.refine if refine else prompt_writing.ask_chat
+        with show_work(error_console(), "writing prompts") as told:
             made = write(writer, domain, names, count, told)
-    prompt_writing.write(made, out, force)
+    prompt_writing.write_prompts(made, out, force)
     console = Console(stderr=True, highlight=False)
     for name, own in made.items():
         console.print(f"{name}: {own[0]}", markup=False)
     console.print(
         f"{count} prompts for each of {len(names)} classes; they go out as they stand: look at them"
     )
-    if missing := prompt_writing.unnamed(made):
+    if missing := prompt_writing.count_unnamed(made):
         console.print(f"WARNING: {missing} of them do not name their class: what is drawn need not show it")
     typer.echo(
         f"pcevolve run --set provider.prompts={shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
@@ -202,8 +189,7 @@ def prompts(
 def _writer(
     api: str | None, model: str | None, api_key_file: Path | None, local: str | None
 ) -> Writer | None:
-    """The language model that options name, if they name one."""
-    from pcevolve.config.places import key_in
+    from pcevolve.config.places import read_key
     from pcevolve.session.first import prompts as prompt_writing
 
     if api is None and (model or api_key_file):
@@ -213,8 +199,10 @@ def _writer(
     if api is not None and local is not None:
         raise UsageError("--api or --local: one of them writes the prompts")
     if local is not None:
-        return prompt_writing.writer_from(local)
-    return None if api is None or model is None else prompt_writing.chat_at(api, model, key_in(api_key_file))
+        return prompt_writing.find_writer(local)
+    return (
+        None if api is None or model is None else prompt_writing.open_chat(api, model, read_key(api_key_file))
+    )
 
 
 def _names(labels: str, private: Path | None) -> list[str]:
@@ -237,3 +225,41 @@ def fetch_encoder(
 
     fetch(encoder)
     typer.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")
+
+
+NEEDED = {"private": "digits", "domain": "anything", "out": "."}
+"""Values of options that every run has, and none of which is looked at."""
+
+
+def _asks_about(option: Option) -> bool:
+    """True if an option says what a run would use of this machine or whom it would ask."""
+    asked = option.section in ("provider", "encoder") and option.name not in ("yes", "max_cost", "out")
+    return asked and option.name in Config.MOST_USED
+
+
+@takes(Config, only=_asks_about)
+def doctor(
+    context: typer.Context,
+    *,
+    config: ConfigFile = None,
+    said: Said = None,
+    as_json: Json = False,
+    **options: object,
+) -> None:
+    """Look at versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if something is.
+
+    Nothing private is read. The API gets the greeting that every run sends.
+    """
+    from pcevolve.config.config import RunConfig
+    from pcevolve.session.first.doctor import examine
+
+    found = [*examine(RunConfig.of({**NEEDED, **gather(context, options, said, config)}))]
+    if as_json:
+        typer.echo(json.dumps([asdict(each) for each in found], indent=1))
+    else:
+        marks = {True: "ok", False: "TO MEND"}
+        Console(highlight=False).print(
+            lay_out((each.what, f"{marks[each.fit]}: {printable(each.found)}") for each in found)
+        )
+    if not all(each.fit for each in found):
+        raise typer.Exit(1)

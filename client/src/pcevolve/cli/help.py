@@ -72,7 +72,6 @@ class GroupWithPanels(TyperGroup):
 
 
 def _panels(command: TyperCommand | TyperGroup, ctx: Context) -> dict[str, list[tuple[str, str]]]:
-    """Rows of name and help by heading, in the order in which the parameters come."""
     found: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(ctx):
         row = parameter.get_help_record(ctx)

@@ -35,7 +35,7 @@ COMMANDS = {
         "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",
     ),
     "doctor": (
-        "pcevolve.cli.state:doctor",
+        "pcevolve.cli.first:doctor",
         "Look at versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if something is.",
     ),
     "init": (
@@ -85,7 +85,7 @@ COMMANDS = {
         "Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model.",
     ),
     "status": (
-        "pcevolve.cli.state:status",
+        "pcevolve.cli.budget:status",
         "List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on.",
     ),
     "report": (
@@ -119,14 +119,14 @@ class Commands(GroupWithPanels):
         if cmd_name not in COMMANDS:
             return None
         module, _, function = COMMANDS[cmd_name][0].partition(":")
-        return as_command(cmd_name, getattr(import_module(module), function))
+        return make_command(cmd_name, getattr(import_module(module), function))
 
     def summaries(self, ctx: Context) -> Rows:
         """Each command's name and what it does, in a line."""
         return [(name, summary) for name, (_, summary) in COMMANDS.items()]
 
 
-def as_command(name: str, function: typer.Typer | Callable[..., None]) -> CommandLike:
+def make_command(name: str, function: typer.Typer | Callable[..., None]) -> CommandLike:
     """Return typer's command for a function, or for a group of them."""
     if isinstance(function, typer.Typer):
         return typer.main.get_command(function)
@@ -168,12 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def carry_out(command: typer.Typer, arguments: Sequence[str] | None = None) -> None:
-    """Run a command; every expected error is one line on stderr and an exit code.
-
-    Args:
-        command: ``pcevolve``, or another that is made of the same parts.
-        arguments: Of the command line, without its name; those of this process if not given.
-    """
+    """Run a command; every expected error is one line on stderr and an exit code."""
     # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_quiet()

@@ -66,7 +66,6 @@ def takes(
     nobody gave is None.
 
     Args:
-        model: Declares the options.
         only: Which of them the command takes; unless it is given, all, or of a model with sections the most used.
     """
     shown = getattr(model, "MOST_USED", None)
@@ -96,11 +95,11 @@ def gather(
     from pcevolve.config.config import RunConfig
     from pcevolve.config.sources import gather
 
-    asked = gather(RunConfig, given_options(flags), said or (), file)
+    asked = gather(RunConfig, drop_unset(flags), said or (), file)
     return context.with_resource(asked.named())
 
 
-def given_options(values: dict[str, object]) -> dict[str, object]:
+def drop_unset(values: dict[str, object]) -> dict[str, object]:
     """The options that somebody gave, on the command line or in a configuration file; of lists, those with anything."""
     return {name: value for name, value in values.items() if value is not None and value not in ([], ())}
 

@@ -37,13 +37,12 @@ auditors and readers of the result may see them. **Resume** marks options that m
 """
 
 
-def reference() -> str:
+def write_reference() -> str:
     """The whole page."""
     return "\n".join([INTRODUCTION, *_sections()])
 
 
 def _sections() -> Iterator[str]:
-    """A heading and a table for each section."""
     for section, options in groupby(list_options(RunConfig), key=lambda option: option.section):
         yield f"## {section}\n"
         yield "| option | value | default | what it does | public | resume |"
@@ -108,7 +107,7 @@ PATHS = frozenset({"test", "prompts", "encoder_weights"})
 EXACT = frozenset({"lifetime_epsilon", "epsilon", "noise_multiplier"})
 
 
-def keywords() -> str:
+def write_keywords() -> str:
     """The whole module."""
     run = [option for option in list_options(RunConfig) if option.name not in NAMED]
     planned = [option for option in list_options(PlannedRun) if option.name != "method"]
@@ -135,4 +134,4 @@ def _type(option: Option) -> str:
 
 
 if __name__ == "__main__":
-    print(keywords() if sys.argv[1:] == ["keywords"] else reference(), end="")
+    print(write_keywords() if sys.argv[1:] == ["keywords"] else write_reference(), end="")

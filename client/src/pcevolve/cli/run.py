@@ -42,16 +42,16 @@ def run(
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
     from pcevolve.config.config import RunConfig
-    from pcevolve.session.preflight import checked, continued
+    from pcevolve.session.preflight import check_run, continue_options
 
     wanted = gather(context, options, said, config)
-    settings = RunConfig.of(wanted) if resume is None else continued(resume, wanted)
-    request = checked(settings, resume is not None)
+    settings = RunConfig.of(wanted) if resume is None else continue_options(resume, wanted)
+    request = check_run(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
-    from pcevolve.session.finished.whole import carried_out, carried_out_in_sight
+    from pcevolve.session.finished.whole import carry_out
     from pcevolve.session.progress import Audience
 
-    outcome = (carried_out_in_sight if dashboard else carried_out)(request, Audience(verbose=verbose))
+    outcome = carry_out(request, Audience(verbose=verbose), in_sight=dashboard)
     show(outcome.summary, as_json, verbose)
 
 
@@ -69,9 +69,9 @@ def preview(
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
     from pcevolve.config.config import RunConfig
-    from pcevolve.session.preflight import checked
+    from pcevolve.session.preflight import check_run
 
-    request = checked(RunConfig.of(gather(context, options, said, config)), resume=True)
+    request = check_run(RunConfig.of(gather(context, options, said, config)), resume=True)
     from pcevolve.session.execution import preview as previewed
     from pcevolve.session.progress import Audience
 
@@ -98,10 +98,9 @@ def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return
-    from pcevolve.session.console import after
-    from pcevolve.session.progress import summary_table
+    from pcevolve.session.console import summarise, tabulate_result
 
     console = Console(highlight=False)
     if verbose:
-        console.print(summary_table(summary))
-    console.print(lay_out(after(summary)))
+        console.print(tabulate_result(summary))
+    console.print(lay_out(summarise(summary)))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 import tomli_w
 from pydantic import Field, create_model
 
-from pcevolve.config.places import REWRITER_KEY_VARIABLE, key_in
+from pcevolve.config.places import REWRITER_KEY_VARIABLE, read_key
 from pcevolve.config.sections import Config
-from pcevolve.config.sources import by_name, read_toml
+from pcevolve.config.sources import name_options, read_toml
 from pcevolve.durable import write_durably
 from pcevolve.public.options import list_options, validate
 from pcevolve.public.settings import MethodSettings
@@ -66,7 +66,7 @@ class RunConfig(Config):
         Raises:
             UsageError: It is missing or not a configuration.
         """
-        return cls.of(by_name(read_toml(path), cls, str(path)))
+        return cls.of(name_options(read_toml(path), cls, str(path)))
 
     def save(self, path: Path) -> None:
         """Store as TOML, for ``--resume`` and for the record. Holds no key."""
@@ -104,7 +104,7 @@ class RunConfig(Config):
         Raises:
             UsageError: The file is missing, or others may read it.
         """
-        return key_in(self.provider.api_key_file)
+        return read_key(self.provider.api_key_file)
 
     def rewriter_key(self) -> str | None:
         """The key of the rewriter, as ``key``; None where there is no rewriter.
@@ -113,4 +113,4 @@ class RunConfig(Config):
             UsageError: As ``key``.
         """
         own = self.rewriter
-        return None if own.api is None else key_in(own.api_key_file, REWRITER_KEY_VARIABLE)
+        return None if own.api is None else read_key(own.api_key_file, REWRITER_KEY_VARIABLE)

@@ -32,28 +32,28 @@ def _absolute(text: str) -> str:
 FileText = Annotated[str, AfterValidator(_absolute)]
 
 
-def default_ledger() -> Path:
+def find_ledger() -> Path:
     """One ledger per user, because the budget belongs to the data and not to a run."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(os.environ.get(LEDGER_VARIABLE) or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
 
 
-def ledger_volume() -> Path | None:
+def find_ledger_volume() -> Path | None:
     """The folder that keeps ledgers where everything else is thrown away, as in a container; None elsewhere."""
     folder = os.environ.get(VOLUME_VARIABLE)
     return Path(folder) if folder else None
 
 
-def key_in(path: Path | None, variable: str = KEY_VARIABLE) -> str | None:
+def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> str | None:
     """An API's key, from a file that nobody else can read, or from the environment if there is no file.
 
     Raises:
         UsageError: The file is missing, or others may read it.
     """
-    return os.environ.get(variable) or None if path is None else key_in_file(path)
+    return os.environ.get(variable) or None if path is None else read_key_file(path)
 
 
-def key_in_file(path: Path | None) -> str | None:
+def read_key_file(path: Path | None) -> str | None:
     """A key from a file that nobody else can read; none without a file, whatever the environment has.
 
     Raises:

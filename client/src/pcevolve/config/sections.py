@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pcevolve.config.places import LEDGER_VARIABLE, REST, FileText, default_ledger
+from pcevolve.config.places import LEDGER_VARIABLE, REST, FileText, find_ledger
 from pcevolve.config.providers import ProviderSettings, RewriterSettings, Seconds
 from pcevolve.config.sources import read_toml
 from pcevolve.encoders.published import AUTO
@@ -166,7 +166,7 @@ class PrivacySettings(public.Section):
         public.AbsolutePath,
         Field(description="Privacy ledger; one for all runs, because the budget belongs to the data."),
         Setting(variable=LEDGER_VARIABLE),
-    ] = Field(default_factory=default_ledger)
+    ] = Field(default_factory=find_ledger)
     lifetime_epsilon: Annotated[
         str | None,
         EXACT,

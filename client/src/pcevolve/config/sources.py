@@ -34,7 +34,6 @@ class Asked:
     """Options as they were given.
 
     Attributes:
-        values: By name.
         spelling: What each is called where it was given, if not by its flag: ``votes``: ``method.votes in run.toml``.
     """
 
@@ -54,10 +53,7 @@ def gather(
     """Put together what a user says of a run's options.
 
     Args:
-        model: Declares them.
-        flags: By name, as they were typed.
         said: ``section.key=value`` each, of ``--set``.
-        file: TOML.
 
     Raises:
         UsageError: The file cannot be read, or a key is no option.
@@ -65,7 +61,7 @@ def gather(
     values: dict[str, Any] = {}
     spelling: dict[str, str] = {}
     if file is not None:
-        found = by_name(read_toml(file), model, str(file))
+        found = name_options(read_toml(file), model, str(file))
         paths = {each.name: each.path for each in list_options(model)}
         values, spelling = {**found}, {name: f"{paths[name]} in {file}" for name in found}
     for name, (variable, value) in _environment(model).items():
@@ -111,13 +107,8 @@ def _several(text: str) -> list[object]:
     return found if isinstance(found, list) else [each.strip() for each in text.split(",") if each.strip()]
 
 
-def by_name(written: Mapping[str, Any], model: type[BaseModel], place: str) -> dict[str, Any]:
+def name_options(written: Mapping[str, Any], model: type[BaseModel], place: str) -> dict[str, Any]:
     """The options of a file by their names; dashes are as good as underscores.
-
-    Args:
-        written: Sections, each with its options.
-        model: Declares them.
-        place: What messages call the file.
 
     Raises:
         UsageError: A section or an option is unknown.

@@ -20,9 +20,9 @@ from pcevolve.public.options import spell_as
 from pcevolve.session.components import Generator
 from pcevolve.session.finished.extension import Asked
 from pcevolve.session.finished.extension import extend as extended
-from pcevolve.session.finished.whole import carried_out
-from pcevolve.session.preflight import checked
-from pcevolve.session.progress import Audience, Tell, error_console, nobody
+from pcevolve.session.finished.whole import carry_out
+from pcevolve.session.preflight import check_run
+from pcevolve.session.progress import Audience, Tell, error_console, tell_nobody
 
 LOCAL = "http://127.0.0.1:8000"
 
@@ -61,7 +61,7 @@ def evolve(
     epsilon: float | str | Fraction = 10,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    progress: Tell = nobody,
+    progress: Tell = tell_nobody,
     quiet: bool = False,
     **options: Unpack[RunOptions],
 ) -> Result:
@@ -80,9 +80,6 @@ def evolve(
         quiet: Print nothing on stderr. What the run costs and warns of is in the result and in what it writes.
         options: All other options of a run (``shots=10``, ``method="pe"``), which editors complete; see ``RunOptions``.
 
-    Returns:
-        The finished run.
-
     Raises:
         UsageError: An option is unknown or out of bounds, or the folder holds something else.
         DataError: The private images cannot be used; nothing was spent.
@@ -100,8 +97,8 @@ def evolve(
         )
     console = Console(quiet=True) if quiet else error_console()
     with spell_as(str):
-        run = checked(RunConfig.of({**options, **values, **where}), resume, key, generator)
-        outcome = carried_out(run, Audience(console, progress))
+        run = check_run(RunConfig.of({**options, **values, **where}), resume, key, generator)
+        outcome = carry_out(run, Audience(console, progress))
     return Result.of(outcome.folder.root, outcome.summary)
 
 
@@ -126,7 +123,7 @@ def extend(
     strength: float | None = None,
     key: str | None = None,
     generator: Generator | None = None,
-    progress: Tell = nobody,
+    progress: Tell = tell_nobody,
     quiet: bool = False,
     **options: Any,  # noqa: ANN401 - what RunConfig declares
 ) -> Result:

@@ -10,11 +10,11 @@ from typing import Any, Unpack
 
 from pcevolve.auditing import Audit, find_encoder
 from pcevolve.interface.options import PlanOptions
-from pcevolve.pages.notebook import table_view
+from pcevolve.pages.notebook import render_table
 from pcevolve.public.finding import Finding
 from pcevolve.public.options import spell_as, validate
 from pcevolve.selectors.planner import BudgetPlan
-from pcevolve.session.first.pricing import PlannedRun, priced, rows_of
+from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 
 
 class PricedPlan(BudgetPlan):
@@ -22,7 +22,7 @@ class PricedPlan(BudgetPlan):
 
     def _repr_html_(self) -> str:
         said = f"{self.method}: selection against noise is {self.verdict}"
-        return table_view(said, rows_of(self))
+        return render_table(said, tabulate_plan(self))
 
 
 def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:
@@ -39,7 +39,7 @@ def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:
         UsageError: An option is unknown or out of bounds, or such a run cannot be.
     """
     with spell_as(str):
-        return PricedPlan(**vars(priced(validate(PlannedRun, {"method": method, **options}))))
+        return PricedPlan(**vars(price(validate(PlannedRun, {"method": method, **options}))))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class AuditResult:
         found = (*self.marks, *self.faults)
         said = "Holds: every claim follows from the record." if self.holds else f"Does NOT hold. {found[0]}"
         rows = [(each.claim, f"{each.verdict} ({each.checked} checked)") for each in self.findings]
-        return table_view(said, [*rows, ("not verified", ", ".join(self.unverified) or "nothing")])
+        return render_table(said, [*rows, ("not verified", ", ".join(self.unverified) or "nothing")])
 
 
 def audit(

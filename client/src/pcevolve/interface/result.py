@@ -12,7 +12,7 @@ from typing import Any
 from pcevolve.errors import TranscriptError
 from pcevolve.interface.questions import AuditResult, audit
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
-from pcevolve.pages.notebook import notebook_view
+from pcevolve.pages.notebook import render_notebook
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import summarise
@@ -157,7 +157,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: marks, promise, and a contact sheet."""
-        return notebook_view(self._run)
+        return render_notebook(self._run)
 
 
 def load(run: str | os.PathLike[str]) -> Result:

@@ -1,8 +1,8 @@
 """Self-contained pages for people: the report, and everything that left.
 
-One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone, but for
-``comparison``, which is handed what judges found. May import what is public, ``transcript``, ``publish`` and ``rules``.
-May be imported by ``auditing``, ``benchmarks``, ``cli`` and ``session``.
+One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone. May import
+what is public, ``transcript``, ``publish`` and ``rules``. May be imported by ``auditing``, ``benchmarks``, ``cli`` and
+``session``.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from __future__ import annotations
 from pcevolve.pages.rendering import (
     Inline,
     PagePicture,
-    base_style,
     compile_page,
-    data_uri,
-    inline,
-    own_file,
-    picture,
-    size,
+    encode_uri,
+    inline_parts,
+    make_picture,
+    read_own,
+    read_style,
+    spell_size,
 )
 
 __all__ = [
     "Inline",
     "PagePicture",
-    "base_style",
     "compile_page",
-    "data_uri",
-    "inline",
-    "own_file",
-    "picture",
-    "size",
+    "encode_uri",
+    "inline_parts",
+    "make_picture",
+    "read_own",
+    "read_style",
+    "spell_size",
 ]

@@ -1,21 +1,33 @@
-"""The page about a run that is under way, made again from its record whenever that has grown.
+"""Pages about a run that is under way, made of its record as far as it goes.
 
-It says how far the run is and what is spent, and shows the newest images and what crossed the wire.
+``preview.html`` has what a provider sent first, for a person to look at before anything is spent. The live page says
+how far a run is and what is spent, and shows the newest images and what crossed the wire.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.pages import PagePicture, base_style, compile_page, inline, own_file, picture, size
+from pcevolve.durable import write_durably
+from pcevolve.pages import (
+    PagePicture,
+    compile_page,
+    inline_parts,
+    make_picture,
+    read_own,
+    read_style,
+    spell_size,
+)
 from pcevolve.pages.reasons import Reasons
 from pcevolve.privacy import Event
 from pcevolve.public.calls import goes_to_rewriter
 from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.words import summarise_prompts
 from pcevolve.publish import list_marks
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.traffic import ALL_KINDS, Counts
@@ -33,8 +45,6 @@ class Standing:
 
     Attributes:
         left: About how long the rest takes, in words; empty while nobody can say.
-        cost: What it has cost so far, in words; empty where the API does not say.
-        over: How it ended, in words; empty while it goes on.
     """
 
     left: str = ""
@@ -44,10 +54,11 @@ class Standing:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One class: its newest images or texts."""
+    """Some images or texts of one class, and the prompt of its first ones."""
 
     label: str
     pictures: tuple[PagePicture, ...]
+    prompt: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,32 +71,55 @@ class Release:
     spent: str
 
 
-def rendered_live(run: RunReader, standing: Standing) -> bytes:
-    """The page's HTML; every string from the run is escaped, and pictures are encoded anew.
+def write_preview(run: RunReader) -> Path:
+    """Write ``preview.html`` of a run whose first images are on record, and return where; every string is escaped.
 
-    Args:
-        run: The record as far as it goes; of a run that has no plan yet, the page says so.
-        standing: What is known besides.
+    Raises:
+        UsageError: The run has no plan yet.
+        TranscriptError: A stored image is missing or was changed.
     """
+    plan = run.require_plan()
+    sheets = [
+        Sheet(label, _picture_all(run, plan, digests), summarise_prompts(plan.first_prompts(label)))
+        for label, digests in list_opening(run, plan).items()
+    ]
     content = {
-        "style": inline(base_style(), own_file("live.css")),
-        "script": inline(own_file("live.js")),
+        "style": inline_parts(read_style(), read_own("preview.css")),
+        "plan": plan,
+        "marks": list_marks(plan),
+        "host": urlsplit(plan.api).netloc,
+        "sheets": sheets,
+    }
+    write_durably(run.layout.preview, compile_page("preview", plan.modality.kind).render(content).encode())
+    return run.layout.preview
+
+
+def list_opening(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:
+    """Return digests of the first images of each class, as far as they are on record."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(plan.labels, ())
+    for call in (each for each in plan.opening if each.brings):
+        found[call.label] += run.outputs.get(call.slot, ())
+    return found
+
+
+def render_live(run: RunReader, standing: Standing) -> bytes:
+    """The page's HTML; every string from the run is escaped, and pictures are encoded anew."""
+    content = {
+        "style": inline_parts(read_style(), read_own("live.css")),
+        "script": inline_parts(read_own("live.js")),
         "standing": standing,
         "report": str(run.layout.report) if standing.over else "",
-        **(_waiting_content(run) if run.plan is None else _under_way(run, run.plan)),
+        **({"plan": None, "run": run.layout.root.name} if run.plan is None else _under_way(run, run.plan)),
     }
     kind = "image" if run.plan is None else run.plan.modality.kind
-    return compile_page("live", kind, bytes=size).render(content).encode()
-
-
-def _waiting_content(run: RunReader) -> dict[str, object]:
-    return {"plan": None, "run": run.layout.root.name}
+    return compile_page("live", kind, bytes=spell_size).render(content).encode()
 
 
 def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     """All that is shown of a run that has a plan."""
     pictured = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
-    iteration = under_way(pictured, (receipt.iteration for receipt in run.receipts))
+    # The release that begins an iteration comes before its first image.
+    iteration = max(pictured, *(receipt.iteration for receipt in run.receipts), 0)
     done = sum(len(outputs) for slot, outputs in run.outputs.items() if not goes_to_rewriter(slot))
     reasons = Reasons.of(run.traffic)
     counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
@@ -107,16 +141,6 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "total_counts": reasons.counts(run.traffic.attempts),
         "sheets": list(_sheets(run, plan, pictured)),
     }
-
-
-def under_way(pictured: int, released: Iterable[int]) -> int:
-    """The iteration that a run is in: the release that begins one comes before its first image.
-
-    Args:
-        pictured: The latest iteration that images are there of.
-        released: Iterations of the releases so far.
-    """
-    return max(pictured, *released, 0)
 
 
 def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
@@ -142,6 +166,8 @@ def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[Sheet]
     for label in plan.labels[:CLASSES]:
         slots = [call.slot for call in plan.round(iteration) if call.label == label]
         digests = [digest for slot in slots for digest in run.outputs.get(slot, ())]
-        yield Sheet(
-            label, tuple(picture(plan.modality.kind, run.bodies.file(each)) for each in digests[-SHOWN:])
-        )
+        yield Sheet(label, _picture_all(run, plan, digests[-SHOWN:]))
+
+
+def _picture_all(run: RunReader, plan: PublicPlan, digests: Sequence[str]) -> tuple[PagePicture, ...]:
+    return tuple(make_picture(plan.modality.kind, run.bodies.file(each)) for each in digests)

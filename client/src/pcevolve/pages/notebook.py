@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pcevolve.pages import PagePicture, compile_page, picture
+from pcevolve.pages import PagePicture, compile_page, make_picture
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.figures import format_loss
 from pcevolve.publish import state_folder_promise
@@ -17,30 +17,19 @@ TILES = 12
 
 @dataclass(frozen=True)
 class Row:
-    """Some released images of a class.
-
-    Attributes:
-        label: The class.
-        count: How many there are.
-        pictures: Of the first of them.
-    """
+    """Some released images of a class."""
 
     label: str
     count: int
     pictures: tuple[PagePicture, ...]
 
 
-def table_view(said: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return a sentence and a table under it as a fragment of HTML, everything in it escaped.
-
-    Args:
-        said: What it comes to.
-        rows: What, and its value.
-    """
+def render_table(said: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return a sentence and a table under it as a fragment of HTML, everything in it escaped."""
     return compile_page("notebook_table").render(said=said, rows=list(rows))
 
 
-def notebook_view(run: FinishedRun) -> str:
+def render_notebook(run: FinishedRun) -> str:
     """A fragment of HTML without scripts or links to elsewhere; every string from the run is escaped."""
     guarantee, found = run.manifest.guarantee, run.record.assessment
     content = {
@@ -62,5 +51,7 @@ def _rows(run: FinishedRun) -> Iterator[Row]:
     release = run.record.layout.release
     for label in run.plan.labels[:ROWS]:
         paths = [each.path for each in run.manifest.files if each.path.rpartition("/")[0] == label]
-        small = (picture(run.plan.modality.kind, (release / path).read_bytes()) for path in paths[:TILES])
+        small = (
+            make_picture(run.plan.modality.kind, (release / path).read_bytes()) for path in paths[:TILES]
+        )
         yield Row(label, len(paths), tuple(each for each in small if each))

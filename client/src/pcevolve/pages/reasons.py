@@ -28,7 +28,6 @@ class CarriedImage:
     """An image that left, and why.
 
     Attributes:
-        digest: SHA-256 of the bytes.
         origin: Where it came from; None when no answer on record had brought it.
         reason: Why this very request could carry it; None when the record gives no reason.
     """
@@ -53,9 +52,7 @@ class ToldPrompt:
     """The prompt of an image that left in the image's place, and why.
 
     Attributes:
-        origin: Where the image came from.
         prompt: The plan's prompt by which it had been made; empty where it is a reworded one, which the request holds.
-        reason: Why that could be told.
     """
 
     origin: Origin
@@ -70,14 +67,7 @@ class ToldPrompt:
 
 @dataclass
 class Reasons:
-    """The images of a run's attempts, each attempt by its number.
-
-    Attributes:
-        carried: What each attempt carried.
-        told: Whose prompt each attempt carried, in plans that vary by prompt.
-        brought: What came back for each attempt.
-        named: What the provider sent under each candidate's id.
-    """
+    """The images of a run's attempts, each attempt by its number."""
 
     carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
     told: dict[int, ToldPrompt] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from pcevolve.errors import spelled_out
+from pcevolve.errors import spell_out
 from pcevolve.modality import find_medium
 from pcevolve.modality.medium import Look
 from pcevolve.public.modality import Kind, reword_for
@@ -28,13 +28,7 @@ LONGEST = 600
 
 @dataclass(frozen=True)
 class PagePicture:
-    """The part of a provider's answer that is shown; empty where it is nothing of the kind that was asked for.
-
-    Attributes:
-        kind: What was asked for.
-        image: A small picture, as the address of itself.
-        text: The beginning of a text.
-    """
+    """The part of a provider's answer that is shown; empty where it is nothing of the kind that was asked for."""
 
     kind: Kind
     image: str = ""
@@ -45,21 +39,15 @@ class PagePicture:
         return bool(self.image or self.text)
 
 
-def data_uri(jpeg: bytes) -> str:
+def encode_uri(jpeg: bytes) -> str:
     """A picture as the address of itself."""
     return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
 
 
-def picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
-    """A small picture of received bytes, or the text that they are.
-
-    Args:
-        kind: What was asked for.
-        data: What a provider sent.
-        wanted: The appearance that an image is given before; None for none.
-    """
+def make_picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
+    """A small picture of received bytes, or the text that they are."""
     found = find_medium(kind).show(data, wanted)
-    return PagePicture(kind, image=data_uri(found.jpeg) if found.jpeg else "", text=shorten(found.text))
+    return PagePicture(kind, image=encode_uri(found.jpeg) if found.jpeg else "", text=shorten(found.text))
 
 
 def shorten(text: str) -> str:
@@ -67,14 +55,8 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
-def shown(found: PagePicture, said: str, side: int) -> Markup:
-    """A picture's HTML.
-
-    Args:
-        found: The picture.
-        said: What it is, for who does not see it.
-        side: Pixels of an image.
-    """
+def render_picture(found: PagePicture, said: str, side: int) -> Markup:
+    """A picture's HTML."""
     if found.image:
         tag = '<img src="{}" width="{}" height="{}" alt="{}">'
         return Markup(tag).format(found.image, side, side, said)  # noqa: S704 - the tag is ours, and all else is escaped
@@ -93,7 +75,6 @@ class Inline:
     """A style or script of our own that stands in the page itself.
 
     Attributes:
-        text: The content, which the template must not touch.
         source: How the page's Content-Security-Policy names it.
     """
 
@@ -101,21 +82,21 @@ class Inline:
     source: str
 
 
-def inline(*parts: str) -> Inline:
+def inline_parts(*parts: str) -> Inline:
     """Join text of our own; nothing that came from a run may be part of it."""
     text = "\n".join(parts)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Inline(Markup(text), f"'sha256-{digest}'")  # noqa: S704 - our own files
 
 
-def own_file(name: str) -> str:
+def read_own(name: str) -> str:
     """Read a file of this package, such as ``live.css`` or ``report/page.css``."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def base_style() -> str:
+def read_style() -> str:
     """Colours, type, tables and banners of all pages, light and dark."""
-    return own_file("base.css")
+    return read_own("base.css")
 
 
 @cache
@@ -127,17 +108,16 @@ def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any])
     Args:
         page: Its name in this package, such as ``live`` or ``report/page``.
         kind: What the page is about; what templates say of images is said of texts where it is about these.
-        filters: By name; beside ``shown`` and ``worded``, which is for words of ours.
     """
     environment = Environment(
-        loader=FunctionLoader(lambda name: _put_words(own_file(name), kind)),
+        loader=FunctionLoader(lambda name: _put_words(read_own(name), kind)),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_visible,
     )
-    environment.filters.update(filters, shown=shown, worded=lambda said: reword_for(said, kind))
+    environment.filters.update(filters, shown=render_picture, worded=lambda said: reword_for(said, kind))
     return environment.get_template(f"{page}.html.j2")
 
 
@@ -147,7 +127,7 @@ def _put_words(template: str, kind: Kind) -> str:
     return "".join(part if place % 2 else reword_for(part, kind) for place, part in enumerate(parts))
 
 
-def size(count: float) -> str:
+def spell_size(count: float) -> str:
     """Write a number of bytes for people."""
     for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= factor:
@@ -159,4 +139,4 @@ def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
     """Spell out what cannot be seen and could mislead."""
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
-    return spelled_out(value)
+    return spell_out(value)

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from pcevolve.errors import spelled_out
+from pcevolve.errors import spell_out
 from pcevolve.privacy import Event
 from pcevolve.public import requests, settings
 from pcevolve.public.modality import Texts
@@ -167,7 +167,7 @@ class Library(_Part):
 
 def make_readable(text: str) -> str:
     """Somebody else's text, cut, and with what cannot be seen spelled out: it must not mislead who reads it."""
-    return spelled_out(text)[:LONGEST_TEXT]
+    return spell_out(text)[:LONGEST_TEXT]
 
 
 def make_one_line(text: str) -> str:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pcevolve.errors import spelled_out
+from pcevolve.errors import spell_out
 from pcevolve.modality import find_medium
 from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind, reword_for
@@ -46,7 +46,7 @@ def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form:
     """Licence, size, tags, title and promise of a dataset."""
     lines = [
         f"license: {json.dumps(plan.licence)}",
-        f"pretty_name: {json.dumps(spelled_out(make_title(plan)), ensure_ascii=False)}",
+        f"pretty_name: {json.dumps(spell_out(make_title(plan)), ensure_ascii=False)}",
         f"size_categories: [{json.dumps(SIZES[bisect_right(LIMITS, images)])}]",
         f'task_categories: ["{plan.modality.kind}-classification"]',
         f"tags: {json.dumps(list(_tags(plan)))}",

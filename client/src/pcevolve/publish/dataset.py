@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pcevolve.durable import folder_replaced_durably, folder_written_durably, write_durably
+from pcevolve.durable import replace_folder_durably, write_durably, write_folder_durably
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import find_released_appearance
 from pcevolve.modality.medium import UnreadableError
@@ -35,7 +35,7 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes], *,
         received: Gives what is on record, by digest: the bytes that the provider had sent, and what was measured.
         anew: Whether a release that is there is replaced; it followed from an earlier state of the same record.
     """
-    with (folder_replaced_durably if anew else folder_written_durably)(folder) as partial:
+    with (replace_folder_durably if anew else write_folder_durably)(folder) as partial:
         files, unreadable = _write_images(partial, release, received)
         (partial / MANIFEST).write_bytes(release.manifest(files, unreadable).encode())
         (partial / CARD).write_bytes(write_card(release, len(files)).encode())

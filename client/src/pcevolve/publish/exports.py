@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from pcevolve.durable import folder_replaced_durably
+from pcevolve.durable import replace_folder_durably
 from pcevolve.errors import UsageError
 from pcevolve.modality import find_medium
 from pcevolve.public.plan import PublicPlan
@@ -53,7 +53,7 @@ def export(folder: Path, form: Form, release: Release, images: Sequence[Released
         UsageError: The form's library is not installed.
     """
     require_writer(form)
-    with folder_replaced_durably(folder) as partial_folder:
+    with replace_folder_durably(folder) as partial_folder:
         for name, data in make_export_files(form, release, images, read):
             (partial_folder / name).parent.mkdir(exist_ok=True)
             (partial_folder / name).write_bytes(data)

@@ -14,8 +14,6 @@ from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.egress.allowance import Forecast, Meter
-from pcevolve.egress.exchange import Rewriter
-from pcevolve.egress.gate import Gate
 from pcevolve.egress.transport import Address
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.ledger.ledger import Account
@@ -36,9 +34,9 @@ from pcevolve.publish import (
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.selectors.planner import CHANCE, describe_lift
-from pcevolve.session import rewriting
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.reaching import Connection, describe_rewriter
 
 NAMED = 5
 """Files that one note names."""
@@ -64,16 +62,16 @@ class PrivateNotes:
     def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
         """Look at ledger and data."""
         odd = {**_odd_shots(components, plan), **_passed_over(components.skipped), **_worked_on(components)}
-        paid = paid_events(components, plan)
+        paid = list_paid_events(components, plan)
         known = _describe_ledger(account, plan, paid)
         return cls(known, odd, tuple(_news(account, plan, paid, known, odd)))
 
 
-def disclosure(
+def describe_run(
     components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None = None
 ) -> dict[str, str]:
     """Tell the owner before a run, by title, its price, its guarantee and what the selection is worth."""
-    paid, method, kind = paid_events(components, plan), components.method, plan.modality.kind
+    paid, method, kind = list_paid_events(components, plan), components.method, plan.modality.kind
     first = first_selection(method.planned(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     return {
@@ -91,7 +89,7 @@ def disclosure(
         "assumed public": "; ".join(list_assumptions(plan)),
         "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
         f"{sum(call.brings for call in plan.calls.values())} {kind}s",
-        **({"rewriter": rewriting.described(plan)} if plan.rewriter else {}),
+        **({"rewriter": describe_rewriter(plan)} if plan.rewriter else {}),
         "asked with": _asked_with(plan, advice),
         **({"images": describe_library(plan.library)} if plan.library else {}),
         **notes.odd,
@@ -128,7 +126,7 @@ def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
     return plan.modality.describe_asking(degrees, str(advice) if advice else "") + idle
 
 
-def paid_events(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
+def list_paid_events(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
     """Return the events of the whole plan on the private data."""
     return tuple(
         event for each in components.method.planned(plan).values() for event in each if not event.free
@@ -165,7 +163,6 @@ def _passed_over(skipped: Sequence[str]) -> dict[str, str]:
 
 
 def _describe_ledger(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:
-    """Describe the ledger, and what it knows of these data and of this provider."""
     new = (
         "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
         "sudo each have a ledger of their own"
@@ -234,7 +231,7 @@ LARGE_EPSILON = 20.0
 UNTOUCHED = "not started, as you wish: no prompt and no image was sent, and nothing was spent"
 
 
-def costs_ahead(plan: PublicPlan, meter: Meter) -> dict[str, str]:
+def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
     """Say by title what a run has cost and will cost at the provider: its first images, and all that is to come."""
     look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
     unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
@@ -247,64 +244,56 @@ def costs_ahead(plan: PublicPlan, meter: Meter) -> dict[str, str]:
 
 
 def approve(
-    components: Components,
-    plan: PublicPlan,
-    calls: Iterable[Call],
-    gate: Gate,
-    meter: Meter,
-    begun: bool,
-    rewriter: Rewriter | None = None,
+    components: Components, plan: PublicPlan, connection: Connection, begun: bool, only_look: bool
 ) -> None:
     """Make sure that requests and cost are within limits, and that a person wants this run.
 
     Args:
         components: What the run is made of.
         plan: What it would do.
-        calls: Those that are to be made now: all of them, or the first, to be looked at.
-        gate: Asks what is left on the account.
-        meter: Adds up requests and cost.
+        connection: Asks what is left on the account, and adds up requests and cost.
         begun: Whether the plan is on record already, and was wanted when it was put there.
-        rewriter: The second provider, whose limits are its own.
+        only_look: Whether only the first calls are to be made now.
 
     Raises:
         DeclinedError: Nobody wants it; nothing was spent.
         UsageError: A limit is too low; nothing has been sent but questions about the API itself.
     """
-    due = tuple(calls)
-    forecast = _within_limits(components.address, due, gate, meter)
+    due = plan.opening if only_look else tuple(plan.calls.values())
+    rewriter = connection.rewriter
+    forecast = _within_limits(components.address, due, connection)
     if rewriter is not None:
         rewriter.meter.check(rewriter.meter.forecast(due), None)
     if components.settings.provider.yes:
         return
     if not begun:
-        for doubt in doubts(components, plan):
+        for doubt in list_doubts(components, plan):
             _ask(
                 f"{doubt}: go on?", f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
             )
-    _ask_for_requests(components.address, meter, forecast)
+    _ask_for_requests(components.address, connection.meter, forecast)
     if rewriter is not None:
         _ask_for_requests(rewriter.address, rewriter.meter, rewriter.meter.forecast(due))
 
 
-def approve_requests(
-    address: Address, settings: RunConfig, plan: PublicPlan, gate: Gate, meter: Meter
-) -> None:
+def approve_requests(address: Address, settings: RunConfig, plan: PublicPlan, connection: Connection) -> None:
     """Make sure that requests and cost are within limits, and that a person wants them where they may cost something.
 
     Raises:
         DeclinedError: Nobody wants them; nothing was spent.
         UsageError: A limit is too low; nothing has been sent but questions about the API itself.
     """
-    forecast = _within_limits(address, plan.calls.values(), gate, meter)
+    forecast = _within_limits(address, plan.calls.values(), connection)
     if not settings.provider.yes:
-        _ask_for_requests(address, meter, forecast)
+        _ask_for_requests(address, connection.meter, forecast)
 
 
-def _within_limits(address: Address, calls: Iterable[Call], gate: Gate, meter: Meter) -> Forecast:
+def _within_limits(address: Address, calls: Iterable[Call], connection: Connection) -> Forecast:
     """Forecast what is still to come of some calls; refuse it where a limit forbids it."""
+    meter = connection.meter
     forecast = meter.forecast(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
-    meter.check(forecast, gate.balance() if asks else None)
+    meter.check(forecast, connection.gate.balance() if asks else None)
     return forecast
 
 
@@ -332,7 +321,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     )
 
 
-def doubts(components: Components, plan: PublicPlan) -> list[str]:
+def list_doubts(components: Components, plan: PublicPlan) -> list[str]:
     """List reasons why a run may not be what its owner wants, from public facts; none for a run that spends nothing."""
     planned = components.method.planned(plan)
     paid = [event for events in planned.values() for event in events if not event.free]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from rich.console import Console
+
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
-from pcevolve.config.providers import ProviderSettings
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
 )
-from pcevolve.egress.in_process import InProcess
-from pcevolve.egress.sockets import HttpTransport
-from pcevolve.egress.transport import Address, Route, Transport
+from pcevolve.egress.transport import Address
 from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.published import resolve
 from pcevolve.evolution import Judge
@@ -30,32 +30,11 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import Method, Scope
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import AppearanceMode, first_selection
-from pcevolve.session import rewriting
-from pcevolve.session.kind import of_kind
+from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import CheckedRun
-from pcevolve.session.private_data import in_words
-from pcevolve.session.secrecy import caps, declared
+from pcevolve.session.private_data import compute_caps, name_classes, read_declared
+from pcevolve.session.reaching import Connection, connect, make_address, make_rewriter_address
 from pcevolve.transcript.log import Transcript
-
-
-def route_of(provider: ProviderSettings) -> Route:
-    """The way to an API, as the owner's settings have it."""
-    return Route(provider.ca_file, provider.proxy)
-
-
-def address_of(provider: ProviderSettings, spoken: Dialect, api: str, key: str | None) -> Address:
-    """Where requests go, and how.
-
-    Args:
-        provider: Says how the API is reached.
-        spoken: How it speaks.
-        api: Where it is.
-        key: Opens it.
-
-    Raises:
-        UsageError: Nothing can be sent there like that.
-    """
-    return Address(api, key, spoken.scheme, provider.greeting, route_of(provider))
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,22 +43,11 @@ class Components:
 
     Attributes:
         settings: The options that all of it follows from, the encoder by the name of the one that is used.
-        method: How prototypes are chosen.
         reason: Why ``auto`` chose it; empty when the user did.
         encoder_reason: Why ``auto`` chose the encoder; empty when the user did.
-        iterations: T.
         appearance: Whether the dataset is given the private images' appearance, unless the user says.
-        noise: Where the randomness of releases comes from.
-        dialect: How the API speaks.
-        address: Where it is.
-        data: The private images.
-        test: Held-out images, if there are any.
         test_is_public: Whether figures about them may be shown.
         skipped: Names of files that lie among the private images and are none.
-        limits: What may be spent.
-        generator: Makes the images inside this process, if no API does.
-        rewriter: Where prompts are reworded, if they are.
-        engine: Where private images are embedded and vote.
     """
 
     settings: RunConfig
@@ -105,26 +73,16 @@ class Components:
     def of(cls, run: CheckedRun, told: ProgressCallback = no_progress) -> Components:
         """Load the private data, and choose what their public sizes call for.
 
-        Args:
-            run: What nothing speaks against.
-            told: Is told how many private images are read.
-
         Raises:
             DataError: The private or the test data cannot be used.
             UsageError: The API's dialect lacks what the run needs, or the options do not go together.
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_dialect(settings.provider.dialect)
-        own = of_kind(spoken.makes)
+        own = load_kind(spoken.makes)
         read = own.read_run(settings, told)
-        data = in_words(read.data, settings.data.words)
-        scope = Scope(
-            relation=settings.privacy.relation,
-            iterations=settings.method.iterations or 1,
-            classes=len(data.labels),
-            shots=settings.data.shots,
-            candidates=settings.method.candidates,
-        )
+        data = name_classes(read.data, settings.data.words)
+        scope = _measure_scope(settings, data, settings.method.iterations or 1)
         method, reason = selectors.resolve_method(settings.method.name, limits.run, scope)
         iterations = method.iterations(settings.method.iterations, limits.run, scope)
         require(
@@ -139,36 +97,30 @@ class Components:
             reason=reason,
             encoder_reason=why,
             iterations=iterations,
-            appearance=own.appearance(method, limits.run, scope, settings.method.calibration),
+            appearance=own.choose_appearance(method, limits.run, scope, settings.method.calibration),
             noise=_noise(settings.privacy.insecure_noise_seed),
             dialect=spoken,
-            address=address_of(settings.provider, spoken, settings.provider.api, run.key),
+            address=make_address(settings.provider, spoken, settings.provider.api, run.key),
             data=data,
-            test=None if read.test is None else in_words(read.test, settings.data.words),
+            test=None if read.test is None else name_classes(read.test, settings.data.words),
             test_is_public=read.test_is_public,
             skipped=read.skipped,
             limits=limits,
             generator=run.generator,
-            rewriter=rewriting.address_of(settings, run.rewriter_key),
+            rewriter=make_rewriter_address(settings, run.rewriter_key),
             engine=_engine(chosen),
         )
 
     @property
     def scope(self) -> Scope:
         """The public sizes on which prices depend."""
-        return Scope(
-            relation=self.settings.privacy.relation,
-            iterations=self.iterations,
-            classes=len(self.data.labels),
-            shots=self.settings.data.shots,
-            candidates=self.settings.method.candidates,
-        )
+        return _measure_scope(self.settings, self.data, self.iterations)
 
-    def transport(self) -> Transport:
-        """Return the gate's transport: the network, or the generator in this process."""
-        if self.generator is not None:
-            return InProcess(self.generator, self.settings.provider.model)
-        return HttpTransport(self.settings.provider.timeout, self.address.route)
+    def connect(self, transcript: Transcript, console: Console) -> AbstractContextManager[Connection]:
+        """Open the gate to the API, or to the generator in this process."""
+        return connect(
+            *(self.settings, self.dialect, self.address, transcript, console), self.rewriter, self.generator
+        )
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -186,10 +138,6 @@ class Components:
 
     def prepare(self, plan: PublicPlan, told: ProgressCallback = no_progress) -> None:
         """Do all that a plan will need of encoder and private images and that does not wait for the API's answers.
-
-        Args:
-            plan: What is going to be done.
-            told: Is told how many private images are embedded.
 
         Raises:
             DataError: A private image has no embedding.
@@ -229,9 +177,19 @@ class Components:
             return {}
         if not self._capped:
             event = first_selection(self.method.planned(plan))[-1]
-            sources = declared(self.settings, plan.secrecy)
-            self._capped.append(caps(sources, self.data, plan.secrecy, event, plan.relation))
+            sources = read_declared(self.settings, plan.secrecy)
+            self._capped.append(compute_caps(sources, self.data, plan.secrecy, event, plan.relation))
         return {"caps": self._capped[0]}
+
+
+def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int) -> Scope:
+    return Scope(
+        relation=settings.privacy.relation,
+        iterations=iterations,
+        classes=len(data.labels),
+        shots=settings.data.shots,
+        candidates=settings.method.candidates,
+    )
 
 
 def _asked_for(settings: RunConfig) -> set[str]:
@@ -250,7 +208,6 @@ def _asked_for(settings: RunConfig) -> set[str]:
 
 
 def _engine(settings: RunConfig) -> Engine:
-    """Return the engine that works on private images; Ray is loaded only if it is asked for."""
     if settings.encoder.engine == "local":
         return LocalEngine()
     from pcevolve.private.cluster import RayEngine

@@ -7,9 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from pcevolve.dp.accountants import epsilon
 from pcevolve.egress.allowance import Meter
-from pcevolve.pages import size
+from pcevolve.errors import StoppedError
+from pcevolve.ledger.ledger import Account
+from pcevolve.pages import spell_size
 from pcevolve.privacy import Event
 from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind
@@ -26,40 +30,43 @@ from pcevolve.publish import (
     state_folder_promise,
 )
 from pcevolve.screen import Line
-from pcevolve.session import rewriting
-from pcevolve.session.approval import PrivateNotes, costs_ahead, paid_events
+from pcevolve.session.approval import PrivateNotes, forecast_costs, list_paid_events
 from pcevolve.session.components import Components
-from pcevolve.session.progress import padding
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.progress import describe_padding, tabulate
+from pcevolve.session.reaching import describe_rewriter
 from pcevolve.transcript.layout import CLASSIFIER, RELEASE
 
 NAMED = 4
 """Classes that are told by name."""
+SCORED = ("initial", "final", "random")
+"""Of what a judge says in a summary, the sets that it was asked about."""
 
 
-def before(
+def introduce(
     components: Components, plan: PublicPlan, notes: PrivateNotes, meter: Meter, tick: float
 ) -> Iterator[Line]:
     """Yield what somebody has to know before a run: what leaves, what it costs in privacy and money, what is public."""
-    paid = paid_events(components, plan)
+    paid = list_paid_events(components, plan)
     unread = "" if paid else "; none is looked at"
     yield "private", f"{_number(len(plan.labels), 'class')}, {plan.shots} {plan.unit}s each{unread}"
     yield "server", f"{plan.model} at {plan.api}"
     if plan.rewriter is not None:
-        yield "rewriter", rewriting.described(plan)
+        yield "rewriter", describe_rewriter(plan)
     yield "method", components.method.summary + (" (chosen by auto)" if components.reason else "")
-    yield from about(plan, paid)
+    yield from describe_plan(plan, paid)
     if plan.library is not None:
         yield "images", describe_library(plan.library)
     if is_paid(meter):
         yield (
             "cost",
             "; ".join(
-                f"{title.removeprefix('cost ')} {cost}" for title, cost in costs_ahead(plan, meter).items()
+                f"{title.removeprefix('cost ')} {cost}" for title, cost in forecast_costs(plan, meter).items()
             ),
         )
     yield from notes.news
     if not tick:
-        yield "time", padding(tick)
+        yield "time", describe_padding(tick)
     for mark in list_marks(plan):
         yield "WARNING", mark
 
@@ -69,13 +76,8 @@ def is_paid(meter: Meter) -> bool:
     return not meter.nearby or meter.allowance.price is not None
 
 
-def about(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
-    """Yield what leaves, what is promised of it, and what is public.
-
-    Args:
-        plan: Of the run.
-        paid: What it does to the private data.
-    """
+def describe_plan(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
+    """Yield what leaves, what is promised of it, and what is public."""
     yield "sends", _say_sent(plan)
     yield "privacy", _price(plan, paid)
     if folder := state_folder_promise(plan, paid):
@@ -99,7 +101,6 @@ def _names(labels: Sequence[str]) -> str:
 
 
 def _say_sent(plan: PublicPlan) -> str:
-    """Say what leaves."""
     kind, calls = plan.modality.kind, plan.calls.values()
     asked = f"{_number(len(calls), 'request')} for {_number(sum(call.brings for call in calls), kind)}"
     if plan.in_process:
@@ -123,7 +124,41 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     return f"{promised}: {means}{trust}"
 
 
-def after(summary: Mapping[str, Any]) -> Iterator[Line]:
+def report_early_stop(folder: RunFolder) -> StoppedError:
+    """Return the error for a run that was stopped before it sent a prompt, or before it went on."""
+    if folder.has_plan():
+        return StoppedError("stopped: no privacy budget was spent meanwhile", _say_how_to_go_on(folder.root))
+    return StoppedError(
+        "stopped: nothing was spent, and no prompt was sent", "to begin again: the same command"
+    )
+
+
+def report_stop(root: Path, plan: PublicPlan, account: Account) -> StoppedError:
+    """Return the error for a run that was stopped on its way; what it has spent is asked of the ledger."""
+    receipts = account.receipts()
+    told = f"{_say_spent(plan, account)}, on {len(receipts)} of {len(plan.releases)} releases"
+    return StoppedError(f"stopped: {told}; all of it is on record", _say_how_to_go_on(root))
+
+
+def say_spent(plan: PublicPlan, account: Account) -> str:
+    """Say what a run has spent when it stops by itself, in a sentence without its full stop."""
+    if all(event.free for receipt in account.receipts() for event in receipt.events):
+        return "no privacy budget was spent"
+    return f"nothing more was spent: {_say_spent(plan, account)}"
+
+
+def _say_spent(plan: PublicPlan, account: Account) -> str:
+    """Say what was spent, or what the run protects where no ε says it."""
+    events = [event for receipt in account.receipts() for event in receipt.events]
+    spent = format_loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE, no"
+    return f"{spent} of epsilon {float(plan.budget.epsilon):g} is spent"
+
+
+def _say_how_to_go_on(root: Path) -> str:
+    return f"to go on, without paying again for what is paid: pcevolve run --resume {root}"
+
+
+def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield what came out, what left, what was spent, whether it is useful, and what to do next."""
     kind: Kind = summary.get("modality", "image")
     for mark in summary["marks"]:
@@ -131,12 +166,11 @@ def after(summary: Mapping[str, Any]) -> Iterator[Line]:
     added = f", {summary['images_added']} of them added later" if summary.get("images_added") else ""
     made = f"{_number(summary['images_released'], kind)}{added}, {_number(summary['classes'], 'class')}"
     yield "dataset", f"{summary['dataset']} ({made})"
-    yield from left(summary)
+    yield from describe_traffic(summary)
     if "listed_secrets" in summary:
         yield "secrets", Secrecy.model_validate(summary["listed_secrets"]).words
-    yield from accuracies(summary)
-    if found := summary.get("usefulness"):
-        assessed = Assessment.model_validate({name: found[name] for name in Assessment.model_fields})
+    yield from describe_accuracies(summary)
+    if (assessed := _read_assessment(summary)) is not None:
         yield "verdict", f"{assessed.word.upper()}: {assessed.sentence(kind)}"
         yield "", f"{assessed.advice(kind)}"
     else:
@@ -147,15 +181,18 @@ def after(summary: Mapping[str, Any]) -> Iterator[Line]:
     yield from _next(summary)
 
 
-def left(summary: Mapping[str, Any]) -> Iterator[Line]:
+def describe_traffic(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield how much was sent, and at which price in privacy."""
     bill = f"; {summary['bill']}" if "at no charge" not in summary.get("bill", "at no charge") else ""
-    back = f"{size(summary['bytes_received'])} came back"
-    yield "sent", f"{_number(summary['requests'], 'request')}, {size(summary['bytes_sent'])}; {back}{bill}"
-    yield "privacy", _say_spent(summary)
+    back = f"{spell_size(summary['bytes_received'])} came back"
+    yield (
+        "sent",
+        f"{_number(summary['requests'], 'request')}, {spell_size(summary['bytes_sent'])}; {back}{bill}",
+    )
+    yield "privacy", _say_loss(summary)
 
 
-def accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
+def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield the accuracy of each set by a judge that did not vote; by one that did, if there is no other."""
     rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
     for row in rows[:1]:
@@ -178,7 +215,7 @@ def _percent(found: Mapping[str, Any]) -> str:
     return f"{100 * found['mean']:.0f} %"
 
 
-def _say_spent(summary: Mapping[str, Any]) -> str:
+def _say_loss(summary: Mapping[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
         return str(summary.get("promise", "no guarantee: see the warning"))
     folder = summary.get("epsilon_folder")
@@ -199,3 +236,37 @@ def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
         yield "", f"pcevolve evaluate {name} --test FOLDER   (on data of your own)"
     if (run / RELEASE / CLASSIFIER).is_file():
         yield "", f"pcevolve classify {name} FILES   (by the class means that were released)"
+
+
+def _read_assessment(summary: Mapping[str, Any]) -> Assessment | None:
+    found = summary.get("usefulness")
+    fields = Assessment.model_fields
+    return None if found is None else Assessment.model_validate({name: found[name] for name in fields})
+
+
+def tabulate_result(summary: Mapping[str, Any]) -> Table:
+    """Return the figures of a finished run that ``summarise`` leaves out, every judge's among them."""
+    kind: Kind = summary.get("modality", "image")
+    assessed = _read_assessment(summary)
+    told = {} if assessed is None else {"useful?": f"{assessed.word.upper()}: {assessed.reason(kind)}"}
+    rows: dict[str, Any] = {
+        **{name: summary[name] for name in ("method", "iterations")},
+        **told,
+        "bytes sent": f"{summary['bytes_sent']:,}",
+        "bytes received": f"{summary['bytes_received']:,}",
+        **{_name_judge(row): _say_accuracy(row) for row in summary.get("accuracy", ())},
+        **({"seconds of this command": summary["wall_seconds"]} if "wall_seconds" in summary else {}),
+    }
+    return tabulate("Result", rows)
+
+
+def _name_judge(row: Mapping[str, Any]) -> str:
+    return f"accuracy, {row['judge']}" + (" (voted)" if row["voted"] else "")
+
+
+def _say_accuracy(row: Mapping[str, Any]) -> str:
+    """Say how one judge scores each set: the prompt's images, the dataset, and in a demonstration its control."""
+    sets = [name for name in SCORED if name in row]
+    said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
+    flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
+    return f"{said} (s.e. over {len(row['final']['seeds'])} seeds of the head{flattered})"

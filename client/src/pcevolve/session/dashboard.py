@@ -27,7 +27,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pcevolve.pages.live import Standing, rendered_live
+from pcevolve.pages.live import Standing, render_live
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.progress import Progress
 from pcevolve.transcript import RunReader
@@ -61,13 +61,7 @@ POLL_SECONDS = 0.05
 
 @dataclass(eq=False)
 class Dashboard:
-    """The data that the page is made from.
-
-    Attributes:
-        root: The run's folder.
-        token: The secret of the address.
-        standing: What is known besides the record.
-    """
+    """The data that the page is made from."""
 
     root: Path
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -76,20 +70,20 @@ class Dashboard:
     _looked: float = -LOOKED_SECONDS
     _fetched: Standing | None = None
 
-    def told(self, progress: Progress) -> None:
+    def take_in(self, progress: Progress) -> None:
         """Take what the progress bar is told."""
         self.standing = replace(self.standing, left=progress.left, cost=progress.bill)
 
-    def page(self) -> bytes:
+    def render(self) -> bytes:
         """The page as of now; made anew where the record has grown or something else is known."""
         log, standing = RunFolder(self.root).log, self.standing
         state = (log.stat().st_size if log.is_file() else None, standing)
         if state != self._made[0]:
-            self._made = state, rendered_live(RunReader.lenient(self.root), standing)
+            self._made = state, render_live(RunReader.lenient(self.root), standing)
         self._looked, self._fetched = time.monotonic(), standing
         return self._made[1]
 
-    def over(self, how: str) -> None:
+    def end(self, how: str) -> None:
         """Say how the run ended, and wait a little for somebody who is looking to see it."""
         self.standing = replace(self.standing, left="", over=how)
         deadline = time.monotonic() + FAREWELL_SECONDS
@@ -102,12 +96,8 @@ class Dashboard:
 
 
 @contextmanager
-def dashboard(root: Path, console: Console) -> Iterator[Dashboard]:
+def serve_dashboard(root: Path, console: Console) -> Iterator[Dashboard]:
     """Serve the page of a run while it goes on, at any free port.
-
-    Args:
-        root: The run's folder, which need not be there yet.
-        console: Is told the address.
 
     Raises:
         OSError: There is no port, or no file descriptor left.
@@ -123,10 +113,10 @@ def dashboard(root: Path, console: Console) -> Iterator[Dashboard]:
     try:
         yield board
     except BaseException:
-        board.over("The run was cut off")
+        board.end("The run was cut off")
         raise
     else:
-        board.over("The run is finished")
+        board.end("The run is finished")
     finally:
         over.set_result(None)
         thread.join()
@@ -191,8 +181,6 @@ class _Connections:
 
 
 def _answer(board: Dashboard, port: int, head: bytes) -> bytes:
-    """The whole answer to a request's head."""
-
     class Handler(BaseHTTPRequestHandler):
         """Reads a request from memory and writes its answer there; no socket is in its hands."""
 
@@ -208,12 +196,11 @@ def _answer(board: Dashboard, port: int, head: bytes) -> bytes:
 
         def do_GET(self) -> None:
             """The page, to whoever knows its address."""
-            refused = _refusal(board, port, self)
-            if refused is not None:
+            if (refused := _refusal(board, port, self)) is not None:
                 self._answer(refused)
                 return
             try:
-                page = board.page()
+                page = board.render()
             except Exception:  # noqa: BLE001 - whatever it is, the run goes on and the next look may see more
                 self._answer(HTTPStatus.SERVICE_UNAVAILABLE)
                 return

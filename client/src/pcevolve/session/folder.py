@@ -33,7 +33,7 @@ class RunFolder(RunLayout):
         return self.release.is_dir()
 
     @contextmanager
-    def claimed(self, resume: bool) -> Iterator[None]:
+    def claim(self, resume: bool) -> Iterator[None]:
         """Make the folder, or take over the run in it, and keep other processes out.
 
         Raises:

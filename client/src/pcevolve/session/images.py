@@ -23,7 +23,7 @@ from pcevolve.encoders.published import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.sheet import draw_strip
 from pcevolve.modality.medium import Item
-from pcevolve.pages.preview import opening_images
+from pcevolve.pages.live import list_opening
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load, load_folder
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from pcevolve.evaluation.labelled import Labelled
 
 
-def modality(
+def choose_modality(
     settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """The settings of images in a plan; see ``KindOfRun``."""
@@ -76,17 +76,17 @@ def modality(
     }
 
 
-def template(unlabelled: bool) -> str:
+def choose_template(unlabelled: bool) -> str:
     """The usual prompt; what has no labels has nothing but the domain's words."""
     return UNLABELLED_TEMPLATE if unlabelled else TEMPLATE
 
 
-def schedule(method: Method) -> Schedule:
+def choose_schedule(method: Method) -> Schedule:
     """The strengths of a method's variations, unless the user says."""
     return method.schedule
 
 
-def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
+def choose_appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
     """Return how an image's look is treated where nobody says: as the method does."""
     return method.appearance_for(budget, scope, calibration)
 
@@ -106,10 +106,6 @@ def _guidance(settings: RunConfig, advice: Advice | None) -> float:
 
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
     """Read the images that a run is asked to use.
-
-    Args:
-        settings: What was asked for.
-        told: Is told how many private images are read.
 
     Raises:
         DataError: The images cannot be used, or the classes do not hold about --shots units each.
@@ -153,7 +149,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
     return load_folder(source.path, unique=False, window=window_ends(plan.window))
 
 
-def most_to_draw(folder: Path, unit_map: Path | None) -> int:
+def count_drawable(folder: Path, unit_map: Path | None) -> int:
     """Units of each class that can be drawn of a folder of class folders, all classes alike; 0 for none."""
     listing = list_folder(folder, None)
     return min(
@@ -211,17 +207,17 @@ STRANGER = CNN = "cnn"
 """The name of a small network that is trained on the pixels from scratch; it never voted."""
 
 
-def judging_encoders() -> list[str]:
+def list_encoders() -> list[str]:
     """Encoders that are at hand, better first."""
     return [*filter(is_fetched, PREFERRED), BUNDLED]
 
 
-def usual_judges() -> list[str]:
+def list_judges() -> list[str]:
     """Judges of a dataset where nobody names any."""
     return [*filter(is_fetched, PREFERRED), STRANGER, BUNDLED]
 
 
-def stranger() -> Judge:
+def make_stranger() -> Judge:
     """The network, trained as the PCEvolve paper does."""
     from pcevolve.evaluation.heads import make_untrained_cnn, time_cnn, train_cnn
     from pcevolve.evaluation.judge import Judge
@@ -229,7 +225,7 @@ def stranger() -> Judge:
     return Judge(STRANGER, False, _pixels, train_cnn, make_untrained_cnn, time_cnn)
 
 
-def quick_stranger() -> Judge:
+def make_quick_stranger() -> Judge:
     """The network, trained for 100 steps whatever the dataset's size."""
     from pcevolve.evaluation.heads import QUICK_STEPS, make_untrained_cnn, train_cnn
     from pcevolve.evaluation.judge import Judge
@@ -263,7 +259,7 @@ def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
     """Print a row of small pictures for each class, where a terminal has the colours for them."""
     if console.color_system not in ("256", "truecolor"):
         return
-    for label, digests in opening_images(record, plan).items():
+    for label, digests in list_opening(record, plan).items():
         row = draw_strip([record.bodies.file(each) for each in digests[:ACROSS]], ACROSS, console.width)
         console.print(summarise_prompts(plan.first_prompts(label)))
         console.print(Pixels.from_image(row))

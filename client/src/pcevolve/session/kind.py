@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pcevolve.transcript import RunReader
 
 
-def of_kind(kind: Kind) -> KindOfRun:
+def load_kind(kind: Kind) -> KindOfRun:
     """Return what a run does with one kind of data."""
     if kind == "text":
         from pcevolve.session import texts
@@ -53,28 +53,27 @@ class KindOfRun(Protocol):
 
     # Asking: from options and public facts to what a plan says.
 
-    def modality(
+    def choose_modality(
         self, settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
     ) -> dict[str, object]:
         """The plan's ``modality``.
 
         Args:
-            settings: The options.
-            size: Pixels of the API's images.
-            advice: What the API recommends; an option of the user's comes before it.
             asked: What its dialect can ask for: of nothing else the plan says that it is.
         """
         ...
 
-    def template(self, unlabelled: bool) -> str:
+    def choose_template(self, unlabelled: bool) -> str:
         """The prompt, unless the user says; ``unlabelled`` data have no label to be named in it."""
         ...
 
-    def schedule(self, method: Method) -> Schedule:
+    def choose_schedule(self, method: Method) -> Schedule:
         """Degrees of variation, unless the user says."""
         ...
 
-    def appearance(self, method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
+    def choose_appearance(
+        self, method: Method, budget: Budget, scope: Scope, calibration: str
+    ) -> AppearanceMode:
         """Return how the look is treated unless the user says."""
         ...
 
@@ -82,10 +81,6 @@ class KindOfRun(Protocol):
 
     def read_run(self, settings: RunConfig, told: ProgressCallback) -> RunData:
         """Read what a run is asked to use.
-
-        Args:
-            settings: What was asked for.
-            told: Is told how much of it is read, where that takes time.
 
         Raises:
             DataError: It cannot be used, or the classes do not hold about --shots units each.
@@ -97,11 +92,8 @@ class KindOfRun(Protocol):
         """Read what a finished run is measured on or compared with, under whatever labels it has.
 
         Args:
-            given: What ``--private`` or ``--test`` of a run takes.
-            plan: The finished run's.
             option: ``--private`` or ``--test``; of data that come with a library, it says whether the shots are meant
                 or the others.
-            folder: The finished run's.
 
         Raises:
             DataError: It cannot be used.
@@ -111,19 +103,19 @@ class KindOfRun(Protocol):
 
     # Judging and measuring a dataset; what comes of it is private.
 
-    def judging_encoders(self) -> list[str]:
+    def list_encoders(self) -> list[str]:
         """Encoders that are at hand, better first."""
         ...
 
-    def usual_judges(self) -> list[str]:
+    def list_judges(self) -> list[str]:
         """Names of judges where nobody names any."""
         ...
 
-    def stranger(self) -> Judge:
+    def make_stranger(self) -> Judge:
         """The judge that is no encoder, trained as the PCEvolve paper trains."""
         ...
 
-    def quick_stranger(self) -> Judge:
+    def make_quick_stranger(self) -> Judge:
         """The same, where somebody waits for it."""
         ...
 

@@ -5,16 +5,15 @@ The API would learn from a later refusal that these data were used before, and f
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import ledger_volume
+from pcevolve.config.places import find_ledger_volume
+from pcevolve.config.prompts import Prompts, read_prompts
 from pcevolve.config.providers import FAR_AT_ONCE, NEAR_AT_ONCE
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import LedgerError, UsageError
@@ -27,27 +26,25 @@ from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.options import spell, validate
 from pcevolve.public.parts import Earlier, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.requests import Prompt
 from pcevolve.public.settings import UNKNOWN_LICENCE
-from pcevolve.public.words import USUAL, make_prompts
+from pcevolve.public.words import USUAL
 from pcevolve.selectors.cells import SecretEvolution, choose_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
-from pcevolve.session import rewriting
 from pcevolve.session.approval import PrivateNotes
 from pcevolve.session.components import Components
-from pcevolve.session.kind import of_kind
+from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import require_ledger
-from pcevolve.session.secrecy import declared, least_share, promised, secrets_of
+from pcevolve.session.private_data import compute_least_share, find_secrets, make_promise, read_declared
+from pcevolve.session.reaching import plan_rewriter
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Opened
-from pcevolve_shared.reading import read_file
 
 NOTHING_EARLIER = Earlier()
 _SETTLED = ("prompts", "at_once", "licence")
 """Options that a run settles when it begins, where nobody says them."""
 
 
-def resolved_plan(
+def resolve_plan(
     components: Components,
     run_id: str,
     size: ModelSize,
@@ -59,47 +56,28 @@ def resolved_plan(
     """Resolve the options into the public plan, from public facts only.
 
     Args:
-        components: What the run is made of, its options among it.
-        run_id: Public id of the run.
-        size: Pixels of the API's images.
         earlier: What the provider had seen when the run began; no part of any price.
         library: What the API says of its images, if they are real public ones; no part of any request.
-        advice: What the API says that its model is best asked with; an option of the user's comes before it.
         graded: Whether the API's model takes a strength, as far as its dialect has one.
 
     Raises:
         UsageError: An option is out of bounds.
     """
     _require_fitting(components)
-    settings, method = components.settings, components.method
-    asked = asks_for(components.dialect, components.generator is not None) - (
-        frozenset() if graded else {"strength"}
-    )
+    settings = components.settings
+    asked = asks_for(components.dialect, components.generator is not None)
+    asked -= frozenset() if graded else {"strength"}
     if "strength" not in asked:
         _require_no_strength(settings)
-    asking = of_kind(components.dialect.makes)
-    initial = settings.method.initial or method.initial_for(
-        settings.method.candidates, _variations(components)
-    )
     given = {name: value for name, value in settings.options().items() if value is not None}
-    modality = asking.modality(settings, size, advice, asked)
     values = {name: given[name] for name in given.keys() & PublicPlan.model_fields.keys()} | {
         "run_id": run_id,
         "run_seed": settings.provider.seed,
         "labels": components.data.labels,
         "words": tuple((settings.data.words or {}).values()),
         "unit": components.data.unit_name,
-        "secrecy": (promise := _secrecy(settings, method)),
-        "cells": None if promise is None else settings.get("cells") or _cells(components, promise, initial),
-        "modality": modality,
-        "strengths": _strengths(components, asking.schedule(method), advice) if "strength" in asked else (),
-        "initial": initial,
-        "prompt_template": _template(settings, asking.template(settings.data.unlabelled)),
-        "prompts": _prompts(components, initial),
-        "rewriter": rewriting.planned(settings),
-        "batch": _batch(components, modality),
-        "at_once": _at_once(components),
-        **_selection(components),
+        **_choose_asking(components, size, advice, asked),
+        **_choose_selection(components),
         "forgets_insecure": settings.privacy.forget_insecure,
         "earlier": earlier,
         "library": library,
@@ -108,10 +86,29 @@ def resolved_plan(
     return validate(PublicPlan, values, RunConfig)
 
 
-def _selection(components: Components) -> dict[str, object]:
-    """Facts of what is chosen and paid: the method's own where the user says nothing."""
+def _choose_asking(
+    components: Components, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
+    """How images are asked for: the kind's own where the user says nothing."""
+    settings, own = components.settings, load_kind(components.dialect.makes)
+    modality = own.choose_modality(settings, size, advice, asked)
+    usual, initial = own.choose_schedule(components.method), _initial(components)
+    return {
+        "modality": modality,
+        "strengths": _strengths(components, usual, advice) if "strength" in asked else (),
+        "initial": initial,
+        "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
+        "prompts": _prompts(components, initial),
+        "rewriter": plan_rewriter(settings),
+        "batch": _batch(components, modality),
+        "at_once": _at_once(components),
+    }
+
+
+def _choose_selection(components: Components) -> dict[str, object]:
+    """How images are chosen and what that costs: the method's own where the user says nothing."""
     settings, method, limit = components.settings, components.method, components.limits.run
-    weights = settings.encoder.weights
+    weights, promise = settings.encoder.weights, _secrecy(settings, method)
     return {
         "method": method.name,
         "iterations": components.iterations,
@@ -120,6 +117,8 @@ def _selection(components: Components) -> dict[str, object]:
         "pool": settings.method.pool or method.pool,
         "keep": settings.method.keep or method.keep,
         "appearance": settings.method.appearance or _appearance(components),
+        "secrecy": promise,
+        "cells": None if promise is None else settings.get("cells") or _cells(components, promise),
         "centre_first": bool(method.centre_first),
         "epsilon": str(limit.epsilon),
         "delta": limit.delta,
@@ -129,6 +128,11 @@ def _selection(components: Components) -> dict[str, object]:
     }
 
 
+def _initial(components: Components) -> int:
+    own = components.settings.method
+    return own.initial or components.method.initial_for(own.candidates, _variations(components))
+
+
 def _variations(components: Components) -> int:
     found: int = components.settings.get("variations") or components.method.variations
     return found
@@ -136,7 +140,7 @@ def _variations(components: Components) -> int:
 
 def _prompts(components: Components, initial: int) -> Prompts:
     settings = components.settings
-    return prompts_for(
+    return read_prompts(
         Path(settings.provider.prompts) if settings.provider.prompts else None,
         0 if settings.method.vary_by == "image" else min(initial, USUAL),
         settings.data.domain,
@@ -151,14 +155,8 @@ def _licence(settings: RunConfig, library: Library | None) -> str:
     return "other" if declared and settings.output.licence == UNKNOWN_LICENCE else settings.output.licence
 
 
-def as_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
-    """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, chat fields.
-
-    Args:
-        begun: The plan on record; None for a run that begins.
-        plan: What the options give now.
-        settings: The options; what they say themselves stands.
-    """
+def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
+    """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, chat fields."""
     if begun is None:
         return plan
     open_still = [name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)]
@@ -198,28 +196,26 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
     """
     if method.parameters is not SecretEvolution:
         return None
-    if (own := secrets_of(settings)) is None:
+    if (own := find_secrets(settings)) is None:
         raise UsageError(
             f"--method {method.name} protects secrets: say which with method.secrets, a file, method.secret_columns or "
             "method.detect_secrets"
         )
-    return promised(own.secret_prior, own.secret_bound, own.secret_size)
+    return make_promise(own.secret_prior, own.secret_bound, own.secret_size)
 
 
-def _cells(components: Components, promise: Secrecy, initial: int) -> int:
+def _cells(components: Components, promise: Secrecy) -> int:
     """Most cells of each class: what noise leaves something to see in."""
     settings, scope = components.settings, components.scope
     accesses = components.method.accesses(components.limits.run, scope, settings.method.calibration, "as-is")
     event = first_selection(accesses)[-1]
-    return choose_cells(event, scope, least_share(promise, event, scope.relation), initial)
+    return choose_cells(
+        event, scope, compute_least_share(promise, event, scope.relation), _initial(components)
+    )
 
 
 def _require_fitting(components: Components) -> None:
-    """Refuse options that do not go together, or not with the method.
-
-    Raises:
-        UsageError: Some do not.
-    """
+    """Refuse options that do not go together, or not with the method."""
     settings = components.settings
     if not components.iterations and (settings.method.lookahead or settings.method.more):
         raise UsageError(
@@ -238,11 +234,7 @@ def _require_fitting(components: Components) -> None:
 
 
 def _require_prompts_vary(components: Components) -> None:
-    """Refuse options that mean nothing where variations are new images by a prototype's prompt.
-
-    Raises:
-        UsageError: There is one, or there is nothing to vary.
-    """
+    """Refuse options that mean nothing where variations are new images by a prototype's prompt."""
     settings = components.settings
     if not components.iterations:
         raise UsageError(
@@ -258,11 +250,7 @@ def _require_prompts_vary(components: Components) -> None:
 
 
 def _require_no_strength(settings: RunConfig) -> None:
-    """Refuse strengths for an API that takes none.
-
-    Raises:
-        UsageError: There are some.
-    """
+    """Refuse strengths for an API that takes none."""
     for name in ("strengths", "strength_start", "strength_end"):
         if settings.get(name) not in (None, ()):
             raise UsageError(
@@ -309,9 +297,7 @@ class Prepared:
     """All that is settled before the API is greeted.
 
     Attributes:
-        account: What pays; it has enough for the whole draft.
         draft: The plan, but for the size of the API's images.
-        notes: What the owner is told of ledger and data.
     """
 
     account: Account
@@ -319,19 +305,19 @@ class Prepared:
     notes: PrivateNotes
 
 
-def opened_ledger(settings: RunConfig, begun: bool) -> Ledger:
+def open_ledger(settings: RunConfig, begun: bool) -> Ledger:
     """The run's ledger, which is new only if the run is.
 
     Raises:
         LedgerError: It is gone, and with it the memory of what the run has drawn; or it would not outlive a container.
     """
-    require_volume(settings.privacy.ledger, ledger_volume())
+    require_volume(settings.privacy.ledger, find_ledger_volume())
     if begun:
         require_ledger(settings.privacy.ledger)
     return Ledger(settings.privacy.ledger)
 
 
-def prepared(
+def prepare(
     components: Components, ledger: Ledger, transcript: Transcript, told: ProgressCallback = no_progress
 ) -> Prepared:
     """Make sure that all of the plan can be paid for, and embed the private images.
@@ -345,7 +331,7 @@ def prepared(
         ModelError: The encoder cannot be loaded.
     """
     run_id, recorded = _run_id(transcript), transcript.plan()
-    plan = resolved_plan(components, run_id, FALLBACK_SIZE)
+    plan = resolve_plan(components, run_id, FALLBACK_SIZE)
     account = _account(components, plan, ledger)
     if recorded is not None and not account.enrolled:
         raise LedgerError(
@@ -374,10 +360,9 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Accoun
 
 
 def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
-    """Return the owner's declared secrets, as the ledger knows them."""
     if plan.secrecy is None:
         return None
-    sources = declared(components.settings, plan.secrecy)
+    sources = read_declared(components.settings, plan.secrecy)
     return Listed(ledger.fingerprint(sources.digest), plan.secrecy.most, sources.budget)
 
 
@@ -385,69 +370,3 @@ def _run_id(transcript: Transcript) -> str:
     """The id of the run that is on record, or a new one."""
     first = transcript.entries[0].record if transcript.entries else None
     return first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
-
-
-Prompts = tuple[tuple[str, ...], ...]
-"""Of each class, in the order of the labels."""
-_FILE = TypeAdapter(dict[str, list[Prompt]])
-MOST_BYTES = 2**24
-"""Of a file of prompts."""
-_MOST_NAMED = 5  # classes named in one error
-
-
-def prompts_for(
-    path: Path | None,
-    count: int,
-    domain: str,
-    labels: Sequence[str],
-    option: str = "provider.prompts",
-    words: Sequence[str] = (),
-) -> Prompts:
-    """The prompts of each class; empty if the template makes its only one.
-
-    Args:
-        path: Of a file that ``written`` wrote or a person did; None: the grammar's.
-        count: How many of the grammar's for each class; 0 for none.
-        domain: Public words for what the images show.
-        labels: The classes.
-        option: That named the file.
-        words: What the grammar's say of each class, where that is not its label.
-
-    Raises:
-        UsageError: The file is not one, or its classes are not those of the run.
-    """
-    if path is not None:
-        return _of_file(path, labels, option)
-    said = [each or domain for each in words] or labels
-    return tuple(make_prompts(domain, each, count) for each in said) if count else ()
-
-
-def written(prompts: Mapping[str, Sequence[str]]) -> str:
-    """The text of a file of prompts."""
-    return json.dumps(prompts, indent=1, ensure_ascii=False) + "\n"
-
-
-def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
-    try:
-        found = _FILE.validate_json(read_file(path, MOST_BYTES))
-    except OSError as error:
-        raise UsageError(f"{option} {path}: {error.strerror or error}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = "/".join(str(each) for each in first["loc"]) or "the file"
-        raise UsageError(
-            f"{option} {path}: {place}: {first['msg']}; it needs one list of prompts for each class: "
-            '{"CLASS": ["A ...", "Another ..."]}'
-        ) from None
-    if missing := [label for label in labels if not found.get(label)]:
-        raise UsageError(f"{option} {path}: no prompt for {_name_labels(missing)}")
-    if foreign := found.keys() - set(labels):
-        raise UsageError(f"{option} {path}: {_name_labels(sorted(foreign))}: no such class in --private")
-    if len({len(each) for each in found.values()}) > 1:
-        raise UsageError(f"{option} {path}: every class needs as many prompts as every other")
-    return tuple(tuple(found[label]) for label in labels)
-
-
-def _name_labels(labels: Sequence[str]) -> str:
-    more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
-    return ", ".join(repr(each) for each in labels[:_MOST_NAMED]) + more

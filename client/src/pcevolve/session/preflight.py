@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import REST, ledger_volume
+from pcevolve.config.places import REST, find_ledger_volume
 from pcevolve.egress.transport import require_address, require_key
 from pcevolve.encoders import require_encoder, require_torch
 from pcevolve.encoders.published import AUTO
@@ -42,12 +42,7 @@ class CheckedRun:
 
     Attributes:
         settings: Its options; those that it began with, if it is resumed.
-        folder: Where it goes.
-        resume: Whether a run in that folder may be continued.
-        budget: What the run may spend.
         lifetime: What all runs together may spend on any one privacy unit.
-        key: What opens the API; None where it wants none.
-        rewriter_key: What opens the rewriter; None where it wants none.
         generator: Makes the images inside this process, without any boundary; None where an API does.
     """
 
@@ -61,7 +56,7 @@ class CheckedRun:
     rewriter_key: str | None = field(default=None, repr=False)
 
 
-def checked(
+def check_run(
     settings: RunConfig,
     resume: bool = False,
     key: str | None = None,
@@ -70,9 +65,6 @@ def checked(
     """Refuse a run that cannot be carried out as it was asked for; nothing is made or changed.
 
     Args:
-        settings: What was asked for.
-        resume: Whether to continue the run that is in its folder, if there is one.
-        key: What opens the API; as the settings say where none is given.
         generator: Makes the images inside this process; the settings have ``IN_PROCESS`` for an address then.
 
     Raises:
@@ -82,7 +74,7 @@ def checked(
     """
     folder = RunFolder(settings.output.folder)
     if resume and folder.config.exists():
-        settings = resumed(RunConfig.load(folder.config), settings)
+        settings = merge_options(RunConfig.load(folder.config), settings)
     key = settings.key() if key is None else key
     _check_figures(settings)
     _require_somebody(settings, generator)
@@ -93,12 +85,11 @@ def checked(
     return CheckedRun(settings, folder, resume, budget, lifetime, key, generator, settings.rewriter_key())
 
 
-def continued(root: Path, given: Mapping[str, Any]) -> RunConfig:
+def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
     """The options of the run in a folder, under what was given now; ``checked`` says which of that may be.
 
     Args:
         root: Folder of a run that was cut off; or of one that is to begin there, if ``given`` says enough for that.
-        given: Options by name, as they were typed.
 
     Raises:
         UsageError: There is no run to continue, or an option cannot be.
@@ -119,7 +110,7 @@ def continued(root: Path, given: Mapping[str, Any]) -> RunConfig:
     return RunConfig.of({**given, "out": root})
 
 
-def resumed(stored: RunConfig, given: RunConfig) -> RunConfig:
+def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
     """The options that a run began with, with new ones for how to reach the API and for limits on its use.
 
     Raises:
@@ -210,7 +201,7 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
         raise UsageError(
             f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes one"
         )
-    require_volume(settings.privacy.ledger, ledger_volume())
+    require_volume(settings.privacy.ledger, find_ledger_volume())
     locate_key(settings.privacy.ledger)
     if resume and folder.has_plan():
         require_ledger(settings.privacy.ledger)
@@ -278,12 +269,7 @@ OF_TEXTS_ALONE = (
 
 
 def _require_images(settings: RunConfig) -> None:
-    """Refuse paths of images that lead nowhere, and options that are about texts.
-
-    Raises:
-        UsageError: An option or a path is not as it must be.
-        DataError: There is no such folder or file.
-    """
+    """Refuse paths of images that lead nowhere, and options that are about texts."""
     _require_no_texts(settings)
     source = parse_source(settings.data.private)
     if isinstance(source, TermsSource):
@@ -302,7 +288,6 @@ def _require_images(settings: RunConfig) -> None:
 
 
 def _require_no_texts(settings: RunConfig) -> None:
-    """Refuse an option that is about texts."""
     for name in OF_TEXTS_ALONE:
         if settings.get(name) not in (None, False, ()):
             raise UsageError(f"{spell(name, RunConfig)} is about texts, and this API makes images")
@@ -326,12 +311,7 @@ OF_IMAGES_ALONE = ("unit_map", "engine", "window")
 
 
 def _require_texts(settings: RunConfig) -> None:
-    """Refuse paths of texts that lead nowhere, and options that are about images.
-
-    Raises:
-        UsageError: An option or a path is not as it must be.
-        DataError: There is no such table or folder.
-    """
+    """Refuse paths of texts that lead nowhere, and options that are about images."""
     for name in OF_IMAGES_ALONE:
         if settings.get(name) not in (None, "local"):
             raise UsageError(f"{spell(name, RunConfig)} is about images, and this API writes texts")
@@ -357,10 +337,14 @@ def _require_texts(settings: RunConfig) -> None:
 
 def _require_secrets(settings: RunConfig) -> None:
     """Refuse a list of secrets that cannot be read, or that nothing could be promised of."""
-    from pcevolve.session.secrecy import declared, promised, secrets_of  # NumPy takes a moment to import
+    from pcevolve.session.private_data import (  # NumPy takes a moment to import
+        find_secrets,
+        make_promise,
+        read_declared,
+    )
 
-    if (own := secrets_of(settings)) is not None:
-        declared(settings, promised(own.secret_prior, own.secret_bound, own.secret_size))
+    if (own := find_secrets(settings)) is not None:
+        read_declared(settings, make_promise(own.secret_prior, own.secret_bound, own.secret_size))
 
 
 def _require_text_files(settings: RunConfig, private: Path) -> None:

@@ -1,18 +1,28 @@
-"""The private and held-out data that a run reads, and whether there is about as much of it as was said."""
+"""The data that a run reads: whether there is as much of it as was said, and what of it is declared secret."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.errors import DataError
+from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.dp.secrecy import secret_budget, secret_share
+from pcevolve.errors import DataError, UsageError
+from pcevolve.privacy import Event, Relation
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.private.units import Shots
+from pcevolve.public.options import validate
+from pcevolve.public.parts import Secrecy
+from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.public.words import choose_labels
-from pcevolve.selectors import AUTO
-from pcevolve.selectors import find_method as found
+from pcevolve.selectors import AUTO, find_method
+from pcevolve.selectors.cells import SecretEvolution
 from pcevolve.session.progress import error_console
 
 SPLIT_SEED = 0
@@ -28,8 +38,6 @@ class RunData:
     """The data that a run reads.
 
     Attributes:
-        data: The private images.
-        test: Held-out images, if there are any.
         test_is_public: Whether figures about them may be shown.
         skipped: Names of files that lie among the private images and are none.
     """
@@ -40,7 +48,7 @@ class RunData:
     skipped: tuple[str, ...] = ()
 
 
-def in_words(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDataset:
+def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDataset:
     """Call classes by what prompts say of them, in the order in which that was said; as they are where nothing is said.
 
     Raises:
@@ -55,16 +63,14 @@ def in_words(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDa
 
 def _looks(method: str) -> bool:
     """True if a method looks at private images; the controls do not."""
-    return method == AUTO or found(method).selector is not None
+    return method == AUTO or find_method(method).selector is not None
 
 
 def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> None:
     """Tell the owner, on the screen alone, that classes have too few units for a draw, which is then refused.
 
     Args:
-        settings: Say how many are to be drawn.
         counts: Units of each class that there are to draw from, by label; private.
-        unit: What is counted.
     """
     shots = Shots(counts, settings.data.shots, min(counts.values()))
     if shots.fewest < settings.data.shots:
@@ -85,9 +91,7 @@ def require_shots(
     The owner is told the counts on the screen alone. Controls, which look at nothing, may have any.
 
     Args:
-        settings: Say what classes hold.
         counts: What they do hold, by label; private.
-        unit: What is counted.
         drawable: How many of them a draw could take, by label; private.
 
     Raises:
@@ -108,4 +112,81 @@ def require_shots(
     raise DataError(
         "the classes do not hold about as many as --shots says, so what is released about them would be wrong: "
         f"nothing was spent or sent{more}"
+    )
+
+
+def find_secrets(settings: RunConfig) -> SecretEvolution | None:
+    """Return a run's options about secrets; None where nothing is declared secret."""
+    own = settings.method
+    if not isinstance(own, SecretEvolution) or not (own.secrets or own.secret_columns or own.detect_secrets):
+        return None
+    return own
+
+
+def make_promise(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
+    """Return the promise about secrets, of a run or of one that is planned; the default where nobody says.
+
+    Raises:
+        UsageError: The numbers do not go together.
+    """
+    values: dict[str, Any] = {
+        "prior": prior or USUAL_PRIOR,
+        "bound": bound or USUAL_BOUND,
+        "most": most or USUAL_SIZE,
+    }
+    return validate(Secrecy, values)
+
+
+def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
+    """Return what is declared secret.
+
+    Raises:
+        DataError: The list cannot be used.
+        UsageError: A column is named twice, or not at all.
+    """
+    budget = secret_budget(promise.prior, promise.bound)
+    if (own := find_secrets(settings)) is None:
+        return Sources((), (), False, budget)
+    columns = own.secret_columns
+    if len(set(columns)) < len(columns) or not all(columns):
+        raise UsageError("method.secret_columns names a column twice, or one without a name")
+    listed = () if own.secrets is None else read_secrets(own.secrets, budget)
+    return Sources(listed, columns, own.detect_secrets, budget)
+
+
+def find_equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:
+    """ε at which a run without declared secrets keeps ``bound`` for any secret, by group privacy, as options take it.
+
+    Under replace-one, where ``most`` texts change together.
+    """
+    budget = Fraction(secret_budget(prior, bound))
+    return f"{epsilon([Event('gaussian', str(most / budget))], delta):.6f}"
+
+
+def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
+    """Return what is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public.
+
+    Args:
+        event: What pays for the release.
+        relation: Neighbour relation of the event.
+    """
+    budget = secret_budget(promise.prior, promise.bound)
+    return secret_share(budget, promise.most, float(event.value), relation)
+
+
+def compute_caps(
+    sources: Sources, data: PrivateDataset, promise: Secrecy, event: Event, relation: Relation
+) -> FloatArray:
+    """Return what secrets leave each private text of a vote, float64 ``(texts,)``.
+
+    Args:
+        event: What pays for the release.
+        relation: Neighbour relation of the event.
+
+    Raises:
+        DataError: A secret stands in more texts than the promise says.
+    """
+    multiplier = float(event.value)
+    return cap_weights(
+        sources, data, promise.most, lambda budget: secret_share(budget, promise.most, multiplier, relation)
     )

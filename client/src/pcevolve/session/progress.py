@@ -31,18 +31,10 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event
 from pcevolve.private import ProgressCallback
 from pcevolve.public.calls import Call
-from pcevolve.public.figures import format_loss
-from pcevolve.public.modality import Kind
-from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
-from pcevolve.public.usefulness import Assessment
 
 LINE_SECONDS = 10.0
-SHOWN = {"seconds of this command": "wall_seconds", "dataset": "dataset", "report": "report"}
-"""Of a summary, what is told where it is there."""
-SCORED = ("initial", "final", "random")
-"""Of what a judge says in a summary, the sets that it was asked about."""
 SLOW_DAY = 1.5
 """The factor by which private work may take longer than in this run, or than expected; a tick covers that."""
 MINUTE, HOUR = 60.0, 3600.0
@@ -79,14 +71,14 @@ class Progress:
     def left(self) -> str:
         """About how long the rest takes, in words; empty while nobody can say."""
         each = self.seconds_per_image
-        return "" if each is None else duration(each * (self.total - self.images))
+        return "" if each is None else spell_duration(each * (self.total - self.images))
 
 
 Tell: TypeAlias = Callable[[Progress], None]
 """A function that is called whenever a run has come further."""
 
 
-def nobody(progress: Progress) -> None:
+def tell_nobody(progress: Progress) -> None:
     """Tell nobody."""
 
 
@@ -95,13 +87,11 @@ class Audience:
     """The console and the callback that are told of a run while it goes on.
 
     Attributes:
-        console: Where the owner reads what a run will cost, its warnings and its progress.
-        tell: Is called with the progress besides.
         verbose: Whether every fact is told, and not only what has to be read.
     """
 
     console: Console = field(default_factory=error_console)
-    tell: Tell = nobody
+    tell: Tell = tell_nobody
     verbose: bool = False
 
 
@@ -109,12 +99,7 @@ class RunProgress:
     """A progress bar with ETA; in a log file, a line every ten seconds.
 
     Args:
-        plan: Of the run.
-        title: What is done.
-        audience: Who is told.
-        bill: Says in words what was asked for so far and what that cost.
         recorded: Slots of the calls that were answered before: they come at once, and tell nothing about the rest.
-        clock: Seconds.
     """
 
     def __init__(
@@ -148,7 +133,7 @@ class RunProgress:
         self._tell, self._iteration, self._bill = audience.tell, 0, bill
 
     @contextmanager
-    def shown(self) -> Iterator[RunProgress]:
+    def show(self) -> Iterator[RunProgress]:
         """Show the bar while the work goes on."""
         with self._bar:
             yield self
@@ -189,7 +174,7 @@ class RunProgress:
         return found
 
 
-def duration(seconds: float) -> str:
+def spell_duration(seconds: float) -> str:
     """About how long, in words that seldom change."""
     if seconds < MINUTE:
         return "less than a minute"
@@ -198,7 +183,7 @@ def duration(seconds: float) -> str:
     return f"about {seconds / HOUR:.1f} h"
 
 
-def facts(title: str, rows: dict[str, Any]) -> Table:
+def tabulate(title: str, rows: dict[str, Any]) -> Table:
     """A table of facts under a title: what, and its value."""
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2))
     for name, value in rows.items():
@@ -206,7 +191,7 @@ def facts(title: str, rows: dict[str, Any]) -> Table:
     return table
 
 
-def padding(tick: float) -> str:
+def describe_padding(tick: float) -> str:
     """Tell the owner before a run how the length of private work is hidden.
 
     Args:
@@ -219,19 +204,18 @@ def padding(tick: float) -> str:
     return f"private work between two requests is padded to whole multiples of {tick:g} s (privacy.pad_selection)"
 
 
-def padding_kept(longest: float, tick: float) -> str:
+def judge_padding(longest: float, tick: float) -> str:
     """Say if all private sections of a run fitted into one tick: private, so for the owner's screen alone.
 
     Args:
         longest: Seconds of work in the longest section.
-        tick: Seconds; 0: sections were not padded.
 
     Returns:
         One line; it begins with WARNING if the provider saw more than one tick.
     """
     said = f"the longest private work between two requests took {longest:.2g} s of the {tick:g} s"
     if not tick:
-        return f"Time: {padding(0)}"
+        return f"Time: {describe_padding(0)}"
     if longest <= tick:
         return f"Time: {said} that it was padded to"
     enough = math.ceil(longest * SLOW_DAY)
@@ -241,77 +225,11 @@ def padding_kept(longest: float, tick: float) -> str:
     )
 
 
-def summary_table(summary: dict[str, Any]) -> Table:
-    """The figures of a finished run, for the owner's screen."""
-    kind: Kind = summary.get("modality", "image")
-    released = f"{summary['images_released']} in {summary['classes']} classes"
-    if summary.get("images_added"):
-        released += f", {summary['images_added']} of them added later"
-    rows: dict[str, Any] = {
-        **{f"WARNING {place + 1}": mark for place, mark in enumerate(summary["marks"])},
-        "method": summary["method"],
-        "iterations": summary["iterations"],
-        "epsilon": _say_spent(summary),
-        **_secrets(summary),
-        f"{kind}s released": released,
-        **_usefulness(summary.get("usefulness"), kind),
-        "requests": summary["requests"],
-        **({"cost": summary["bill"]} if "bill" in summary else {}),
-        "bytes sent": f"{summary['bytes_sent']:,}",
-        "bytes received": f"{summary['bytes_received']:,}",
-        **{f"accuracy, {_judge(row)}": _accuracy(row) for row in summary.get("accuracy", ())},
-        **{name: summary[told] for name, told in SHOWN.items() if told in summary},
-    }
-    return facts("Result", rows)
-
-
-def _usefulness(found: dict[str, Any] | None, kind: Kind) -> dict[str, str]:
-    """Say how useful the dataset is likely to be, and what to do next; nothing where nothing is known."""
-    if found is None:
-        return {}
-    assessed = Assessment.model_validate({name: found[name] for name in Assessment.model_fields})
-    return {"useful?": f"{assessed.word.upper()}: {assessed.reason(kind)}", "next": assessed.advice(kind)}
-
-
-def _say_spent(summary: dict[str, Any]) -> str:
-    if summary["epsilon_spent"] is None:
-        return str(summary.get("promise", "no guarantee: see the warning"))
-    folder = summary.get("epsilon_folder")
-    return (
-        f"{format_loss(summary['epsilon_spent'])} spent of {summary['epsilon_budget']:g} "
-        f"(delta {summary['delta']:g}, {summary['relation']})"
-        + ("" if folder is None else f"; {format_loss(folder)} seen from the folder that was drawn from")
-    )
-
-
-def _secrets(summary: dict[str, Any]) -> dict[str, str]:
-    """Say what is promised of declared secrets; nothing where nothing is."""
-    if "listed_secrets" not in summary:
-        return {}
-    return {"listed secrets": Secrecy.model_validate(summary["listed_secrets"]).words}
-
-
-def _judge(row: dict[str, Any]) -> str:
-    """A judge's name, with a mark if the run selected by it."""
-    return f"{row['judge']} (voted)" if row["voted"] else f"{row['judge']}"
-
-
-def _accuracy(row: dict[str, Any]) -> str:
-    """Say how one judge scores each set: the prompt's images, the dataset, and in a demonstration its control."""
-    sets = [name for name in SCORED if name in row]
-    said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
-    seeds = len(row["final"]["seeds"])
-    flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
-    return f"{said} (s.e. over {seeds} seeds of the head{flattered})"
-
-
 @contextmanager
-def told_of(console: Console, title: str, in_seconds: bool = False) -> Iterator[ProgressCallback]:
+def show_work(console: Console, title: str, in_seconds: bool = False) -> Iterator[ProgressCallback]:
     """Tell about one piece of long work; what ends before anybody would ask leaves no trace.
 
     Args:
-        console: Where.
-        title: What is done.
         in_seconds: Whether work is counted in the seconds that it is expected to take: then it says first how many.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
@@ -324,7 +242,7 @@ def told_of(console: Console, title: str, in_seconds: bool = False) -> Iterator[
     def told(done: int, total: int) -> None:
         nonlocal said, forecast
         if forecast and total > LINE_SECONDS:
-            console.print(f"{title} takes {duration(total)}")
+            console.print(f"{title} takes {spell_duration(total)}")
         forecast = False
         bar.update(task, completed=done, total=total)
         if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:

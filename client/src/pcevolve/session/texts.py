@@ -20,7 +20,7 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import WORDS
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.texts import read_text
-from pcevolve.pages.preview import opening_images
+from pcevolve.pages.live import list_opening
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
@@ -35,9 +35,15 @@ from pcevolve.public.words import summarise_prompts
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
-from pcevolve.session.rewriting import fields_of
-from pcevolve.session.secrecy import secrets_of
+from pcevolve.session.private_data import (
+    NOTHING_LEFT,
+    SPLIT_SEED,
+    RunData,
+    find_secrets,
+    require_shots,
+    tell_drawable,
+)
+from pcevolve.session.reaching import choose_fields
 from pcevolve.transcript import RunReader
 
 if TYPE_CHECKING:
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
     from pcevolve.evaluation.labelled import Labelled
 
 
-def modality(
+def choose_modality(
     settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """The settings of texts in a plan; see ``KindOfRun``.
@@ -53,7 +59,7 @@ def modality(
     Raises:
         UsageError: A temperature is asked for, of an API that takes none.
     """
-    fields = fields_of(settings.provider.fields, settings.provider.model)
+    fields = choose_fields(settings.provider.fields, settings.provider.model)
     temperature = settings.provider.temperature
     if "temperature=" in fields and temperature is not None:
         raise UsageError(
@@ -68,17 +74,17 @@ def modality(
     }
 
 
-def template(unlabelled: bool) -> str:
+def choose_template(unlabelled: bool) -> str:
     """The usual prompt; what has no labels has nothing but the domain's words."""
     return UNLABELLED_TEXT_TEMPLATE if unlabelled else TEXT_TEMPLATE
 
 
-def schedule(method: Method) -> Schedule:
+def choose_schedule(method: Method) -> Schedule:
     """The blanks of a method's variations, unless the user says."""
     return method.blanks
 
 
-def appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
+def choose_appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
     """As it is: a text has no look."""
     return "as-is"
 
@@ -97,7 +103,7 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
         return RunData(*load_terms(settings.data.shots, source.names, SPLIT_SEED), test_is_public=True)
     if isinstance(source, PICTURES):
         raise UsageError("--private digits are images, as cells are, and this API writes texts")
-    data, rest = own_texts(settings, source)
+    data, rest = read_texts(settings, source)
     return RunData(data, rest)
 
 
@@ -122,7 +128,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
     return read_records(source.path, columns).dataset(None, unique=False)
 
 
-def own_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
+def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
     """The texts that a run uses, and those that it is measured on, if there are any.
 
     Raises:
@@ -145,7 +151,7 @@ def own_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset
 
 
 def _secret_columns(settings: RunConfig) -> tuple[str, ...]:
-    own = secrets_of(settings)
+    own = find_secrets(settings)
     return () if own is None else own.secret_columns
 
 
@@ -156,7 +162,6 @@ def _columns(settings: RunConfig) -> Columns:
 
 
 def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
-    """Held-out texts of the same classes."""
     if settings.data.test is None:
         return None
     if len(data.labels) == 1:
@@ -177,17 +182,17 @@ STRANGER = "ngrams"
 """The name of hashed words and pairs of words as an encoder; they never voted."""
 
 
-def judging_encoders() -> list[str]:
+def list_encoders() -> list[str]:
     """Encoders that are at hand, better first."""
     return [WORDS]
 
 
-def usual_judges() -> list[str]:
+def list_judges() -> list[str]:
     """Judges of a dataset where nobody names any."""
     return [STRANGER, WORDS]
 
 
-def stranger() -> Judge:
+def make_stranger() -> Judge:
     """The hashed words, with the head of the PCEvolve paper."""
     from pcevolve.evaluation.heads import train_papers_head
     from pcevolve.evaluation.judge import Judge
@@ -196,7 +201,7 @@ def stranger() -> Judge:
     return Judge(STRANGER, voted=False, look=hash_ngrams, train=train_papers_head)
 
 
-def quick_stranger() -> Judge:
+def make_quick_stranger() -> Judge:
     """The hashed words, with a head of 400 steps whatever the dataset's size."""
     from pcevolve.evaluation.heads import train_linear
     from pcevolve.evaluation.judge import Judge
@@ -233,7 +238,6 @@ def measure_embeddings(made: FloatArray, real: FloatArray) -> dict[str, object]:
 
 
 def _longest_copied(dataset: Labelled, private: Labelled) -> dict[str, object]:
-    """The longest run of words that a synthetic text has from a private one."""
     from pcevolve.evaluation.texts import find_longest_copied_span
 
     words, place = find_longest_copied_span(dataset.images, private.images)
@@ -246,7 +250,7 @@ MOST = 4
 
 def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
     """Print a few texts of each class, a line each."""
-    for label, digests in opening_images(record, plan).items():
+    for label, digests in list_opening(record, plan).items():
         console.print(summarise_prompts(plan.first_prompts(label)), markup=False)
         for each in digests[:MOST]:
             said = read_text(record.bodies.file(each)) or "(not a text)"

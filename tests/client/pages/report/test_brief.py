@@ -16,8 +16,7 @@ from scipy import stats
 
 from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.pages.report.brief import Brief
-from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
-from pcevolve.pages.report.sections import Protection
+from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Protection
 from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.fields import IN_PROCESS

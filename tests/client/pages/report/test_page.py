@@ -6,7 +6,6 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from pcevolve_shared import images
 from support.forge import Event as RecordedEvent
 from support.forge import forge, rewritten_body
 from support.provider import png
+from support.viewer import HOSTILE, Page
 
 Make = Callable[..., Path]
 POINTS = [
@@ -31,45 +31,22 @@ POINTS = [
 ]
 
 
-class Page(HTMLParser):
-    """What is on a page: text without markup, and every element with its attributes."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.text = ""
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(path.read_text(encoding="utf-8"))
-        self.text = " ".join(self.text.split())
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        self.text += " "
-
-    def handle_data(self, data):
-        self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
-
-    def of_class(self, name: str) -> list[dict[str, str | None]]:
-        return [attributes for _, attributes in self.elements if attributes.get("class") == name]
-
-
 def page(root: Path, accuracy: Sequence[AccuracyPoint] = ()) -> Page:
-    return Page(write_report(RunReader.strict(root), accuracy))
+    return Page(write_report(RunReader.strict(root), accuracy).read_text())
 
 
-def test_the_page_fetches_and_runs_nothing(finished: Make):
+def test_the_page_fetches_and_runs_nothing(finished: Make, tmp_path: Path):
     shown = page(finished(), POINTS)
     for tag, attributes in shown.elements:
         assert tag not in {"script", "iframe", "object", "embed", "link", "base", "form"}
         assert not [name for name in attributes if name.startswith("on") or name in {"style", "srcset"}]
         assert attributes.get("href") in (None, "#assumed", "audit/wire.html")
         assert attributes.get("src") is None or attributes["src"].startswith("data:image/jpeg;base64,")
-    policy = next(each["content"] for each in shown.all("meta") if "http-equiv" in each)
+    policy = next(each["content"] for tag, each in shown.elements if "http-equiv" in each)
     assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
-    assert "url(" not in shown.text
-    assert "@import" not in shown.text
+    source = (tmp_path / "run" / "report.html").read_text()
+    assert "url(" not in source
+    assert "@import" not in source
 
 
 def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_record(finished: Make):
@@ -93,16 +70,13 @@ SELECTED = {
 def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finished: Make):
     root = finished(**SELECTED)
     shown = page(root)
-    assert "The dataset selected from all rounds, appearance matched" in shown.text
+    assert "selected from all rounds, appearance matched" in shown.text
     assert "accessed 2 times (gaussian mechanism)" in shown.text
     released = sorted((root / "release" / "cut").iterdir())
     assert len(released) == 3
     assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked
     assert shown.of_class("chart")
     assert [fault for finding in audit(root) for fault in finding.faults] == []
-
-
-HOSTILE = '<script>alert("1")</script>'
 
 
 def test_labels_prompts_and_provider_strings_are_text_not_markup(finished: Make):
@@ -116,8 +90,8 @@ def test_labels_prompts_and_provider_strings_are_text_not_markup(finished: Make)
         prompt_template="{{ 7*7 }}" + HOSTILE + "{domain}{label}",
     )
     shown = page(root, [AccuracyPoint(each, each, False, 0, 0.5, 0.1) for each in (HOSTILE, "b")])
-    assert shown.all("script") == []
-    assert {each["src"][:5] for each in shown.all("img")} == {"data:"}
+    assert "script" not in [tag for tag, _ in shown.elements]
+    assert {each["src"][:5] for tag, each in shown.elements if tag == "img"} == {"data:"}
     assert label in shown.text
     assert "{{ 7*7 }}" in shown.text
 

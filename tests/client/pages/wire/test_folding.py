@@ -19,8 +19,8 @@ from pcevolve.pages.wire.folding import (
     MOST_VALUES,
     WHOLE,
     Request,
-    fields,
-    grouped,
+    group_requests,
+    list_fields,
 )
 from pcevolve.transcript import Attempt
 from pcevolve.transcript.bodies import BodyRef
@@ -32,7 +32,7 @@ from support.viewer import Page, html, steps
 
 @pytest.mark.parametrize("text", ["plain", "[" * 100_000, "--xyz\r\nno blank line\r\n--xyz--\r\n", '{"a":'])
 def test_a_body_of_no_known_shape_is_shown_whole_and_what_is_left_out_is_counted(text: str):
-    (field,), more = fields(text)
+    (field,), more = list_fields(text)
     assert more == 0
     assert field.parts[0].text == text[:MOST_CHARACTERS]
     assert field.parts[0].left_out == max(0, len(text) - MOST_CHARACTERS)
@@ -121,8 +121,8 @@ def test_a_value_that_the_plan_did_not_give_is_seen_among_those_that_left(finish
 def test_what_is_not_listed_is_counted():
     wide = json.dumps({f"f{place:04d}": 1 for place in range(MOST_FIELDS + 3)})
     many = [Request(attempt(number, json.dumps({"a": f"v{number}"}))) for number in range(1, MOST_VALUES + 6)]
-    assert grouped([Request(attempt(1, wide))])[0].unlisted == 3
-    (column,) = grouped(many)[0].body
+    assert group_requests([Request(attempt(1, wide))])[0].unlisted == 3
+    (column,) = group_requests(many)[0].body
     assert (len(column.values), column.different) == (MOST_VALUES, MOST_VALUES + 5)
 
 
@@ -137,7 +137,7 @@ def test_every_request_is_in_one_group_and_every_value_is_counted(bodies):
         for names in expected
         if names != (WHOLE,)
     }
-    found = {tuple(column.name for column in group.body): group for group in grouped(requests)}
+    found = {tuple(column.name for column in group.body): group for group in group_requests(requests)}
     assert {names: group.requests for names, group in found.items()} == expected
     for names, different in values.items():
         assert [column.different for column in found[names].body] == different

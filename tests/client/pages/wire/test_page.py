@@ -11,7 +11,7 @@ from PIL import Image, PngImagePlugin
 
 from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.pages.wire import rendered_viewer, write_viewer
+from pcevolve.pages.wire import render_viewer, write_viewer
 from pcevolve.pages.wire.page import Gallery
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import RunReader
@@ -103,7 +103,7 @@ def test_the_policy_allows_our_own_styles_and_script_by_hash_and_nothing_else(fi
 
 def test_what_left_finds_room_before_what_came_and_what_is_left_out_is_counted(finished: Make):
     root = finished()
-    content = rendered_viewer(RunReader.lenient(root), audit(root), most_picture_bytes=2500).decode()
+    content = render_viewer(RunReader.lenient(root), audit(root), most_picture_bytes=2500).decode()
     page = Page(content)
     assert {each["class"] for each in page.of_class("large")} == {f"pic large p{place}" for place in range(4)}
     assert "of them are not embedded, to keep the page small" in page.text
@@ -149,23 +149,14 @@ def test_pictures_are_encoded_anew_and_bounded(tmp_path: Path):
     assert b"secret" not in encoded
 
 
-def test_a_page_full_of_pictures_takes_no_more(tmp_path: Path):
+def test_pictures_take_so_much_room_and_what_is_none_becomes_a_placeholder(tmp_path: Path):
     bodies = Bodies(tmp_path)
     gallery = Gallery(bodies.file, most_bytes=5000)
-    digests = [bodies.keep(png(seed)) for seed in range(20)]
+    junk = bodies.keep(b"\x89PNG\r\n\x1a\n" * 9)
+    digests = [junk, "0" * 64, *(bodies.keep(png(seed)) for seed in range(20))]
     for digest in digests:
         gallery.hang(digest)
+    assert (gallery[junk].state, gallery["0" * 64].state) == ("not an image", "missing or changed")
     assert 0 < len(gallery) < 20
     assert len(gallery.style) < 5000 + 2000
     assert gallery[digests[-1]].state == "not embedded"
-
-
-def test_what_is_no_image_or_is_gone_becomes_a_placeholder(tmp_path: Path):
-    bodies = Bodies(tmp_path)
-    gallery = Gallery(bodies.file)
-    junk = bodies.keep(b"\x89PNG\r\n\x1a\n" * 9)
-    for digest in (junk, "0" * 64):
-        gallery.hang(digest)
-    assert gallery[junk].state == "not an image"
-    assert gallery["0" * 64].state == "missing or changed"
-    assert gallery.style == ""

@@ -6,7 +6,7 @@ May import what ``pages`` may. May be imported by ``auditing``, ``cli`` and ``se
 from __future__ import annotations
 
 from pcevolve.pages.report.charts import AccuracyPoint
-from pcevolve.pages.report.page import CONTROL, SHOTS, render, rewritten_report, write_report
+from pcevolve.pages.report.page import CONTROL, SHOTS, render, rewrite_report, write_report
 from pcevolve.pages.report.source import FinishedRun
 
-__all__ = ["CONTROL", "SHOTS", "AccuracyPoint", "FinishedRun", "render", "rewritten_report", "write_report"]
+__all__ = ["CONTROL", "SHOTS", "AccuracyPoint", "FinishedRun", "render", "rewrite_report", "write_report"]

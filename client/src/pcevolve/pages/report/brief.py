@@ -20,8 +20,6 @@ class Odds:
     """The chances of an attacker, in words.
 
     Attributes:
-        short: The figure.
-        words: What it is a figure of.
         together: The figure for a unit that is in all releases to the provider that the ledger knew; empty where there
             were none before, or they cannot be added up.
     """
@@ -33,15 +31,7 @@ class Odds:
 
 @dataclass(frozen=True)
 class Brief:
-    """Sentences for the first screen.
-
-    Attributes:
-        left: What was sent.
-        stayed: What was not.
-        odds: What an attacker can tell.
-        assumptions: On what that rests.
-        when: When the requests were answered, as the provider's answers say.
-    """
+    """Sentences for the first screen."""
 
     left: str
     stayed: str
@@ -65,7 +55,6 @@ class Brief:
 
 
 def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
-    """Say what was sent."""
     total = traffic.total
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
     words = f"{size}, with the class names and the words for the domain"
@@ -102,7 +91,6 @@ def _say_kept(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
 
 
 def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
-    """The privacy loss as an attacker's odds."""
     if not plan.secure:
         return Odds(
             "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."

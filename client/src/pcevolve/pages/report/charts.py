@@ -1,4 +1,4 @@
-"""Charts of the report and of comparisons: curves over iterations or over columns that have names.
+"""Charts of the report and of comparisons: curves over iterations or named columns, and of what secrets keep.
 
 SVG by hand, because libraries give more and less than the page needs. matplotlib's SVG is a hundred paths and fixed
 colours for three lines of a page that is light or dark, and takes a second to load; altair's charts are drawn by a
@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 import sys
 import xml.etree.ElementTree as ET  # only writes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.pages import size
+from pcevolve.dp.secrecy import most_success, secret_budget
+from pcevolve.pages import spell_size
 from pcevolve.pages.report.source import FinishedRun, TrafficTable
 from pcevolve.privacy import Event
+from pcevolve.public.parts import Secrecy
 
 WIDTH, HEIGHT = 400.0, 220.0  # units of the SVG's view box
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 34.0  # margins
@@ -27,7 +29,6 @@ class Series:
     """A line over the iterations.
 
     Attributes:
-        name: For the legend.
         values: ``(iteration, value)`` pairs.
         errors: Half-lengths of error bars, one per value; empty for none.
     """
@@ -53,11 +54,8 @@ class Chart:
     """One chart; every vertical axis starts at zero.
 
     Attributes:
-        title: What is shown, with its unit.
         summary: The message in words, for those who do not see the lines.
-        series: The lines.
         top: Value that the vertical axis has to reach.
-        spell: How values are written.
         limit: Name and value of a horizontal line that must not be crossed.
     """
 
@@ -81,12 +79,12 @@ class Chart:
     @property
     def across(self) -> list[tuple[float, str]]:
         """Ticks of the horizontal axis: place and label."""
-        return [(self.x(each), str(int(each))) for each in ticks(self.last, 6) if each == int(each)]
+        return [(self.x(each), str(int(each))) for each in choose_ticks(self.last, 6) if each == int(each)]
 
     @property
     def up(self) -> list[tuple[float, str]]:
         """Ticks of the vertical axis: place and label."""
-        return [(self.y(each), self.spell(each)) for each in ticks(self.top, 4)]
+        return [(self.y(each), self.spell(each)) for each in choose_ticks(self.top, 4)]
 
     @property
     def limit_y(self) -> float | None:
@@ -100,7 +98,7 @@ class Chart:
     def y(self, value: float) -> float:
         """Distance of a value from the top, in SVG units."""
         room = HEIGHT - TOP - BOTTOM
-        return round(HEIGHT - BOTTOM - room * value / (ticks(self.top, 4)[-1]), 1)
+        return round(HEIGHT - BOTTOM - room * value / (choose_ticks(self.top, 4)[-1]), 1)
 
     def marks(self, line: Series) -> list[Mark]:
         """The points of a line, with the ends of their error bars and their labels."""
@@ -122,7 +120,7 @@ class Chart:
         return " ".join(f"{mark.x},{mark.y}" for mark in self.marks(line))
 
 
-def ticks(top: float, wanted: int) -> list[float]:
+def choose_ticks(top: float, wanted: int) -> list[float]:
     """Round numbers from zero to at least ``top``, about ``wanted`` steps."""
     rough = top / wanted
     if rough < sys.float_info.min:  # nothing, or too little to have a power of ten
@@ -141,12 +139,9 @@ class AccuracyPoint:
     """Accuracy of a classifier trained on one population; to be shown only if the test data are public.
 
     Attributes:
-        name: Whose populations these are, e.g. ``pcevolve``.
-        judge: Whose classifier it is.
         voted: Whether the run selected by that judge, which flatters what was selected.
         iteration: Round, 0 for text-to-image.
         mean: Top-1 accuracy in 0..1.
-        sem: Its standard error.
     """
 
     name: str
@@ -157,12 +152,12 @@ class AccuracyPoint:
     sem: float
 
 
-def percent(value: float) -> str:
+def spell_percent(value: float) -> str:
     """Write a fraction as a percentage."""
     return f"{value * 100:.3g}%"
 
 
-def spent_by_iteration(run: FinishedRun) -> list[float]:
+def sum_spent(run: FinishedRun) -> list[float]:
     """Privacy loss ε at the run's δ by the end of each iteration."""
     events: list[Event] = []
     losses = []
@@ -173,7 +168,7 @@ def spent_by_iteration(run: FinishedRun) -> list[float]:
     return losses
 
 
-def curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
+def draw_curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
     """All charts of the page that have enough points for one; an INSECURE run has none of ε."""
     counted = [point for point in accuracy if not point.voted]
     charts = [_accuracy(counted)] if counted else []
@@ -193,14 +188,15 @@ def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:
         values = tuple((each.iteration, each.mean) for each in own)
         series.append(Series(f"{name}, by {judge}", values, tuple(each.sem for each in own)))
     ends = (
-        f"{line.name} from {percent(line.values[0][1])} to {percent(line.values[-1][1])}" for line in series
+        f"{line.name} from {spell_percent(line.values[0][1])} to {spell_percent(line.values[-1][1])}"
+        for line in series
     )
     title = "Accuracy on held-out real data, by judges that did not vote"
-    return Chart(title, "; ".join(ends), series, 1.0, percent)
+    return Chart(title, "; ".join(ends), series, 1.0, spell_percent)
 
 
 def _epsilon(run: FinishedRun) -> Chart:
-    values = tuple(enumerate(spent_by_iteration(run)))
+    values = tuple(enumerate(sum_spent(run)))
     budget = float(run.plan.budget.epsilon)
     summary = f"{values[-1][1]:g} spent in the end, budget {budget:g}"
     top = max(budget, values[-1][1])
@@ -219,7 +215,11 @@ def _bytes(traffic: TrafficTable) -> Iterator[Chart]:
     for name, counts in (("sent", traffic.sent), ("received", traffic.received)):
         line = Series(name, tuple((t, float(count)) for t, count in enumerate(counts)))
         yield Chart(
-            f"Bytes {name}, cumulative", f"{size(counts[-1])} in the end", [line], float(counts[-1]), size
+            f"Bytes {name}, cumulative",
+            f"{spell_size(counts[-1])} in the end",
+            [line],
+            float(counts[-1]),
+            spell_size,
         )
 
 
@@ -228,31 +228,31 @@ SVG = "http://www.w3.org/2000/svg"
 LEGEND = 18.0  # units of a line of the legend
 
 
-def svg(shown: Chart, columns: Sequence[str]) -> bytes:
+def draw_svg(shown: Chart, columns: Sequence[str]) -> bytes:
     """A chart as a file of its own; the columns' names stand under the axis."""
-    root = canvas(WIDTH, HEIGHT + LEGEND * (len(shown.series) + 1), shown.title)
+    root = open_canvas(WIDTH, HEIGHT + LEGEND * (len(shown.series) + 1), shown.title)
     for y, said in shown.up:
-        line(root, (LEFT, y), (WIDTH - RIGHT, y), "#ddd")
-        text(root, LEFT - 6, y + 4, said, "end")
+        draw_line(root, (LEFT, y), (WIDTH - RIGHT, y), "#ddd")
+        write_text(root, LEFT - 6, y + 4, said, "end")
     for place, name in enumerate(columns):
-        text(root, shown.x(place), HEIGHT - 14, name, "middle", size=9)
+        write_text(root, shown.x(place), HEIGHT - 14, name, "middle", size=9)
     for number, series in enumerate(shown.series):
         _curve(root, shown, series, columns, COLOURS[number % len(COLOURS)])
-    legend(root, LEFT, HEIGHT, [series.name for series in shown.series])
+    write_legend(root, LEFT, HEIGHT, [series.name for series in shown.series])
     return bytes(ET.tostring(root, encoding="utf-8"))
 
 
 def _curve(root: ET.Element, shown: Chart, series: Series, columns: Sequence[str], colour: str) -> None:
     ET.SubElement(root, "polyline", {"points": shown.path(series), "fill": "none", "stroke": colour})
     for (place, value), mark in zip(series.values, shown.marks(series), strict=True):
-        line(root, (mark.x, mark.low), (mark.x, mark.high), colour)
+        draw_line(root, (mark.x, mark.low), (mark.x, mark.high), colour)
         dot = ET.SubElement(
             root, "circle", {"cx": f"{mark.x:g}", "cy": f"{mark.y:g}", "r": "3", "fill": colour}
         )
         ET.SubElement(dot, "title").text = f"{series.name}, {columns[place]}: {shown.spell(value)}"
 
 
-def canvas(width: float, height: float, title: str) -> ET.Element:
+def open_canvas(width: float, height: float, title: str) -> ET.Element:
     """A white picture with a title for those who do not see it."""
     box = {"viewBox": f"0 0 {width:g} {height:g}", "font-family": "sans-serif"}
     root = ET.Element("svg", {"xmlns": SVG, **box})
@@ -261,22 +261,81 @@ def canvas(width: float, height: float, title: str) -> ET.Element:
     return root
 
 
-def line(root: ET.Element, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
+def draw_line(root: ET.Element, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
     """Draw a straight line between two places."""
     ends = {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1]}
     ET.SubElement(root, "line", {**{name: f"{at:g}" for name, at in ends.items()}, "stroke": colour})
 
 
-def text(root: ET.Element, x: float, y: float, said: str, anchor: str, size: int = 11) -> None:
+def write_text(root: ET.Element, x: float, y: float, said: str, anchor: str, size: int = 11) -> None:
     """Write something; it cannot be markup."""
     place = {"x": f"{x:g}", "y": f"{y:g}", "text-anchor": anchor, "font-size": str(size)}
     ET.SubElement(root, "text", place).text = said
 
 
-def legend(root: ET.Element, x: float, top: float, names: list[str]) -> None:
+def write_legend(root: ET.Element, x: float, top: float, names: list[str]) -> None:
     """Name the colours, a line each."""
     for number, name in enumerate(names):
         y = top + LEGEND * (number + 0.7)
         dot = {"cx": f"{x + 6:g}", "cy": f"{y - 4:g}", "r": "4", "fill": COLOURS[number % len(COLOURS)]}
         ET.SubElement(root, "circle", dot)
-        text(root, x + 16, y, name, "start")
+        write_text(root, x + 16, y, name, "start")
+
+
+DECADES = 6
+"""From a guess that is right in one of a million cases."""
+STEPS = 8
+"""Points of a curve in a decade."""
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Both axes are logarithmic, in SVG units.
+
+    Attributes:
+        guess: The line of somebody who did not see the run.
+        after: The curve of somebody who did, at most.
+        rows: For a table: prior and bound.
+    """
+
+    secrecy: Secrecy
+    guess: str
+    after: str
+    across: tuple[tuple[float, int], ...]
+    up: tuple[tuple[float, int], ...]
+    rows: tuple[tuple[float, float], ...]
+    mark: tuple[float, float]
+
+    @classmethod
+    def of(cls, secrecy: Secrecy) -> Protection:
+        """Draw it."""
+        mu = secret_budget(secrecy.prior, secrecy.bound)
+        powers = [-place / STEPS for place in range(DECADES * STEPS, 0, -1)]
+        bounds = {power: most_success(mu, 10.0**power) for power in powers}
+        whole = range(-DECADES, 1)
+        return cls(
+            secrecy=secrecy,
+            guess=_path((10.0**power, 10.0**power) for power in powers),
+            after=_path((10.0**power, bound) for power, bound in bounds.items()),
+            across=tuple((_x(10.0**power), power) for power in whole),
+            up=tuple((_y(10.0**power), power) for power in whole),
+            rows=tuple((10.0**power, most_success(mu, 10.0**power)) for power in whole[:-1]),
+            mark=(_x(secrecy.prior), _y(secrecy.bound)),
+        )
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{_x(prior)},{_y(bound)}" for prior, bound in points)
+
+
+def _x(prior: float) -> float:
+    return round(LEFT + (WIDTH - LEFT - RIGHT) * _share(prior), 1)
+
+
+def _y(bound: float) -> float:
+    return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * _share(bound), 1)
+
+
+def _share(probability: float) -> float:
+    """Of the axis's length; what is rarer than its beginning lies there."""
+    return max(0.0, 1 + math.log10(probability) / DECADES)

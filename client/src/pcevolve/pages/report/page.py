@@ -14,22 +14,23 @@ from jinja2 import Template
 
 import pcevolve
 from pcevolve.durable import write_durably
-from pcevolve.pages import base_style, compile_page, inline, own_file, size
+from pcevolve.pages import compile_page, inline_parts, read_own, read_style, spell_size
 from pcevolve.pages.report.brief import Brief
-from pcevolve.pages.report.charts import AccuracyPoint, curves, percent, spent_by_iteration
-from pcevolve.pages.report.sections import Protection, beside, settings_of
+from pcevolve.pages.report.charts import AccuracyPoint, Protection, draw_curves, spell_percent, sum_spent
 from pcevolve.pages.report.sheets import (
     ROWS,
     TILES_PER_ROW,
     Row,
-    contact_sheets,
-    dataset_row,
-    evenly,
-    opening_row,
+    draw_sheets,
+    show_beside,
+    show_dataset,
+    show_opening,
+    spread_evenly,
 )
 from pcevolve.pages.report.source import FinishedRun, TrafficTable
 from pcevolve.public.figures import format_factor, format_loss
-from pcevolve.public.modality import Kind, reword_for
+from pcevolve.public.modality import Kind, Said, reword_for
+from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import describe_library, state_cumulative_loss, state_folder_promise, state_promise
 from pcevolve.selectors import find_method
 from pcevolve.selectors.control import uniform_lift
@@ -43,15 +44,7 @@ CONTROL, SHOTS = "random control", "private shots"
 
 @dataclass(frozen=True)
 class Glance:
-    """Above and below.
-
-    Attributes:
-        before: The provider's first images, of all classes as they came.
-        after: Some of the dataset, class by class.
-        figures: What was trained on, and the accuracy that it gave.
-        judge: Whose classifier it was.
-        chance: Accuracy of a guess.
-    """
+    """Above and below."""
 
     before: Row
     after: list[Row]
@@ -72,11 +65,11 @@ class Glance:
         judge, labels = trusted[0].judge, run.plan.labels
         own = [point for point in trusted if point.judge == judge]
         return cls(
-            opening_row(run, 2 * TILES_PER_ROW),
-            [dataset_row(run, label, label, TILES_PER_ROW) for label in labels],
-            tuple((said, percent(point.mean)) for said, point in _figures(run.plan.method, own)),
+            show_opening(run, 2 * TILES_PER_ROW),
+            [show_dataset(run, label, label, TILES_PER_ROW) for label in labels],
+            tuple((said, spell_percent(point.mean)) for said, point in _figures(run.plan.method, own)),
             judge,
-            percent(1 / len(labels)),
+            spell_percent(1 / len(labels)),
         )
 
 
@@ -106,13 +99,9 @@ def write_report(
     """Write the page about a finished run; one that is there is replaced.
 
     Args:
-        run: Its whole record; beside it, only the release is read.
         accuracy: Figures on held-out data, for the owner's own page: they do not follow from the transcript.
         page: Where to; ``report.html`` in the run's folder, which may be shared, unless given.
         others: Finished runs on the same classes to be shown beside it, by what they are called, for the owner's page.
-
-    Returns:
-        The page.
 
     Raises:
         UsageError: It is unfinished.
@@ -125,11 +114,8 @@ def write_report(
     return page
 
 
-def rewritten_report(root: Path) -> Path:
+def rewrite_report(root: Path) -> Path:
     """Write the page about the finished run in a folder anew.
-
-    Returns:
-        The page.
 
     Raises:
         UsageError: It is no run, or an unfinished one.
@@ -148,20 +134,17 @@ def render(
     """Make the page's HTML; every string from the run is escaped.
 
     Args:
-        run: What it is about.
-        accuracy: As for ``write_report``.
         wire_page: Where the page about all that left lies, seen from this one.
-        others: As for ``write_report``.
     """
-    style = inline(base_style(), own_file("report/page.css"))
-    return template(run.plan.modality.kind).render(
+    style = inline_parts(read_style(), read_own("report/page.css"))
+    return compile_template(run.plan.modality.kind).render(
         {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compare(run, others)}
     )
 
 
-def template(kind: Kind = "image") -> Template:
+def compile_template(kind: Kind = "image") -> Template:
     """The page's template."""
-    return compile_page("report/page", kind, bytes=size, percent=percent, loss=format_loss)
+    return compile_page("report/page", kind, bytes=spell_size, percent=spell_percent, loss=format_loss)
 
 
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
@@ -170,7 +153,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     events = [event for receipt in run.receipts.values() for event in receipt.events]
     paid = [event for event in events if not event.free]
     chosen_by = find_method(plan.method)
-    sheets = contact_sheets(run)
+    sheets = draw_sheets(run)
     first = first_selection({t: each.events for t, each in sorted(run.receipts.items())})
     return {
         "plan": plan,
@@ -190,19 +173,37 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "best": math.ceil(plan.candidates / 10),
         "lift": chosen_by.lift(first, scope_of(plan)) if first else uniform_lift((), scope_of(plan)),
         "luck": uniform_lift((), scope_of(plan)),
-        "shown_populations": len(evenly(plan.iterations + 1, ROWS)),
+        "shown_populations": len(spread_evenly(plan.iterations + 1, ROWS)),
         "sheets": sheets,
         "brief": Brief.of(plan, events, traffic, run.record.traffic.attempts),
         "version": pcevolve.__version__,
         "framed": any(tile.receipt for sheet in sheets for row in sheet.rows for tile in row.tiles),
-        "charts": curves(run, traffic, accuracy),
-        "spent": spent_by_iteration(run),
+        "charts": draw_curves(run, traffic, accuracy),
+        "spent": sum_spent(run),
         "traffic": traffic,
         "accuracy": accuracy,
         "glance": Glance.of(run, accuracy),
         "host": urlsplit(plan.api).netloc,
-        "settings": settings_of(plan),
+        "settings": list_settings(plan),
     }
+
+
+def list_settings(plan: PublicPlan) -> Said:
+    """The settings of a plan beside its prompts, in words."""
+    made = plan.modality
+    return [
+        *made.beside_prompts,
+        ("Model", plan.model),
+        ("Address", plan.api),
+        ("Dialect", plan.dialect),
+        *made.said,
+        ("Candidates per class", plan.candidates),
+        ("Prototypes per class", plan.prototypes),
+        (f"{plan.modality.kind.capitalize()}s per request, at most", plan.batch),
+        ("Encoder", plan.encoder),
+        ("Seed of the public schedule", plan.run_seed),
+        ("Run", plan.run_id),
+    ]
 
 
 def _compare(run: FinishedRun, others: Mapping[str, FinishedRun]) -> dict[str, Any]:
@@ -212,7 +213,7 @@ def _compare(run: FinishedRun, others: Mapping[str, FinishedRun]) -> dict[str, A
     keeping = {name: each.plan for name, each in runs.items() if each.plan.secrecy and each.plan.secure}
     name, keeper = next(iter(keeping.items()), ("", plan))
     return {
-        "beside": beside(runs),
+        "beside": show_beside(runs),
         "protection": Protection.of(keeper.secrecy) if keeper.secrecy and name else None,
         "protected": "" if keeper is plan else name,
     }

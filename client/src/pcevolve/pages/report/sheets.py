@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
-from pcevolve.pages import PagePicture, picture
+from pcevolve.pages import PagePicture, make_picture
 from pcevolve.pages.report.source import FinishedRun
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import OWN_DEGREE
@@ -22,7 +22,7 @@ Shares = tuple[tuple[int, str], ...]
 """The number of images and their prompt; most images first."""
 
 
-def prompts_of_dataset(run: FinishedRun) -> dict[str, Shares]:
+def count_prompts(run: FinishedRun) -> dict[str, Shares]:
     """The prompts of each class's images, by label; without those that vary an image, which are made by it."""
     plan, state = run.plan, RunState(run.plan)
     if not plan.prompts:
@@ -51,6 +51,7 @@ def _reworded(run: FinishedRun, digest: str) -> str:
 
 ROWS = 6  # iterations per class, the first and the last among them
 TILES_PER_ROW = 12
+BESIDE = 6  # of each class and run that are compared
 TILES = 500  # in the whole page; keeps it under 4 MB
 
 
@@ -59,8 +60,6 @@ class Tile:
     """One candidate.
 
     Attributes:
-        id: The candidate's.
-        picture: Of what the provider sent.
         receipt: What allowed it to be sent back; None when it was not chosen.
     """
 
@@ -71,13 +70,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Row:
-    """Some candidates of a class after an iteration.
-
-    Attributes:
-        title: Which population it is.
-        how: How it was made.
-        tiles: Pictures; the chosen ones among them.
-    """
+    """Some candidates of a class after an iteration."""
 
     title: str
     how: str
@@ -89,9 +82,7 @@ class Sheet:
     """One class over the run.
 
     Attributes:
-        label: Of the class.
         prompts: How many of the dataset's images were made with which prompt, where the class has several.
-        rows: Pictures of each population that is shown.
     """
 
     label: str
@@ -99,42 +90,35 @@ class Sheet:
     rows: tuple[Row, ...]
 
 
-def contact_sheets(run: FinishedRun) -> list[Sheet]:
+def draw_sheets(run: FinishedRun) -> list[Sheet]:
     """Draw the sheets of as many classes as fit into the page.
 
     Raises:
         TranscriptError: A stored answer is missing or was changed.
     """
     plan = run.plan
-    iterations = evenly(plan.iterations + 1, ROWS)
+    iterations = spread_evenly(plan.iterations + 1, ROWS)
     per_row = max(4, min(TILES_PER_ROW, TILES // (len(iterations) * len(plan.labels))))
-    labels, prompts = plan.labels[: TILES // (len(iterations) * per_row)], prompts_of_dataset(run)
+    labels, prompts = plan.labels[: TILES // (len(iterations) * per_row)], count_prompts(run)
     return [
         Sheet(label, prompts.get(label, ()), tuple(_rows(run, iterations, label, per_row)))
         for label in labels
     ]
 
 
-def dataset_row(run: FinishedRun, label: str, title: str, count: int) -> Row:
-    """Some of a class of the dataset, evenly spread over it.
-
-    Args:
-        run: Whose dataset.
-        label: The class.
-        title: What the run is called.
-        count: How many.
-    """
+def show_dataset(run: FinishedRun, label: str, title: str, count: int) -> Row:
+    """Some of a class of the dataset, evenly spread over it."""
     plan = run.plan
     if plan.selects:
         whole = list(run.receipts[plan.releases[-1]].of(label))
     else:
         whole = _outputs(run, [call for call in plan.round(plan.iterations) if call.label == label])
-    named = [whole[place] for place in evenly(len(whole), count)]
+    named = [whole[place] for place in spread_evenly(len(whole), count)]
     tiles = _tiles(run, named, {}, count, find_released_appearance(run.receipts.values()))
     return Row(title, f"method {plan.method}", tiles)
 
 
-def opening_row(run: FinishedRun, count: int) -> Row:
+def show_opening(run: FinishedRun, count: int) -> Row:
     """The first of the provider's images, a class's after the other's: of names that say nothing, in no order."""
     by_label = [
         _outputs(run, [call for call in run.plan.opening if call.label == label]) for label in run.plan.labels
@@ -143,11 +127,24 @@ def opening_row(run: FinishedRun, count: int) -> Row:
     return Row("The words alone", "as they came", _tiles(run, mixed, {}, count))
 
 
-def evenly(count: int, wanted: int) -> list[int]:
+def spread_evenly(count: int, wanted: int) -> list[int]:
     """At most ``wanted`` of ``range(count)``, evenly spread, the first and the last among them."""
     if count <= wanted:
         return list(range(count))
     return [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]
+
+
+def show_beside(runs: Mapping[str, FinishedRun]) -> list[Sheet]:
+    """Some of each run's dataset, class by class; nothing where there is nothing to compare with.
+
+    Raises:
+        TranscriptError: A stored answer is missing or was changed.
+    """
+    labels = next(iter(runs.values())).plan.labels if len(runs) > 1 else ()
+    return [
+        Sheet(label, (), tuple(show_dataset(run, label, name, BESIDE) for name, run in runs.items()))
+        for label in labels
+    ]
 
 
 def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int) -> Iterator[Row]:
@@ -218,19 +215,17 @@ def _tiles(
     count: int,
     wanted: Appearance | None = None,
 ) -> tuple[Tile, ...]:
-    """The chosen ones and the first others, in the order of the plan."""
     framed = [each.id for each in named if each.id in chosen][:count]
     others = [each.id for each in named if each.id not in chosen][: count - len(framed)]
     shown, kind = {*framed, *others}, run.plan.modality.kind
     return tuple(
-        Tile(each.id, picture(kind, run.record.bodies.file(each.digest), wanted), chosen.get(each.id))
+        Tile(each.id, make_picture(kind, run.record.bodies.file(each.digest), wanted), chosen.get(each.id))
         for each in named
         if each.id in shown
     )
 
 
 def _outputs(run: FinishedRun, calls: Sequence[Call]) -> list[Chosen]:
-    """Return the outputs of calls, in the order of the plan."""
     return [
         Chosen(call.output(index), digest)
         for call in calls

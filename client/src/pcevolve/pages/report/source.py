@@ -16,13 +16,7 @@ from pcevolve.transcript.traffic import ALL_KINDS, Attempt, Counts, Traffic
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run's public side.
-
-    Attributes:
-        record: Everything that crossed the wire.
-        plan: What was planned.
-        manifest: What the release says about itself.
-    """
+    """A finished run's public side."""
 
     record: RunReader
     plan: PublicPlan
@@ -31,9 +25,6 @@ class FinishedRun:
     @classmethod
     def of(cls, record: RunReader) -> FinishedRun:
         """Take a run's plan and manifest from its record.
-
-        Args:
-            record: A whole one.
 
         Raises:
             UsageError: The run is unfinished, so its record has no end yet that anything could be said about.
@@ -52,8 +43,6 @@ class TrafficTable:
     """The traffic of a run, counted.
 
     Attributes:
-        kinds: Counts of each kind of request that occurred, in the order in which a run makes them.
-        total: Of all together.
         unexplained: Images that left although the provider had not sent them, or neither a receipt nor the plan named
             them for that request.
         sent: Bytes sent by the end of each iteration.

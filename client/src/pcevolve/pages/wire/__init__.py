@@ -5,6 +5,6 @@ May import what ``pages`` may. May be imported by ``auditing``.
 
 from __future__ import annotations
 
-from pcevolve.pages.wire.page import rendered_viewer, write_viewer
+from pcevolve.pages.wire.page import render_viewer, write_viewer
 
-__all__ = ["rendered_viewer", "write_viewer"]
+__all__ = ["render_viewer", "write_viewer"]

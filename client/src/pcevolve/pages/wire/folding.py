@@ -27,8 +27,6 @@ class Part:
     """Text, or an image in its place.
 
     Attributes:
-        text: What is written; empty for an image.
-        image: Digest of the image.
         left_out: Characters that are too many to show.
     """
 
@@ -54,14 +52,14 @@ class _Pairs(tuple[tuple[str, Any], ...]):
     """An object with every name that was written, also one that was written twice."""
 
 
-def fields(text: str) -> tuple[list[Field], int]:
+def list_fields(text: str) -> tuple[list[Field], int]:
     """The fields of a body, and how many more there are; what is neither JSON nor a form is one field."""
-    pairs = leaves(text)
-    shown = [Field(name, tuple(parts(value))) for name, value in pairs[:MOST_FIELDS]]
+    pairs = list_leaves(text)
+    shown = [Field(name, tuple(split_parts(value))) for name, value in pairs[:MOST_FIELDS]]
     return shown, len(pairs) - len(shown)
 
 
-def leaves(text: str) -> list[tuple[str, str]]:
+def list_leaves(text: str) -> list[tuple[str, str]]:
     """Name and whole value of each field of a body; images are placeholders in the values."""
     try:
         loaded = json.loads(
@@ -101,7 +99,7 @@ def _form(text: str) -> list[tuple[str, str]]:
     return [("; ".join(head.strip().splitlines()), content) for head, _, content in split]
 
 
-def parts(text: str) -> Iterator[Part]:
+def split_parts(text: str) -> Iterator[Part]:
     """Text and images in turn: splitting leaves text at even places and digests at odd ones."""
     for place, piece in enumerate(PLACEHOLDER.split(text)):
         if place % 2:
@@ -121,7 +119,6 @@ class Request:
 
     Attributes:
         shown: The attempt that stands for all: the last with a usable answer, or the last.
-        again: The others, in order.
     """
 
     shown: Attempt
@@ -146,7 +143,6 @@ class Column:
     """A field of several requests.
 
     Attributes:
-        name: Where it stands, such as ``init_images[0]``.
         values: What stood there, each once, as many as are shown.
         different: How many different values there were.
         span: The least and the greatest, where all are whole numbers.
@@ -178,13 +174,6 @@ class Group:
     """Requests of one kind to one address with the same fields.
 
     Attributes:
-        kind: What they were for.
-        target: Method and address.
-        requests: How many there are.
-        attempts: How often one of them left.
-        bytes_sent: All that left with them, in bytes.
-        body: The fields of their bodies.
-        headers: Their headers.
         unlisted: Fields of the body that are too many to list.
     """
 
@@ -221,7 +210,6 @@ def fold(
     """A run's steps in order, with attempts that left the same bytes under the one that stands for them.
 
     Args:
-        steps: Attempts and receipts.
         faulty: Lines of the record with a fault: an attempt there stands for itself, and so does what is not proven.
     """
     steps = list(steps)
@@ -238,7 +226,7 @@ def fold(
     ]
 
 
-def grouped(requests: Iterable[Request]) -> list[Group]:
+def group_requests(requests: Iterable[Request]) -> list[Group]:
     """Group what left by requests that have the same fields; those that carried images come first."""
     groups: dict[tuple[object, ...], list[tuple[Request, list[Pair]]]] = defaultdict(list)
     for request in requests:
@@ -257,7 +245,7 @@ def _body(attempt: Attempt) -> list[Pair]:
     """The fields of a body with their whole values; one for a body that is no text, none for no body."""
     body = attempt.sent.body
     if body.text:
-        return leaves(body.text)
+        return list_leaves(body.text)
     return [(WHOLE, f"{body.size} bytes that are no text, sha256 {body.sha256}")] if body.size else []
 
 
@@ -285,7 +273,7 @@ def _columns(numbers: Sequence[int], rows: Sequence[Sequence[Pair]]) -> Iterator
         for number, (_, value) in zip(numbers, cells, strict=True):
             first.setdefault(value, number)
         values = tuple(
-            Value(tuple(parts(value)), number) for value, number in list(first.items())[:MOST_VALUES]
+            Value(tuple(split_parts(value)), number) for value, number in list(first.items())[:MOST_VALUES]
         )
         yield Column(cells[0][0], values, len(first), _span(first))
 

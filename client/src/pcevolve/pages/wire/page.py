@@ -20,10 +20,10 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
 from pcevolve.modality import find_medium
-from pcevolve.pages import base_style, compile_page, data_uri, inline, own_file, size
+from pcevolve.pages import compile_page, encode_uri, inline_parts, read_own, read_style, spell_size
 from pcevolve.pages.reasons import Reasons
 from pcevolve.pages.rendering import shorten
-from pcevolve.pages.wire.folding import Request, cut, fields, fold, grouped
+from pcevolve.pages.wire.folding import Request, cut, fold, group_requests, list_fields
 from pcevolve.privacy import Event, MechanismName
 from pcevolve.public.figures import format_loss
 from pcevolve.public.finding import Finding
@@ -51,7 +51,7 @@ class Price:
     total: float | None
 
 
-def prices(receipts: Iterable[RecordedReceipt], delta: float) -> dict[int, Price]:
+def price_receipts(receipts: Iterable[RecordedReceipt], delta: float) -> dict[int, Price]:
     """Prices by the receipt's line in the transcript."""
     events: list[Event] = []
     by_line = {}
@@ -61,7 +61,7 @@ def prices(receipts: Iterable[RecordedReceipt], delta: float) -> dict[int, Price
     return by_line
 
 
-def in_words(event: Event) -> str:
+def spell_event(event: Event) -> str:
     """An event in words: ``2 × exponential, bounded range η = 2.5``."""
     times = f"{event.count} × " if event.count > 1 else ""
     meaning = PARAMETERS.get(event.mechanism)
@@ -95,8 +95,6 @@ class WirePicture:
     Attributes:
         state: ``shown``, or why it is not.
         name: CSS class; empty for no picture.
-        text: The beginning of a text; empty for an image.
-        bytes: Length of the original.
     """
 
     state: str
@@ -152,7 +150,7 @@ class Gallery:
     def _frame(self, jpeg: bytes, length: int) -> WirePicture:
         """A picture under a name of its own; ``length`` is the original's."""
         name = f"p{len(self._rules)}"
-        rule = f".{name}{{background-image:url({data_uri(jpeg)})}}"
+        rule = f".{name}{{background-image:url({encode_uri(jpeg)})}}"
         self._bytes_left -= len(rule)
         self._rules.append(rule)
         return WirePicture("shown", name, length)
@@ -166,20 +164,12 @@ def write_viewer(run: RunReader, findings: Sequence[Finding], out: Path) -> Path
     """Write one self-contained page about everything that a run sent; one that is there is replaced.
 
     The run may be unfinished or damaged: the page says so and shows what can be read.
-
-    Args:
-        run: What could be read of its record.
-        findings: What the audit found, for the verdict.
-        out: The page.
-
-    Returns:
-        The page.
     """
-    write_durably(out, rendered_viewer(run, findings))
+    write_durably(out, render_viewer(run, findings))
     return out
 
 
-def rendered_viewer(
+def render_viewer(
     run: RunReader, findings: Sequence[Finding], most_picture_bytes: int = MOST_PICTURE_BYTES
 ) -> bytes:
     """The page's bytes, a function of the transcript and of what the audit found; all strings are escaped."""
@@ -192,21 +182,27 @@ def rendered_viewer(
         verdict["faults_of"],
     )
     content = _assets(gallery) | verdict | _content(run.traffic, reasons, gallery) | _steps(steps)
-    return template(kind).render(content).encode()
+    return compile_template(kind).render(content).encode()
 
 
-def template(kind: Kind = "image") -> Template:
+def compile_template(kind: Kind = "image") -> Template:
     """The page's template."""
     return compile_page(
-        "wire/page", kind, size=size, in_words=in_words, fields=fields, cut=cut, loss=format_loss
+        "wire/page",
+        kind,
+        size=spell_size,
+        in_words=spell_event,
+        fields=list_fields,
+        cut=cut,
+        loss=format_loss,
     )
 
 
 def _assets(gallery: Gallery) -> dict[str, Any]:
     return {
-        "style": inline(base_style(), own_file("wire/page.css")),
-        "pictures": inline(gallery.style),
-        "script": inline(own_file("wire/page.js")),
+        "style": inline_parts(read_style(), read_own("wire/page.css")),
+        "pictures": inline_parts(gallery.style),
+        "script": inline_parts(read_own("wire/page.js")),
     }
 
 
@@ -245,11 +241,11 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
         "named": reasons.named,
         "first_returns": reasons.first_returns,
         "unexplained": reasons.unexplained,
-        "prices": prices(traffic.receipts, 0.0 if plan is None else plan.delta),
+        "prices": price_receipts(traffic.receipts, 0.0 if plan is None else plan.delta),
         "gallery": gallery,
         "totals": reasons.counts(traffic.attempts),
         "kinds": Counts.by_kind(traffic.attempts, reasons.counts),
-        "hosts": hosts(traffic.attempts),
+        "hosts": list_hosts(traffic.attempts),
     }
 
 
@@ -259,12 +255,12 @@ def _steps(steps: Sequence[Request | RecordedReceipt]) -> dict[str, Any]:
     return {
         "steps": steps,
         "requests": len(requests),
-        "groups": grouped(requests),
+        "groups": group_requests(requests),
         "rounds": _rounds(steps),
     }
 
 
-def hosts(attempts: Iterable[Attempt]) -> list[str]:
+def list_hosts(attempts: Iterable[Attempt]) -> list[str]:
     """Every host that a request was sent to or names, in order of appearance."""
     named: dict[str, None] = {}
     for each in attempts:
@@ -283,7 +279,6 @@ def _host(url: str) -> str:
 
 
 def _rounds(steps: Iterable[Request | RecordedReceipt]) -> dict[int, str]:
-    """Return the anchor at which each iteration begins."""
     anchors: dict[int, str] = {}
     for step in steps:
         if isinstance(step, RecordedReceipt):
@@ -305,7 +300,6 @@ def _hung(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> Gallery:
 
 
 def _by_line(faults: Iterable[str]) -> dict[int, list[str]]:
-    """Faults by the line of the transcript that they name."""
     by_line: dict[int, list[str]] = defaultdict(list)
     for fault in faults:
         named = _LINE.search(fault)

@@ -30,13 +30,10 @@ class NearestMean:
     """A run's classifier.
 
     Attributes:
-        labels: Names of the classes, C.
-        encoder: The one that the means were released with.
         centre: float64 ``(d,)`` of the frame.
         axes: float64 ``(d, k)`` of the frame.
         means: float64 ``(C, k)``, the released ones.
         appearance: What an image is given before it is embedded, if anything.
-        plan: Of the run.
     """
 
     labels: tuple[str, ...]
@@ -50,10 +47,6 @@ class NearestMean:
     @classmethod
     def of(cls, root: Path, load: Callable[[PublicPlan], Encoder]) -> Self:
         """The classifier in a run's release folder.
-
-        Args:
-            root: The run.
-            load: Finds the encoder that a plan names.
 
         Raises:
             UsageError: The run has no classifier.

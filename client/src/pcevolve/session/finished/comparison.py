@@ -1,13 +1,18 @@
-"""Finished runs side by side: their figures, datasets and curves through runs that differ in one setting."""
+"""Finished runs side by side: their figures, datasets and curves through runs that differ in one setting.
+
+What judges found is private: the page is for the owner alone where there is any of it, and says so.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
+
+from markupsafe import Markup
 
 from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
@@ -15,14 +20,14 @@ from pcevolve.evaluation.intervals import Value
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.sheet import draw_sheet
-from pcevolve.pages import picture
-from pcevolve.pages.comparison import Column, Curve, Figure, write_comparison
-from pcevolve.pages.report.charts import Chart, Series, svg
+from pcevolve.pages import PagePicture, compile_page, inline_parts, make_picture, read_own, read_style
+from pcevolve.pages.report.charts import Chart, Series, draw_svg
 from pcevolve.public.figures import format_loss
+from pcevolve.public.modality import Kind
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.kind import of_kind
+from pcevolve.session.kind import load_kind
 from pcevolve.transcript import RunReader
 
 AXES = {"ε": "Accuracy over ε", "N": "Accuracy over N, images per class"}
@@ -34,22 +39,46 @@ Line: TypeAlias = Mapping[float, list[float]]
 
 @dataclass(frozen=True, repr=False)
 class Point:
-    """The result of one judge for one run; private.
-
-    Attributes:
-        settings: Of the run.
-        accuracy: In [0, 1].
-    """
+    """The result of one judge for one run; private."""
 
     settings: Settings
     accuracy: float
 
 
-def settings_of(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
+@dataclass(frozen=True)
+class Curve:
+    """A picture of what a judge found, as SVG in which every name is escaped; private."""
+
+    title: str
+    picture: bytes
+
+    @property
+    def standing(self) -> Markup:
+        """The picture as a part of the page."""
+        return Markup(self.picture.decode())  # noqa: S704 - ElementTree wrote it
+
+
+@dataclass(frozen=True)
+class Column:
+    """A run on the page.
+
+    Attributes:
+        facts: What is public of it, by title.
+        figures: What judges found, by judge; private.
+        initial: Pictures of the first images of each class, by label; ``dataset`` has those of its dataset.
+    """
+
+    name: str
+    facts: dict[str, str]
+    figures: dict[str, dict[str, Any]]
+    initial: dict[str, tuple[PagePicture, ...]]
+    dataset: dict[str, tuple[PagePicture, ...]]
+
+
+def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
     """Return the settings that two runs on one line must share: all but the axis.
 
     Args:
-        plan: Of a run.
         epsilon_spent: Of the run; nothing or zero for one that has no place over ε.
     """
     return {
@@ -65,14 +94,10 @@ def settings_of(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
     }
 
 
-def drawn(points: Sequence[Point], judge: str) -> list[Curve]:
+def draw_curves(points: Sequence[Point], judge: str) -> list[Curve]:
     """A picture for each axis over which there is a line.
 
     Runs of equal settings are one point: their mean, from three on with its interval.
-
-    Args:
-        points: Of all runs.
-        judge: Who found them.
     """
     found = ((title, _lines(points, axis)) for axis, title in AXES.items())
     return [Curve(title, _picture(f"{title}, by {judge}", lines)) for title, lines in found if lines]
@@ -102,7 +127,7 @@ def _names(lines: Sequence[Settings]) -> Iterator[str]:
 def _picture(title: str, lines: Mapping[str, Line]) -> bytes:
     columns = sorted({at for line in lines.values() for at in line})
     series = [_series(name, line, columns) for name, line in lines.items()]
-    return svg(Chart(title, title, series, 1.0, "{:.1%}".format), [f"{at:g}" for at in columns])
+    return draw_svg(Chart(title, title, series, 1.0, "{:.1%}".format), [f"{at:g}" for at in columns])
 
 
 def _series(name: str, line: Line, columns: Sequence[float]) -> Series:
@@ -116,6 +141,8 @@ SHOWN = 6
 """Images of each class in a picture."""
 PICTURES = 10
 """Images of each class in a row of the page."""
+BAR = 280.0
+"""Width of an accuracy of 1 in a chart."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +150,7 @@ class Compared:
     """One run.
 
     Attributes:
-        name: Of its folder.
-        summary: As the run wrote it; public.
-        labels: Of its classes.
         judges: What ``pcevolve evaluate`` found, by judge; empty where it was not asked. Private.
-        settings: What a line of a curve has in common.
     """
 
     name: str
@@ -141,7 +164,7 @@ class Compared:
         return {"run": self.name, "labels": list(self.labels), **self.summary, "judges": self.judges}
 
 
-def compared(roots: Sequence[Path]) -> list[Compared]:
+def read_runs(roots: Sequence[Path]) -> list[Compared]:
     """Read several runs.
 
     Raises:
@@ -158,27 +181,31 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     """
     plans = [RunReader.strict(each).require_plan() for each in roots]
     for root, plan in zip(roots, plans, strict=True):
-        of_kind(plan.modality.kind).require_drawable(root.name)
+        load_kind(plan.modality.kind).require_drawable(root.name)
     write_durably(path, draw_sheet([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
 
 
 def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> None:
-    """Write the runs beside each other for people to look at.
-
-    Args:
-        found: What ``compared`` read.
-        roots: The same runs.
-        path: The page.
+    """Write the runs beside each other for people to look at; a page that is there is replaced.
 
     Raises:
         TranscriptError: A stored image is missing or was changed.
     """
     columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
-    judges = dict.fromkeys(judge for each in found for judge in each.judges)
-    write_comparison(columns, path, {judge: drawn(_points(found, judge), judge) for judge in judges})
+    judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
+    content = {
+        "style": inline_parts(read_style(), read_own("comparison.css")),
+        "columns": columns,
+        "facts": list(dict.fromkeys(title for each in columns for title in each.facts)),
+        "judges": judges,
+        "curves": {judge: draw_curves(_points(found, judge), judge) for judge in judges},
+        "labels": list(dict.fromkeys(label for each in columns for label in each.dataset)),
+        "bar": BAR,
+    }
+    write_durably(path, compile_page("comparison").render(content).encode(), 0o600 if judges else 0o644)
 
 
-def facts(run: Compared) -> dict[str, str]:
+def list_facts(run: Compared) -> dict[str, str]:
     """Return the public facts of a run, by title."""
     summary = run.summary
     spent = summary["epsilon_spent"]
@@ -201,7 +228,6 @@ def facts(run: Compared) -> dict[str, str]:
 
 
 def _points(found: Sequence[Compared], judge: str) -> list[Point]:
-    """Return a judge's results for the runs that it was asked about."""
     asked = (each for each in found if judge in each.judges)
     return [Point(each.settings, each.judges[judge]["mean"]) for each in asked]
 
@@ -221,14 +247,15 @@ def _column(each: Compared, root: Path) -> Column:
     }
     return Column(
         each.name,
-        facts(each),
-        {name: Figure(one["mean"], one["sem"], one["voted"]) for name, one in each.judges.items()},
-        {
-            label: tuple(picture(kind, run.bodies.file(digest)) for digest in own)
-            for label, own in initial.items()
-        },
-        {label: tuple(picture(kind, path.read_bytes()) for path in own) for label, own in released.items()},
+        list_facts(each),
+        each.judges,
+        {label: _picture_all(kind, map(run.bodies.file, digests)) for label, digests in initial.items()},
+        {label: _picture_all(kind, map(Path.read_bytes, paths)) for label, paths in released.items()},
     )
+
+
+def _picture_all(kind: Kind, stored: Iterable[bytes]) -> tuple[PagePicture, ...]:
+    return tuple(make_picture(kind, each) for each in stored)
 
 
 def _some(all_of_them: Sequence[Each]) -> list[Each]:
@@ -248,7 +275,7 @@ def _one(root: Path) -> Compared:
     found = sorted(rows, key=lambda row: row["voted"])
     judges = {row["judge"]: {"voted": row["voted"], **row["dataset"]["accuracy"]} for row in found}
     summary = json.loads(folder.summary.read_bytes())
-    return Compared(root.name, summary, plan.labels, judges, settings_of(plan, summary["epsilon_spent"]))
+    return Compared(root.name, summary, plan.labels, judges, choose_settings(plan, summary["epsilon_spent"]))
 
 
 def _dataset(root: Path) -> Labelled:

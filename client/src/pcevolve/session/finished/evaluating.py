@@ -27,10 +27,10 @@ from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
 from pcevolve.session.finished.classification import NearestMean
-from pcevolve.session.finished.judging import judges_of, keep, subject
+from pcevolve.session.finished.judging import digest_subject, keep_judgement, load_judges
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.kind import KindOfRun, of_kind
-from pcevolve.session.private_data import in_words
+from pcevolve.session.kind import KindOfRun, load_kind
+from pcevolve.session.private_data import name_classes
 from pcevolve.transcript import RunLayout, RunReader
 
 CLASSIFIER = "dp-means-classifier"
@@ -42,12 +42,8 @@ class Question:
     """The owner's question to an evaluation.
 
     Attributes:
-        test: Held-out images, as ``--test`` of a run names them.
         private: The private images; None if nothing is to be compared with them.
-        mix: Whether to train on the private images too.
-        judges: See ``judges_of``.
         control: A run of method ``random``; None for the one that lies beside the run, if any does.
-        device: Of encoders.
     """
 
     test: str
@@ -58,12 +54,10 @@ class Question:
     device: str = "auto"
 
 
-def evaluated(root: Path, question: Question, told: ProgressCallback = no_progress) -> dict[str, object]:
+def evaluate(root: Path, question: Question, told: ProgressCallback = no_progress) -> dict[str, object]:
     """Measure a finished run, keep the figures in ``private/``, and return them.
 
     Args:
-        root: The run.
-        question: What is measured, and on which images.
         told: Is told how many seconds of the work are done, and of how many.
 
     Raises:
@@ -77,30 +71,23 @@ def evaluated(root: Path, question: Question, told: ProgressCallback = no_progre
     test = _owners(question.test, plan, "--test", folder)
     private = None if question.private is None else _owners(question.private, plan, "--private", folder)
     looks = find_method(plan.method).compares
-    judges = judges_of(question.judges, plan.encoder if looks else None, question.device, kind)
+    judges = load_judges(question.judges, plan.encoder if looks else None, question.device, kind)
     dataset = Labelled.released(root, plan.labels)
     return Evaluation(
         root, plan.labels, dataset, judges, test, private, control, question.mix, told, kind
-    ).measured()
+    ).measure()
 
 
 def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Labelled:
     """The owner's images or texts that an option names, under the run's labels.
 
-    Args:
-        given: What ``--private`` or ``--test`` of a run takes.
-        plan: The run's.
-        option: ``--private`` or ``--test``; of data that come with a library, it says whether the shots are meant or
-            the others.
-        folder: The run's.
-
     Raises:
         DataError: They cannot be used.
         UsageError: They are of other classes, or of another kind.
     """
-    data = of_kind(plan.modality.kind).read_owned(given, plan, option, folder)
+    data = load_kind(plan.modality.kind).read_owned(given, plan, option, folder)
     if plan.words:
-        data = in_words(data, RunConfig.load(folder.config).data.words)
+        data = name_classes(data, RunConfig.load(folder.config).data.words)
     if data.labels != plan.labels:
         raise UsageError(
             f"{option} {given} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
@@ -113,16 +100,8 @@ class Evaluation:
     """All that is measured.
 
     Attributes:
-        root: The run.
-        labels: Its classes.
-        dataset: What it released.
-        judges: One or more.
-        test: Held-out images.
-        private: Private images, for what compares with them.
         control: A run of the control ``random``, if there is one.
         mix: Whether to train on the private images too, alone and together with the dataset.
-        told: Is told how many seconds of the work are done, and of how many.
-        kind: What the run made.
     """
 
     root: Path
@@ -136,7 +115,7 @@ class Evaluation:
     told: ProgressCallback = no_progress
     kind: Kind = "image"
 
-    def measured(self) -> dict[str, object]:
+    def measure(self) -> dict[str, object]:
         """Measure, keep it in ``private/``, and return it.
 
         Raises:
@@ -144,14 +123,14 @@ class Evaluation:
         """
         found: dict[str, object] = {
             "run": self.root.name,
-            "subject": subject(self.test.digest, filter(None, (self.root, self.control))),
+            "subject": digest_subject(self.test.digest, filter(None, (self.root, self.control))),
             "control": "labels shuffled" if self.control is None else self.control.name,
-            **self.judged(),
+            **self.judge(),
         }
-        keep(self.root, found)
+        keep_judgement(self.root, found)
         return found
 
-    def judged(self) -> dict[str, object]:
+    def judge(self) -> dict[str, object]:
         """Measure, and keep nothing but pictures of confusions.
 
         Raises:
@@ -199,7 +178,7 @@ class Evaluation:
 
     @property
     def _own(self) -> KindOfRun:
-        return of_kind(self.kind)
+        return load_kind(self.kind)
 
     def _classifier(self) -> dict[str, object]:
         """Score the class means that the run released: no image was made for it, and nothing is trained.
@@ -246,7 +225,6 @@ class Evaluation:
         return Verdict.of(said, self.test.targets[tested], self.labels)
 
     def _draw(self, judge: Judge, verdict: Verdict) -> None:
-        """Keep the picture of a judge's confusion."""
         name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
         path = RunFolder(self.root).private / f"confusion-{name}.png"
         write_private_bytes(path, draw_confusion(verdict.confusion, self.labels))

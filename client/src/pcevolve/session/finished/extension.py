@@ -17,10 +17,7 @@ from typing import Any, Self
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
 from pcevolve.egress.allowance import Meter
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.in_process import Generator, InProcess
-from pcevolve.egress.pace import Pace
-from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.in_process import Generator
 from pcevolve.egress.transport import Address
 from pcevolve.errors import StoppedError, TranscriptError, UsageError
 from pcevolve.evolution import Evolved, Pool, evolve
@@ -36,14 +33,12 @@ from pcevolve.public.release import Query, Receipt
 from pcevolve.publish import Release, describe_extension, list_marks, publish, write_summary
 from pcevolve.publish.exports import export_run, find_forms
 from pcevolve.selectors.method import CREATES, VARIES
-from pcevolve.session.approval import approve_requests, costs_ahead
-from pcevolve.session.components import address_of, route_of
-from pcevolve.session.execution import allowance, patience, save_result
+from pcevolve.session.approval import approve_requests, forecast_costs
+from pcevolve.session.execution import save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import require_ledger
-from pcevolve.session.progress import Audience, RunProgress, facts
-from pcevolve.session.rewriting import address_of as address_at
-from pcevolve.session.rewriting import reached
+from pcevolve.session.progress import Audience, RunProgress, tabulate
+from pcevolve.session.reaching import Connection, connect, make_address, make_rewriter_address
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE, find_file_faults
 
@@ -53,13 +48,9 @@ class Asked:
     """An extension that somebody asks for.
 
     Attributes:
-        folder: The run's.
-        more: Variations of each image.
         strength: Image-to-image strength; if None the last that the run used, or its method's last, where its API
             takes any.
         settings: The run's options, with new ones for how to reach the API.
-        key: What opens the API; None where it wants none.
-        generator: Makes the images inside this process, if the run's were made so.
     """
 
     folder: RunFolder
@@ -119,10 +110,6 @@ class _Recorded:
 def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
     """Extend a finished run, or go on with an extension that was cut off.
 
-    Args:
-        asked: By how much, and how to reach the API.
-        audience: Who is told; the terminal if None.
-
     Returns:
         The summary of the run, which counts what was added.
 
@@ -132,7 +119,7 @@ def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
     """
     audience, folder = audience or Audience(), asked.folder
     folder.require_transcript()
-    with folder.claimed(resume=True):
+    with folder.claim(resume=True):
         Transcript(folder.transcript).close()  # drops a line that a crash tore off
         run = _require(folder)
         due = _due(asked, run)
@@ -144,11 +131,7 @@ def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
 
 
 def _require(folder: RunFolder) -> RunReader:
-    """The record of a run that came to its end at least once.
-
-    Raises:
-        UsageError: It did not.
-    """
+    """The record of a run that came to its end at least once."""
     run = RunReader.strict(folder.root)
     plan = run.plan
     if plan is None or (not run.finished and not plan.extended):
@@ -160,12 +143,7 @@ def _require(folder: RunFolder) -> RunReader:
 
 @dataclass(frozen=True)
 class _Due:
-    """The extension that is to be carried out, or of which the rest is.
-
-    Attributes:
-        number: Which one of the run, from 1.
-        extension: By how much.
-    """
+    """The extension that is to be carried out, or of which the rest is."""
 
     number: int
     extension: Extension
@@ -213,11 +191,7 @@ def _is_published(run: RunReader) -> bool:
 
 
 def _require_own_release(run: RunReader) -> None:
-    """Refuse to replace a release folder that somebody has put something into.
-
-    Raises:
-        UsageError: What it is.
-    """
+    """Refuse to replace a release folder that somebody has put something into."""
     if not run.layout.manifest.is_file():
         return
     due = {each.path for each in run.manifest().files} | {MANIFEST, CARD}
@@ -240,42 +214,31 @@ def _stop_error(root: Path, extension: Extension) -> StoppedError:
 
 
 @contextmanager
-def _gate(asked: Asked, run: RunReader, audience: Audience) -> Iterator[tuple[Gate, Meter]]:
-    """The gate to the run's own API, on its own record."""
-    settings, plan = asked.settings, run.require_plan()
-    spoken = dialect(plan.dialect)
-    require(spoken, CREATES if plan.varies_prompts else VARIES)
-    address = address_of(settings.provider, spoken, plan.api, asked.key)
-    with (
-        closing(Transcript(run.layout.transcript)) as transcript,
-        closing(_transport(asked, plan)) as transport,
-        reached(settings, address_at(settings, None), transcript) as rewriter,
-    ):
-        meter = Meter(allowance(settings), spoken, transcript, address.is_nearby)
-        pace = Pace(settings.privacy.pad_selection, settings.privacy.pace)
-        waits = patience(settings, audience.console)
-        gate = Gate(transcript, spoken, address, transport, waits, pace, meter, rewriter)
-        gate.hello(plan.run_id)
-        yield gate, meter
-
-
-def _transport(asked: Asked, plan: PublicPlan) -> HttpTransport | InProcess:
-    """Return the transport, which has to lead where the run's requests went.
+def _connect(asked: Asked, run: RunReader, audience: Audience) -> Iterator[Connection]:
+    """The gate to where the run's own requests went, on its own record.
 
     Raises:
         UsageError: The run's images were made by an object in its process and none is given, or the other way round.
     """
+    settings, plan = asked.settings, run.require_plan()
     if plan.in_process != (asked.generator is not None):
         raise UsageError(
             "the images of this run were made by an object in its process: give that object to pcevolve.extend"
             if plan.in_process
             else "the images of this run were made by an API, so no object can make more of them"
         )
-    return (
-        HttpTransport(asked.settings.provider.timeout, route_of(asked.settings.provider))
-        if asked.generator is None
-        else InProcess(asked.generator, plan.model)
-    )
+    spoken = dialect(plan.dialect)
+    require(spoken, CREATES if plan.varies_prompts else VARIES)
+    address = make_address(settings.provider, spoken, plan.api, asked.key)
+    rewriter = make_rewriter_address(settings, None)
+    with (
+        closing(Transcript(run.layout.transcript)) as transcript,
+        connect(
+            settings, spoken, address, transcript, audience.console, rewriter, asked.generator
+        ) as connection,
+    ):
+        connection.gate.hello(plan.run_id)
+        yield connection
 
 
 def _evolve(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evolved:
@@ -285,15 +248,18 @@ def _evolve(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evol
     known = before.extended_by((*before.extended[: due.number - 1], due.extension))
     with (
         closing(Ledger(asked.settings.privacy.ledger, create=False)) as ledger,
-        _gate(asked, run, audience) as (gate, meter),
+        _connect(asked, run, audience) as connection,
     ):
-        audience.console.print(facts("Before anything is asked for", _describe(known, due.extension, meter)))
-        approve_requests(Address(known.api), asked.settings, known, gate, meter)
+        gate, meter = connection.gate, connection.meter
+        audience.console.print(
+            tabulate("Before anything is asked for", _describe(known, due.extension, meter))
+        )
+        approve_requests(Address(known.api), asked.settings, known, connection)
         plan = gate.extend(due.number, due.extension, ledger.committed)
         _remove_pages(asked.folder)
         progress = RunProgress(plan, "extension", audience, meter.bill, meter.recorded(plan))
         judge = _Recorded({each.iteration: each for each in run.receipts})
-        with progress.shown():
+        with progress.show():
             evolved = evolve(plan, gate, judge, progress)
         gate.finish()
         audience.console.print(f"cost of the run so far: {meter.bill()}")
@@ -308,7 +274,7 @@ def _describe(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str,
     return {
         "asked for": f"{extension.more} more variations of {of}, {describe_extension(plan, extension)}",
         "provider": f"{plan.model} at {plan.api}, {forecast.requests} requests for {forecast.images} {kind}s",
-        **costs_ahead(plan, meter),
+        **forecast_costs(plan, meter),
         "guarantee": f"as it was: no private {kind} is asked anything, so no privacy budget is spent",
         "assumed public": "that you ask for more, and for how much",
         **{f"WARNING {number}": mark for number, mark in enumerate(list_marks(plan), 1)},

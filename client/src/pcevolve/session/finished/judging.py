@@ -26,54 +26,49 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Kind
 from pcevolve.session.execution import Outcome, save_result
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.kind import of_kind
+from pcevolve.session.kind import load_kind
 from pcevolve.transcript import Bodies, RunLayout
 
 
-def judges_of(names: Iterable[str], voter: str | None, device: str, kind: Kind = "image") -> list[Judge]:
+def load_judges(names: Iterable[str], voter: str | None, device: str, kind: Kind = "image") -> list[Judge]:
     """Load judges, each with the head of the PCEvolve paper; those that did not vote come first.
 
     Args:
         names: The kind's stranger, which is ``cnn`` of images and ``ngrams`` of texts, or encoders as ``NAME`` or
             ``NAME=WEIGHTS``; none: the stranger and all encoders that are at hand.
         voter: The encoder by which the run selected; None if it looked at nothing.
-        device: Of encoders.
-        kind: Of what is judged.
 
     Raises:
         UsageError: There is no such encoder, or it is for another kind.
         ModelError: Weights are not at hand.
     """
-    asked = list(names) or of_kind(kind).usual_judges()
+    asked = list(names) or load_kind(kind).list_judges()
     found = [_judge(name, voter, device, kind) for name in dict.fromkeys(asked)]
     return sorted(found, key=lambda each: each.voted)
 
 
-def quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Judge]:
+def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Judge]:
     """List the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
 
     Whatever the dataset's size, a head takes 400 steps and the network from scratch 100, so that a run's end is
     not the longest part of it; ``judges_of`` takes as long as it takes.
 
     Args:
-        encoder: The run's own.
         voted: Whether the run selected by it.
-        device: Of another encoder, if one is at hand.
-        kind: Of what is judged.
 
     Raises:
         ModelError: Weights of another encoder that was fetched cannot be read.
     """
-    own = of_kind(kind)
-    strangers = [name for name in own.judging_encoders() if not _same(name, encoder.name)][:1]
+    own = load_kind(kind)
+    strangers = [name for name in own.list_encoders() if not _same(name, encoder.name)][:1]
     heads = [Judge(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers]
-    return [own.quick_stranger(), *heads, Judge(encoder.name, voted, encoder.embed, train_linear)]
+    return [own.make_quick_stranger(), *heads, Judge(encoder.name, voted, encoder.embed, train_linear)]
 
 
 def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
-    own = of_kind(kind)
+    own = load_kind(kind)
     if name == own.STRANGER:
-        return own.stranger()
+        return own.make_stranger()
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
     voted = voter is not None and _same(named, voter)
@@ -85,24 +80,14 @@ def _same(first: str, second: str) -> bool:
     return first.partition("+")[0] == second.partition("+")[0]
 
 
-def subject(test: bytes, runs: Iterable[Path]) -> str:
-    """SHA-256 of what is judged: figures with another one are about something else and do not belong together.
-
-    Args:
-        test: Digest of the held-out data.
-        runs: The run and its control; a dataset that has grown is another one.
-    """
+def digest_subject(test: bytes, runs: Iterable[Path]) -> str:
+    """SHA-256 of what is judged: figures with another one are about something else and do not belong together."""
     manifests = (RunLayout(root).manifest.read_bytes() for root in runs)
     return hashlib.sha256(test + b"".join(hashlib.sha256(each).digest() for each in manifests)).hexdigest()
 
 
-def keep(root: Path, found: Mapping[str, Any]) -> None:
-    """Write what was found, and behind it the rows of judges that were asked earlier about the same subject.
-
-    Args:
-        root: The run.
-        found: As ``evaluated`` returns it; ``subject`` says what it is about.
-    """
+def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
+    """Write what was found, and behind it the rows of judges that were asked earlier about the same subject."""
     path = RunFolder(root).judgement
     before = json.loads(path.read_bytes()) if path.is_file() else {}
     asked = {row["judge"] for row in found["judges"]}
@@ -116,8 +101,6 @@ class Scores:
     """The scores that one judge gives the populations of a run, the initial one first.
 
     Attributes:
-        judge: Its name.
-        voted: Whether the run selected by it, which flatters what was selected.
         by_iteration: Accuracy of each population.
     """
 
@@ -131,38 +114,32 @@ class Scores:
         return {"judge": self.judge, "voted": self.voted, "initial": initial, "final": final}
 
 
-def tests_of(outcome: Outcome, held_out: PrivateDataset) -> Iterator[AccuracyTest]:
+def prepare_tests(outcome: Outcome, held_out: PrivateDataset) -> Iterator[AccuracyTest]:
     """Held-out data as each judge of a run sees them, one after the other: those that did not vote come first."""
     parts, plan = outcome.components, outcome.plan
     voted = parts.method.compares
-    for judge in quick_judges(parts.encoder, voted, parts.settings.encoder.device, plan.modality.kind):
+    for judge in load_quick_judges(parts.encoder, voted, parts.settings.encoder.device, plan.modality.kind):
         yield AccuracyTest.on(held_out, judge)
 
 
-def scored(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, Any]:
-    """The run's summary, with each judge's accuracies where there are test data.
-
-    Args:
-        outcome: The finished run.
-        told: Is told how many judges have spoken, and of how many.
-    """
+def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, Any]:
+    """The run's summary, with each judge's accuracies where there are test data."""
     held_out = outcome.components.test
     if held_out is None:
         return outcome.summary
     told(0, 1)
-    tests, found = [*tests_of(outcome, held_out)], []
-    sets = labelled_sets(outcome, held_out.labels, every=False)
+    tests, found = [*prepare_tests(outcome, held_out)], []
+    sets = label_sets(outcome, held_out.labels, every=False)
     for place, test in enumerate(tests):
         told(place, len(tests))
         found.append(Scores(test.judge.name, test.judge.voted, test.of(sets)).as_json())
     return keep_accuracy(outcome, found)
 
 
-def labelled_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
+def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
     """What a run made, to train on: its text-to-image images as they came, and its dataset.
 
     Args:
-        outcome: The run.
         labels: Of the held-out data, in their order.
         every: Whether all populations between are wanted, too; then a run without any has its dataset alone.
     """
@@ -170,24 +147,24 @@ def labelled_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[
     every_set = [*evolved.populations[:-1], evolved.dataset]
     first, *later = every_set if every else [evolved.populations[0], evolved.dataset]
     return [
-        _labelled(outcome, labels, first, None if later else look),
-        *(_labelled(outcome, labels, population, look) for population in later),
+        _label(outcome, labels, first, None if later else look),
+        *(_label(outcome, labels, population, look) for population in later),
     ]
 
 
-def labelled_dataset(outcome: Outcome, labels: Sequence[str]) -> LabelledSet:
+def label_dataset(outcome: Outcome, labels: Sequence[str]) -> LabelledSet:
     """A run's dataset, to train on; ``labels`` are those of the held-out data."""
-    return _labelled(
+    return _label(
         outcome, labels, outcome.evolved.dataset, find_released_appearance(outcome.evolved.receipts)
     )
 
 
-def _labelled(
+def _label(
     outcome: Outcome, labels: Sequence[str], population: Population, wanted: Appearance | None
 ) -> LabelledSet:
-    bodies, kind = Bodies(outcome.folder.bodies), find_medium(outcome.plan.modality.kind)
+    bodies, decoded = Bodies(outcome.folder.bodies), find_medium(outcome.plan.modality.kind).decode
     rows = [
-        (kind.decode(bodies.file(candidate.digest), wanted), target)
+        (decoded(bodies.file(candidate.digest), wanted), target)
         for target, label in enumerate(labels)
         for candidate in population[label]
     ]

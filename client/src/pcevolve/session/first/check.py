@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from pcevolve.config.sections import LabelColumn, TextColumn, UnitColumn
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import tell_format
 from pcevolve.modality.images.levels import REFUSED, Seen
+from pcevolve.private import ProgressCallback
 from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspect
 from pcevolve.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.private.records import Records, read_records
@@ -70,10 +72,8 @@ class Checkup:
     """The findings about a folder, in words; private, and for the owner's screen alone.
 
     Attributes:
-        rows: What was looked at, and what was found.
         faults: What a run would refuse, each with what mends it.
         warnings: What a run would take, and its owner should know.
-        classes: How many there are.
     """
 
     rows: tuple[tuple[str, str], ...]
@@ -99,13 +99,11 @@ class Checkup:
         }
 
 
-def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callable[[], None]]) -> Checkup:
+def check_folder(folder: Path, meant: InspectedFolder, told: ProgressCallback) -> Checkup:
     """Look at a private folder; each image is read once, and none is kept.
 
     Args:
-        folder: Of class folders, or of images.
-        meant: How a run would be told to take it.
-        begin: Told how many images there are; what it returns is called after each.
+        told: Is told how many images are read.
     """
     try:
         nested = meant.unit_map is not None
@@ -121,9 +119,10 @@ def checkup(folder: Path, meant: InspectedFolder, begin: Callable[[int], Callabl
     except DataError as error:
         units, unit_faults = None, [str(error)]
     window = public.window_ends(meant.window)
-    found = inspect(listing, name_units(listing, units), begin(len(listing.files)), window)
+    done = count(1)
+    found = inspect(listing, name_units(listing, units), lambda: told(next(done), len(listing.files)), window)
     counts = count_units(listing, units)
-    own = shot_faults(counts, count_units_to_draw(listing, units), meant)
+    own = find_shot_faults(counts, count_units_to_draw(listing, units), meant)
     faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *own]
     rows = tuple(_rows(found, units, counts, meant, not own, len(faults)))
     return Checkup(rows, tuple(faults), tuple(_warnings(found)), len(listing.labels))
@@ -147,7 +146,7 @@ def _rows(
     yield "passed over", _count_and_name([shorten(file) for file in listing.skipped])
     yield "same pixels twice", _count_and_name([_pair(found, pair) for pair in found.twins])
     yield "look the same, other unit", _near(found)
-    yield f"fits {said(meant)}", "yes" if enough else "NO"
+    yield f"fits {spell_units(meant)}", "yes" if enough else "NO"
     yield "would be refused", f"{faults}, see below" if faults else "nothing"
 
 
@@ -200,7 +199,6 @@ def _pair(found: Inspection, pair: Pair) -> str:
 
 
 def _count_and_name(names: list[str]) -> str:
-    """Return how many names there are, and the first of them."""
     if not names:
         return "none"
     more = ", ..." if len(names) > NAMED else ""
@@ -208,25 +206,25 @@ def _count_and_name(names: list[str]) -> str:
 
 
 def _twin_faults(found: Inspection) -> Iterator[str]:
-    """Say what is wrong with each pair that has the same pixels."""
     for one, other in found.twins:
         first, second = (shorten(found.listing.files[place]) for place in (one, other))
         classes = "" if found.listing.targets[one] == found.listing.targets[other] else ", in another class"
         yield f"{second} has the pixels of {first}{classes}: remove one"
 
 
-def said(meant: InspectedFolder) -> str:
+def spell_units(meant: InspectedFolder) -> str:
     """Return the numbers of units as the user typed them."""
     return f"--shots {meant.shots}" if meant.subsample is None else f"--set data.subsample={meant.subsample}"
 
 
-def shot_faults(counts: Mapping[str, int], drawable: Mapping[str, int], meant: InspectedFolder) -> list[str]:
+def find_shot_faults(
+    counts: Mapping[str, int], drawable: Mapping[str, int], meant: InspectedFolder
+) -> list[str]:
     """Say what a run would refuse of the numbers of units; a class without any is reported elsewhere.
 
     Args:
         counts: Units of each class, by label; private.
         drawable: How many of them a draw could take, by label; private.
-        meant: Says how many there are, or how many are to be drawn.
     """
     there = {label: count for label, count in counts.items() if count}
     if not there:
@@ -270,13 +268,8 @@ def _warnings(found: Inspection) -> Iterator[str]:
         )
 
 
-def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
-    """Look at a table of private texts.
-
-    Args:
-        table: CSV, TSV, JSON Lines or Parquet.
-        meant: How a run would be told to take it.
-    """
+def check_table(table: Path, meant: InspectedFolder) -> Checkup:
+    """Look at a table of private texts."""
     columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
     window = ["data.window says what is black and white in images, and these are texts: leave it out"]
     try:
@@ -291,16 +284,15 @@ def text_checkup(table: Path, meant: InspectedFolder) -> Checkup:
     except DataError as error:
         twins = [str(error)]
     counts = _count_units(records)
-    own = shot_faults(counts, records.units_to_draw(), meant)
+    own = find_shot_faults(counts, records.units_to_draw(), meant)
     faults = [*(window if meant.window else []), *records.faults, *twins, *own]
     rows = list(_text_rows(records, columns, counts))
-    rows.append((f"fits {said(meant)}", "NO" if own else "yes"))
+    rows.append((f"fits {spell_units(meant)}", "NO" if own else "yes"))
     rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))
     return Checkup(tuple(rows), tuple(faults), ())
 
 
 def _count_units(records: Records) -> dict[str, int]:
-    """Privacy units of each class, by label."""
     found: dict[str, set[str]] = {label: set() for label in sorted(set(records.labels))}
     for label, unit in zip(records.labels, records.units or records.names, strict=True):
         found[label].add(unit)

@@ -31,20 +31,20 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.sources import CELLS
 from pcevolve.public.modality import Kind
 from pcevolve.screen import lay_out
-from pcevolve.session.approval import paid_events
-from pcevolve.session.console import about
+from pcevolve.session.approval import list_paid_events
+from pcevolve.session.console import describe_plan
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.judging import (
     Scores,
     keep_accuracy,
-    labelled_dataset,
-    labelled_sets,
-    tests_of,
+    label_dataset,
+    label_sets,
+    prepare_tests,
 )
-from pcevolve.session.first.local_server import local_server
+from pcevolve.session.first.local_server import serve_locally
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.preflight import CheckedRun, checked
-from pcevolve.session.progress import Audience, Progress, duration, error_console, told_of
+from pcevolve.session.preflight import CheckedRun, check_run
+from pcevolve.session.progress import Audience, Progress, error_console, show_work, spell_duration
 from pcevolve.transcript import RunReader
 
 SECONDS = 90.0
@@ -64,13 +64,10 @@ class Demonstration:
     """The demonstration of a kind: public data under labels that the provider does not understand.
 
     Attributes:
-        model: What the server serves.
-        method: What is shown.
         options: Of all its runs, beside how many candidates they have where that depends on the machine.
         probe: What is other in the run that finds how many candidates this machine makes in the time; None where any
             machine is fast enough.
         secrets: What is declared secret in one more run, words of the private texts; empty for no such run.
-        secret_options: What is other in that run.
     """
 
     model: str
@@ -133,14 +130,10 @@ OF_TEXTS: Final = Demonstration(
 DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
 
 
-def seconds_per_image(probe: CheckedRun, counted: ProgressCallback) -> float:
+def measure_seconds(probe: CheckedRun, counted: ProgressCallback) -> float:
     """Measure how long the provider takes for an image, by a run of which nothing else is wanted.
 
     Its first images, which wait for what a model does once, are those that are shown before: they do not count.
-
-    Args:
-        probe: The run.
-        counted: Is told how far it is.
 
     Returns:
         Infinity where all of it was on record, and this machine's pace is not known.
@@ -158,14 +151,14 @@ def seconds_per_image(probe: CheckedRun, counted: ProgressCallback) -> float:
     return found[-1].seconds_per_image or math.inf
 
 
-def expected_seconds(per_image: float, candidates: int) -> float:
+def estimate_seconds(per_image: float, candidates: int) -> float:
     """Estimate how long the demonstration takes with so many candidates per class, from the start of its server on."""
     return per_image * IMAGES * candidates + max(OVERHEAD_SECONDS, OVERHEAD_IMAGES * per_image)
 
 
-def affordable(per_image: float) -> int:
+def choose_candidates(per_image: float) -> int:
     """The most candidates per class for which the time is enough; the fewest that make sense, if it never is."""
-    enough = [each for each in CANDIDATES if expected_seconds(per_image, each) <= SECONDS]
+    enough = [each for each in CANDIDATES if estimate_seconds(per_image, each) <= SECONDS]
     return max(enough, default=min(CANDIDATES))
 
 
@@ -173,11 +166,6 @@ def demonstrate(out: Path, kind: Kind = "image", verbose: bool = False) -> dict[
     """Run a method and its control against a local server and compare what they are worth.
 
     A demonstration that was cut off is continued.
-
-    Args:
-        out: Folder of the run.
-        kind: What is made.
-        verbose: Whether each run tells all of its facts.
 
     Raises:
         ClientError: Why it ended.
@@ -196,12 +184,7 @@ def demonstrate(out: Path, kind: Kind = "image", verbose: bool = False) -> dict[
 
 @dataclass(frozen=True)
 class Stage:
-    """The screen of a demonstration: a line for what is done, and one bar while it is done.
-
-    Attributes:
-        console: Where.
-        verbose: Whether each run tells all of its facts, in place of the bar.
-    """
+    """The screen of a demonstration: a line for what is done, and one bar while it is done."""
 
     console: Console
     verbose: bool
@@ -215,29 +198,28 @@ class Stage:
         if self.verbose:
             self.console.print(f"\n{title}")
             return execute(run, Audience(self.console, verbose=True))
-        with told_of(self.console, title) as counted:
+        with show_work(self.console, title) as counted:
             quiet = Console(quiet=True)
             return execute(run, Audience(quiet, lambda each: counted(each.images, each.total)))
 
 
 def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
-    """Start the server, make both runs, and measure them."""
     shown = DEMONSTRATIONS[kind]
     given = f"{shown.options['shots']} private {kind}s each, epsilon {shown.options['epsilon']}"
     stage.console.print(f"PCEvolve demo: {shown.classes} classes, {given}")
-    with local_server(_log(out), _port(out), shown.model) as address:
+    with serve_locally(_log(out), _port(out), shown.model) as address:
         options, pace = _affordable(out, address, shown, stage)
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
         main = stage.run(_check(out, out, address, **options, method=shown.method), "1/3 evolve")
         stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
-        stage.console.print(lay_out(about(main.plan, paid_events(main.components, main.plan))))
+        stage.console.print(lay_out(describe_plan(main.plan, list_paid_events(main.components, main.plan))))
         blind = _beside(out, "random")
         control = stage.run(_check(out, blind, address, **options, method="random"), "2/3 control")
         stage.say("2/3", "made once more, chosen at random")
         others = {CONTROL: blind}
         if shown.secrets:
             others["secpe"] = _with_secrets(out, address, options, shown, stage)
-    with told_of(stage.console, "3/3 measure") as counted:
+    with show_work(stage.console, "3/3 measure") as counted:
         rows, points = _measure(main, control, counted)
     stage.say("3/3", "measured on real data kept aside")
     readers = {name: RunReader.strict(root) for name, root in others.items()}
@@ -264,8 +246,8 @@ def _measure(
     """Return each judge's scores of the run, its control and the shots: for the summary, and for the page."""
     rows, points = [], []
     shots, held_out = main.components.data, _public_test(main)
-    tests, labels = [*tests_of(main, held_out)], held_out.labels
-    made = [*labelled_sets(main, labels, every=True), labelled_dataset(control, labels)]
+    tests, labels = [*prepare_tests(main, held_out)], held_out.labels
+    made = [*label_sets(main, labels, every=True), label_dataset(control, labels)]
     sets = [*made, (shots.items, shots.targets.tolist())]
     for place, test in enumerate(tests):
         counted(place, len(tests))
@@ -294,11 +276,11 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
     if config.exists():
         return {**shown.options, "candidates": RunConfig.load(config).method.candidates}, ""
     probe = _beside(out, "probe")
-    with told_of(stage.console, "how fast is this machine?") as counted:
+    with show_work(stage.console, "how fast is this machine?") as counted:
         asked = _check(probe, probe, address, **{**shown.options, **shown.probe})
-        per_image = seconds_per_image(asked, counted)
-    found = affordable(per_image)
-    about = f", {duration(expected_seconds(per_image, found))} in all" if isfinite(per_image) else ""
+        per_image = measure_seconds(asked, counted)
+    found = choose_candidates(per_image)
+    about = f", {spell_duration(estimate_seconds(per_image, found))} in all" if isfinite(per_image) else ""
     return {**shown.options, "candidates": found}, about
 
 
@@ -306,7 +288,7 @@ def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun
     """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
     ledger = RunFolder(root).private / "ledger.sqlite"
     own = {"out": out, "api": address, "ledger": ledger}
-    return checked(RunConfig.of({**options, **own}), resume=True)
+    return check_run(RunConfig.of({**options, **own}), resume=True)
 
 
 def _public_test(outcome: Outcome) -> PrivateDataset:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pcevolve import __version__
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import ledger_volume
+from pcevolve.config.places import find_ledger_volume
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError
 from pcevolve.encoders import has_torch, require_encoder
@@ -21,7 +21,7 @@ from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.providers import dialect
 from pcevolve.public.answers import succeeded
-from pcevolve.session.components import address_of
+from pcevolve.session.reaching import make_address
 
 SECONDS = 5.0
 """That an API may take to answer."""
@@ -37,9 +37,7 @@ class Finding:
     """One thing that was looked at.
 
     Attributes:
-        what: Its name.
         found: What was found, and what mends it.
-        fit: Whether a run can do with it.
     """
 
     what: str
@@ -89,7 +87,7 @@ def _encoder(settings: RunConfig) -> Finding:
 
 def _ledger(path: Path) -> Finding:
     try:
-        require_volume(path, ledger_volume())
+        require_volume(path, find_ledger_volume())
         key = locate_key(path)
     except ClientError as error:
         return Finding("ledger", str(error), fit=False)
@@ -110,7 +108,7 @@ def _api(settings: RunConfig) -> Finding:
     """Greet the API once, without retries."""
     spoken = dialect(settings.provider.dialect)
     place = settings.provider.api
-    address = address_of(settings.provider, spoken, place, settings.key())
+    address = make_address(settings.provider, spoken, place, settings.key())
     transport = HttpTransport(SECONDS, address.route)
     try:
         answer = transport.send(address.outgoing(spoken.hello()))

@@ -44,11 +44,6 @@ BY_NAME: Mapping[str, float | str] = {
 def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
     """Write an annotated configuration file and return where it is.
 
-    Args:
-        folder: Where to; it is made if it is not there.
-        force: Whether a file that is there may be overwritten.
-        whole: Whether it has all options, and not only the most used ones.
-
     Raises:
         UsageError: There is one, or nothing can be written there.
     """
@@ -56,7 +51,7 @@ def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(template(whole))
+            file.write(render_template(whole))
     except FileExistsError:
         if folder.is_dir():
             raise UsageError(f"{path} is there already: --force overwrites it") from None
@@ -66,7 +61,7 @@ def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
     return path
 
 
-def template(whole: bool) -> str:
+def render_template(whole: bool) -> str:
     """The text of the file: the most used options with their defaults, others behind ``#``."""
     lines = [HEAD.format(name=NAME, private=FIRST["private"]) + ("" if whole else MORE)]
     shown = [each for each in list_options(RunConfig) if whole or each.name in RunConfig.MOST_USED]
@@ -78,7 +73,6 @@ def template(whole: bool) -> str:
 
 
 def _comment(option: Option) -> Iterator[str]:
-    """Yield an option's help, as comments."""
     facts = [option.kind] if option.kind else []
     facts += [option.bounds] if option.bounds else []
     facts += [f"of {', '.join(option.owners)}"] if option.owners else []
@@ -97,7 +91,6 @@ def _said(option: Option, plainly: bool) -> str:
 
 
 def _spell_default(option: Option, default: str) -> object:
-    """A default as TOML writes its kind."""
     kinds = {"int": int, "number": float}
     return kinds.get(option.kind, str)(default)
 

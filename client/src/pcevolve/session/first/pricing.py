@@ -86,11 +86,8 @@ class PlannedRun(BaseModel):
             )
 
 
-def priced(asked: PlannedRun) -> BudgetPlan:
+def price(asked: PlannedRun) -> BudgetPlan:
     """Price a run and say why ``auto`` chose its method; nothing is spent.
-
-    Args:
-        asked: About which run.
 
     Raises:
         UsageError: Options answer each other, or such a run cannot be.
@@ -133,28 +130,27 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     from pcevolve.dp.secrecy import protection, secret_budget
     from pcevolve.selectors.cells import choose_cells
     from pcevolve.selectors.planner import SecretPlan
-    from pcevolve.session.secrecy import least_share, promised
+    from pcevolve.session.private_data import compute_least_share, make_promise
 
-    promise = promised(asked.secret_prior, asked.secret_bound, asked.secret_size)
+    promise = make_promise(asked.secret_prior, asked.secret_bound, asked.secret_size)
     event = planned.events[-1]
-    mu, share = secret_budget(promise.prior, promise.bound), least_share(promise, event, scope.relation)
+    mu, share = (
+        secret_budget(promise.prior, promise.bound),
+        compute_least_share(promise, event, scope.relation),
+    )
     initial = asked.initial or scope.candidates * chosen.initial
     cells = asked.cells or choose_cells(event, scope, share, initial)
     return SecretPlan(promise.prior, promise.bound, promise.most, mu, share, cells, protection(mu))
 
 
 def _require_no_secrets(asked: PlannedRun, name: str) -> None:
-    """Refuse options about secrets and the cells that they are counted in for a method that takes none.
-
-    Raises:
-        UsageError: There is one.
-    """
+    """Refuse options about secrets and the cells that they are counted in for a method that takes none."""
     for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
         if getattr(asked, option) is not None:
             raise UsageError(f"{spell(option, PlannedRun)} means nothing to method '{name}'")
 
 
-def rows_of(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
+def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     """Yield price and worth of a run as a table: what, and its value."""
     scope = planned.scope
     if planned.reason:
@@ -181,12 +177,8 @@ def rows_of(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
         yield "fits the budget", "NO: a run with this calibration is refused"
 
 
-def outlook(classes: int, shots: int) -> Iterator[tuple[str, ...]]:
+def compare_budgets(classes: int, shots: int) -> Iterator[tuple[str, ...]]:
     """Yield which classes a run could tell apart with a folder's shots and with more of them, at several budgets.
-
-    Args:
-        classes: Of the folder.
-        shots: Of each class.
 
     Yields:
         The number of shots, and for each of ``EPSILONS`` which classes are told apart, in words.
@@ -199,7 +191,7 @@ def _tell_apart(epsilon: int, classes: int, shots: int) -> str:
     """Return which classes the noise of a release leaves to be told apart, in words; by arithmetic alone."""
     from pcevolve.selectors.means import means_noise
 
-    planned = priced(PlannedRun(method="auto", epsilon=str(epsilon), classes=classes, shots=shots))
+    planned = price(PlannedRun(method="auto", epsilon=str(epsilon), classes=classes, shots=shots))
     if planned.method != "dp-means":  # auto takes it wherever its noise hides less than another's
         return "none"
     noise = means_noise(planned.events, planned.scope)

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Protocol
 
+from pcevolve.config.prompts import spell_prompts
 from pcevolve.durable import write_durably
 from pcevolve.egress.chat import Chat
 from pcevolve.egress.retry import Patience
@@ -17,7 +18,6 @@ from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.words import MOST, fill, find_label_faults, make_prompts, put_in_one_line
-from pcevolve.session.planning import written
 from pcevolve.session.progress import error_console
 
 SECONDS = 120.0
@@ -51,7 +51,7 @@ class Writer(Protocol):
         ...
 
 
-def by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tuple[str, ...]]:
+def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tuple[str, ...]]:
     """Prompts of each class without a language model.
 
     Raises:
@@ -64,17 +64,10 @@ def by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tupl
     return {label: make_prompts(domain, label, count) for label in labels}
 
 
-def by_chat(
+def ask_chat(
     chat: Writer, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
     """Prompts of each class by a language model, which is asked a few times if it writes too few.
-
-    Args:
-        chat: The model.
-        domain: Public words for what the images show.
-        labels: The classes.
-        count: Prompts of each.
-        told: Classes that are done, and how many there are.
 
     Raises:
         ProviderError: It cannot be reached, refuses, or does not write prompts.
@@ -86,17 +79,13 @@ def by_chat(
     return found
 
 
-def by_refining(
+def refine(
     writer: Writer, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
     """Prompts of each class as LE has them: its public prompt, refined by a language model once for each image.
 
     Args:
-        writer: The model.
-        domain: Public words for what the images show.
-        labels: The classes.
         count: Prompts of each class, one for each image; a model that says the same twice is believed twice.
-        told: Prompts that are done, and how many there are.
 
     Raises:
         ProviderError: It cannot be reached, refuses, or says nothing.
@@ -109,12 +98,12 @@ def by_refining(
     return found
 
 
-def unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
+def count_unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
     """Count prompts that do not say the name of their class: a generator then draws the same for all classes."""
     return sum(label.casefold() not in prompt.casefold() for label, own in prompts.items() for prompt in own)
 
 
-def writer_from(source: str) -> Writer:
+def find_writer(source: str) -> Writer:
     """A language model of the transformers library, from a directory or its library's cache.
 
     Raises:
@@ -125,7 +114,7 @@ def writer_from(source: str) -> Writer:
     return load_writer(source)
 
 
-def chat_at(url: str, model: str, key: str | None) -> Chat:
+def open_chat(url: str, model: str, key: str | None) -> Chat:
     """A language model over the network.
 
     Raises:
@@ -154,7 +143,7 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
         raise UsageError("--domain says in public words what the images show")
 
 
-def write(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
+def write_prompts(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
     """Write the file that ``pcevolve run provider.prompts`` reads.
 
     Raises:
@@ -162,7 +151,7 @@ def write(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
     """
     if out.exists() and not force:
         raise UsageError(f"{out} is there already: give --force to write over it, or another --out")
-    write_durably(out, written(prompts).encode(), 0o644)
+    write_durably(out, spell_prompts(prompts).encode(), 0o644)
 
 
 def _refine(answer: str, label: str) -> str:

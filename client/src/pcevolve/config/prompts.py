@@ -1,0 +1,75 @@
+"""A file of prompts for each class, as ``pcevolve prompts`` writes it and ``provider.prompts`` names it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from pcevolve.errors import UsageError
+from pcevolve.public.requests import Prompt
+from pcevolve.public.words import make_prompts
+from pcevolve_shared.reading import read_file
+
+Prompts = tuple[tuple[str, ...], ...]
+"""Of each class, in the order of the labels."""
+_FILE = TypeAdapter(dict[str, list[Prompt]])
+MOST_BYTES = 2**24
+"""Of a file of prompts."""
+_MOST_NAMED = 5  # classes named in one error
+
+
+def read_prompts(
+    path: Path | None,
+    count: int,
+    domain: str,
+    labels: Sequence[str],
+    option: str = "provider.prompts",
+    words: Sequence[str] = (),
+) -> Prompts:
+    """The prompts of each class; empty if the template makes its only one.
+
+    Args:
+        count: How many of the grammar's for each class; 0 for none.
+        words: What the grammar's say of each class, where that is not its label.
+
+    Raises:
+        UsageError: The file is not one, or its classes are not those of the run.
+    """
+    if path is not None:
+        return _of_file(path, labels, option)
+    said = [each or domain for each in words] or labels
+    return tuple(make_prompts(domain, each, count) for each in said) if count else ()
+
+
+def spell_prompts(prompts: Mapping[str, Sequence[str]]) -> str:
+    """The text of a file of prompts."""
+    return json.dumps(prompts, indent=1, ensure_ascii=False) + "\n"
+
+
+def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
+    try:
+        found = _FILE.validate_json(read_file(path, MOST_BYTES))
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror or error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "/".join(str(each) for each in first["loc"]) or "the file"
+        raise UsageError(
+            f"{option} {path}: {place}: {first['msg']}; it needs one list of prompts for each class: "
+            '{"CLASS": ["A ...", "Another ..."]}'
+        ) from None
+    if missing := [label for label in labels if not found.get(label)]:
+        raise UsageError(f"{option} {path}: no prompt for {_name_labels(missing)}")
+    if foreign := found.keys() - set(labels):
+        raise UsageError(f"{option} {path}: {_name_labels(sorted(foreign))}: no such class in --private")
+    if len({len(each) for each in found.values()}) > 1:
+        raise UsageError(f"{option} {path}: every class needs as many prompts as every other")
+    return tuple(tuple(found[label]) for label in labels)
+
+
+def _name_labels(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
+    return ", ".join(repr(each) for each in labels[:_MOST_NAMED]) + more

@@ -1,0 +1,167 @@
+"""How a run's API, and the one that rewords its prompts, are reached; and what the plan says of the second."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from rich.console import Console
+
+from pcevolve.config.config import RunConfig
+from pcevolve.config.providers import USUAL_TEMPERATURE, ProviderSettings
+from pcevolve.egress.allowance import Allowance, Meter
+from pcevolve.egress.exchange import Rewriter
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.in_process import Generator, InProcess
+from pcevolve.egress.pace import Pace
+from pcevolve.egress.retry import Patience
+from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.transport import Address, Route, Transport
+from pcevolve.providers.chat import RewriterDialect
+from pcevolve.providers.dialect import Dialect
+from pcevolve.public.options import validate
+from pcevolve.public.parts import Rewriter as PlannedRewriter
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.requests import CHAT_FAMILIES
+from pcevolve.transcript import RunReader, Transcript
+
+PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
+"""Variables by which other programs are told of a proxy."""
+_REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")
+"""Names of OpenAI's models that take no temperature."""
+
+
+class Connection(NamedTuple):
+    """The gate to a run's providers, and what counts and paces requests on their way through it."""
+
+    gate: Gate
+    meter: Meter
+    pace: Pace
+    rewriter: Rewriter | None
+
+    def bill(self) -> str:
+        """Say what both providers were asked for so far, and what that cost."""
+        own = self.meter.bill()
+        return own if self.rewriter is None else f"{own}; {self.rewriter.meter.bill()} (rewriter)"
+
+
+def make_address(provider: ProviderSettings, spoken: Dialect, api: str, key: str | None) -> Address:
+    """Return where requests go, and how.
+
+    Raises:
+        UsageError: Nothing can be sent there like that.
+    """
+    return Address(api, key, spoken.scheme, provider.greeting, Route(provider.ca_file, provider.proxy))
+
+
+def make_rewriter_address(settings: RunConfig, key: str | None) -> Address | None:
+    """Return where prompts are reworded; None where nobody rewords any.
+
+    Raises:
+        UsageError: Nothing can be sent there like that.
+    """
+    own = settings.rewriter
+    return None if own.api is None else Address(own.api, key, greets=False, route=Route(own.ca_file))
+
+
+def open_transport(provider: ProviderSettings, address: Address, generator: Generator | None) -> Transport:
+    """Return the way to an address: the network, or the generator in this process."""
+    if generator is None:
+        return HttpTransport(provider.timeout, address.route)
+    return InProcess(generator, provider.model)
+
+
+@contextmanager
+def connect(
+    settings: RunConfig,
+    spoken: Dialect,
+    address: Address,
+    transcript: Transcript,
+    console: Console,
+    rewriter: Address | None = None,
+    generator: Generator | None = None,
+) -> Iterator[Connection]:
+    """Open the gate to a run's API, or to a generator in this process, on the run's record; nothing is sent yet."""
+    provider = settings.provider
+    transport = open_transport(provider, address, generator)
+    allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
+    with closing(transport), _reach_rewriter(settings, rewriter, transcript) as second:
+        meter = Meter(allowance, spoken, transcript, address.is_nearby)
+        pace = Pace(settings.privacy.pad_selection, settings.privacy.pace)
+        patience = _make_patience(provider, console)
+        gate = Gate(transcript, spoken, address, transport, patience, pace, meter, second)
+        yield Connection(gate, meter, pace, second)
+
+
+def _make_patience(provider: ProviderSettings, console: Console) -> Patience:
+    """Return how long to go on asking an API that does not answer, and what to tell the owner meanwhile."""
+    usual = Patience(provider.patience, provider.first_contact, lambda news: console.print(news.told))
+    ignored = next((name for name in PROXIES if name in os.environ), None)
+    if provider.proxy is not None or ignored is None:
+        return usual
+    return replace(
+        usual, advice=f"{usual.advice}; {ignored} is not used: --set provider.proxy=URL names a proxy"
+    )
+
+
+@contextmanager
+def _reach_rewriter(
+    settings: RunConfig, address: Address | None, transcript: Transcript
+) -> Iterator[Rewriter | None]:
+    """The second provider as the gate needs it, with connections of its own."""
+    if address is None:
+        yield None
+        return
+    own = settings.rewriter
+    limits = Allowance(own.max_requests, own.max_cost, own.price)
+    with closing(HttpTransport(settings.provider.timeout, address.route)) as transport:
+        meter = Meter(limits, RewriterDialect(), transcript, address.is_nearby, rewords=True)
+        yield Rewriter(address, transport, meter)
+
+
+def choose_fields(given: tuple[str, ...] | None, model: str) -> tuple[str, ...]:
+    """Return how a chat API takes a request's fields: the user's word, or what a model's name tells."""
+    if given is not None:
+        return given
+    return CHAT_FAMILIES["reasoning" if _REASONING.search(model) else "standard"]
+
+
+def plan_rewriter(settings: RunConfig) -> PlannedRewriter | None:
+    """Return the second provider as the plan has it; None where nobody rewords prompts.
+
+    Raises:
+        UsageError: An option is out of bounds.
+    """
+    own = settings.rewriter
+    if own.api is None:
+        return None
+    fields = choose_fields(own.fields, own.model or "")
+    temperature = None if "temperature=" in fields else USUAL_TEMPERATURE
+    texts = {"kind": "text", "tokens": own.tokens, "temperature": temperature, "fields": fields}
+    asked = {} if own.question is None else {"question": own.question}
+    return validate(PlannedRewriter, {"api": own.api, "model": own.model, "texts": texts, **asked}, RunConfig)
+
+
+def describe_rewriter(plan: PublicPlan) -> str:
+    """Name the second provider of a plan that rewords, and what it is asked; empty where there is none."""
+    if plan.rewriter is None:
+        return ""
+    asked = sum(call.purpose == "reword" for call in plan.calls.values())
+    return f"{plan.rewriter.model} at {plan.rewriter.api}: {asked} prompts, the plan's first and chosen ones"
+
+
+def note_rewriter(plan: PublicPlan, record: RunReader) -> Iterator[str]:
+    """Yield a note if the rewriter's answer to the plan's first prompt was no other prompt."""
+    if plan.rewriter is None:
+        return
+    trial, prompt = next(plan.rewordings(0)), plan.prompts[0][0]
+    if record.outputs.get(trial.slot) == (hashlib.sha256(prompt.encode()).hexdigest(),):
+        yield (
+            f"the rewriter's answer to the public prompt {prompt!r} was no other prompt (but a refusal, several lines, "
+            "brackets, or thought that found no end): prompts that are so answered stay as they were"
+        )
