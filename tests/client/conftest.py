@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import pcevolve
+from pcevolve.cli.main import main
 from pcevolve.egress.transport import Transport
 from pcevolve.public.plan import PublicPlan
 from support import online
@@ -43,6 +45,35 @@ def finished(tmp_path: Path, honest: Callable[[PublicPlan], Path]) -> Callable[.
         return shutil.copytree(honest(plan), tmp_path / "run", dirs_exist_ok=True)
 
     return make
+
+
+class Told(NamedTuple):
+    """What became of a command.
+
+    Attributes:
+        said: What it printed to stderr, in one line.
+    """
+
+    code: int
+    out: str
+    said: str
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
+    """The command line, as ``pcevolve`` runs it."""
+
+    def carried_out(*words: object) -> Told:
+        capsys.readouterr()
+        code = 0
+        try:
+            main([str(each) for each in words])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        printed = capsys.readouterr()
+        return Told(code, printed.out, " ".join(printed.err.split()))
+
+    return carried_out
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.cli.main import main
 from pcevolve.errors import DataError
 from pcevolve.private import inspection
 from pcevolve.private.listing import list_folder
@@ -43,22 +42,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def check(folder, capsys, monkeypatch) -> Callable[..., tuple[int, str]]:
+def check(folder, command, monkeypatch) -> Callable[..., tuple[int, str]]:
     """Exit code of the command, and what it printed without the lines and folds of its table."""
     monkeypatch.setenv("COLUMNS", "80")
 
-    def command(*arguments: object) -> tuple[int, str]:
-        capsys.readouterr()
-        code = 0
-        try:
-            main(["check", *map(str, arguments or (folder, "--shots", 4))])
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        printed = capsys.readouterr().out
-        assert all(len(line) <= 80 for line in printed.splitlines() if line.startswith(("┃", "│", "┏", "└")))
-        return code, " ".join(re.sub("[│┃]", " ", printed).split())
+    def checked(*arguments: object) -> tuple[int, str]:
+        told = command("check", *(arguments or (folder, "--shots", 4)))
+        framed = [line for line in told.out.splitlines() if line.startswith(("┃", "│", "┏", "└"))]
+        assert all(len(line) <= 80 for line in framed)
+        return told.code, " ".join(re.sub("[│┃]", " ", told.out).split())
 
-    return command
+    return checked
 
 
 def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, folder):

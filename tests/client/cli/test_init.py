@@ -7,20 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.cli.main import main
 from pcevolve.config.config import RunConfig
 from pcevolve.config.sources import gather
 from pcevolve.public.options import list_options
 
 OPTIONS = list_options(RunConfig)
-
-
-def init(*arguments: object) -> int:
-    try:
-        main(["init", *map(str, arguments)])
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    return 0
 
 
 def settings_from(path: Path) -> RunConfig:
@@ -29,9 +20,9 @@ def settings_from(path: Path) -> RunConfig:
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch) -> Path:
+def written(tmp_path, monkeypatch, command) -> Path:
     monkeypatch.chdir(tmp_path)
-    assert init() == 0
+    assert command("init").code == 0
     return tmp_path / "pcevolve.toml"
 
 
@@ -59,9 +50,10 @@ def test_what_people_touch_first_is_in_it_and_nothing_else(written):
     assert "`pcevolve init --all` writes all of them" in text
 
 
-def test_a_folder_is_made_and_a_file_is_not_taken_for_one(tmp_path, capsys):
-    assert init(tmp_path / "a" / "b") == 0
+def test_a_folder_is_made_and_a_file_is_not_taken_for_one(tmp_path, command):
+    assert command("init", tmp_path / "a" / "b").code == 0
     assert (tmp_path / "a" / "b" / "pcevolve.toml").exists()
     (tmp_path / "file").touch()
-    assert init(tmp_path / "file") == 2
-    assert "is a file: name a folder" in capsys.readouterr().err
+    told = command("init", tmp_path / "file")
+    assert told.code == 2
+    assert "is a file: name a folder" in told.said

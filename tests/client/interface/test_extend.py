@@ -12,7 +12,6 @@ import pytest
 
 import pcevolve
 from client.interface.test_in_process import Noise
-from pcevolve.cli.main import main
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.finished import extension
 from pcevolve_shared import images
@@ -24,13 +23,6 @@ pytestmark = pytest.mark.system
 STRIDE = 150
 """Of all steps at which an extension could be killed, every how manieth is tried; other ones each time."""
 SELECTED = {"method": "dp-means", "initial": 4, "iterations": None}
-
-
-def main_exit(arguments: list[str]) -> int:
-    """Exit code of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    return int(ended.value.code or 0)
 
 
 def stop_at(images: int) -> Callable[[pcevolve.Progress], None]:
@@ -108,24 +100,22 @@ def test_an_extension_that_was_cut_off_goes_on_and_asks_nothing_twice(cut_off, n
     assert larger.audit()
 
 
-def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_run(cut_off, evolved, capsys):
+def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_run(cut_off, evolved, command):
     (pending,) = pcevolve.audit(cut_off).faults
     assert "an extension is under way; pcevolve extend" in pending
-    assert main_exit(["audit", str(cut_off)]) == 9
+    assert command("audit", cut_off).code == 9
     with pytest.raises(pcevolve.UsageError, match="go on with it first, with --more 2 --strength"):
         pcevolve.extend(cut_off, more=3, quiet=True)
     with pytest.raises(pcevolve.EgressError, match="pcevolve extend goes on with it"):
         evolved(resume=True)
     with pytest.raises(pcevolve.UsageError, match="is being extended: continue with pcevolve extend"):
         pcevolve.load(cut_off)
-    with pytest.raises(SystemExit):
-        main(["report", str(cut_off)])
-    assert "is being extended" in capsys.readouterr().err
+    assert "is being extended" in command("report", cut_off).said
 
 
 @pytest.mark.parametrize("step", ["publish", "write_summary", "write_report"])
 def test_what_was_cut_off_while_it_was_published_is_published_and_not_asked_for_again(
-    evolved, native, tmp_path, monkeypatch, step
+    evolved, native, command, tmp_path, monkeypatch, step
 ):
     evolved()
 
@@ -136,7 +126,7 @@ def test_what_was_cut_off_while_it_was_published_is_published_and_not_asked_for_
         broken.setattr(extension, step, die)
         with pytest.raises(pcevolve.StoppedError):
             pcevolve.extend(tmp_path / "run", more=1, quiet=True)
-    assert step != "publish" or main_exit(["audit", str(tmp_path / "run")]) == 9
+    assert step != "publish" or command("audit", tmp_path / "run").code == 9
     asked = len(native.heard)
     larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert len(native.heard) == asked
@@ -144,7 +134,9 @@ def test_what_was_cut_off_while_it_was_published_is_published_and_not_asked_for_
     assert larger.audit()
 
 
-def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(evolved, tmp_path, monkeypatch):
+def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(
+    evolved, command, tmp_path, monkeypatch
+):
     evolved()
     replace: Callable[[Path, Path], Path] = Path.replace
 
@@ -158,7 +150,7 @@ def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(evolved, 
         with pytest.raises(pcevolve.StoppedError):
             pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert not (tmp_path / "run" / "release").exists()
-    assert main_exit(["audit", str(tmp_path / "run")]) == 9
+    assert command("audit", tmp_path / "run").code == 9
     larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert len(larger.images) == 8
     assert larger.audit()

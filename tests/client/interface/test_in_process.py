@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 import pcevolve
-from pcevolve.cli.main import main
 from pcevolve.public.fields import IN_PROCESS
 from support.folders import events
 from support.provider import png
@@ -73,19 +72,16 @@ def test_every_output_says_that_there_was_no_boundary(evolved, capfd):
     assert "There was no boundary." in report
 
 
-def test_its_audit_never_holds_and_finds_nothing_else(evolved, capsys):
+def test_its_audit_never_holds_and_finds_nothing_else(evolved, command):
     result = evolved(provider=Noise())
     found = result.audit()
     assert not found
     assert [LOUD in fault for fault in found.faults] == [True]
     assert LOUD in found.marks[0]
     for options in ([], ["--allow-insecure"]):
-        with pytest.raises(SystemExit) as ended:
-            main(["audit", str(result.folder), *options])
-        assert ended.value.code == 1
-        printed = capsys.readouterr()
-        assert printed.out.startswith(LOUD)
-        assert "a boundary stood between the private images and the generator: NO" in printed.err
+        told = command("audit", result.folder, *options)
+        assert (told.code, told.out.startswith(LOUD)) == (1, True)
+        assert "a boundary stood between the private images and the generator: NO" in told.said
 
 
 def test_who_takes_the_mark_off_a_card_is_found_out(evolved):
@@ -106,14 +102,12 @@ def test_a_page_without_the_mark_is_called_not_verified_and_the_audits_own_has_i
 
 
 def test_an_address_cannot_be_mistaken_for_a_generator_nor_a_generator_for_an_address(
-    evolved, tmp_path, capsys
+    evolved, tmp_path, command
 ):
     with pytest.raises(pcevolve.UsageError, match="is what a run has for an address whose generator"):
         evolved(provider=IN_PROCESS)
     evolved(provider=Noise(), method="t2i")
-    with pytest.raises(SystemExit):
-        main(["run", "--resume", str(tmp_path / "run")])
-    assert "is what a run has for an address" in capsys.readouterr().err
+    assert "is what a run has for an address" in command("run", "--resume", tmp_path / "run").said
 
 
 def test_a_generator_that_fails_ends_a_run_that_can_be_resumed(evolved):

@@ -44,7 +44,7 @@ def events(server, monkeypatch) -> list[str]:
 
     noted("request", online.LocalServer, "answer")
     noted("embedding", views.PrivateViews, "_usable")
-    noted("appearances", views, "appearances")
+    noted("appearances", views, "measure_appearances")
     noted("price", Account, "require")
     noted("earlier runs", Account, "spent_before")
     noted("enrolment", Account, "enrol")

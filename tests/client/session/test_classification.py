@@ -10,7 +10,6 @@ from PIL import Image
 from safetensors.numpy import load_file, save
 
 from pcevolve.auditing import audit
-from pcevolve.cli.main import main
 from pcevolve.encoders import frame_digest
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.session.finished.classification import NearestMean
@@ -57,18 +56,14 @@ def test_it_says_the_class_of_the_nearest_released_mean(run: Path, tmp_path: Pat
     assert said == nearest
 
 
-def test_the_command_names_each_image_and_its_class(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_the_command_names_each_image_and_its_class(run: Path, tmp_path: Path, command):
     paths = [tmp_path / "one.png", tmp_path / "more" / "two.png"]
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / ".DS_Store").touch()
     for seed, path in enumerate(paths):
         picture(seed).save(path)
-    with pytest.raises(SystemExit) as ended:
-        main(["classify", str(run), str(paths[0]), str(tmp_path / "more")])
-    assert not ended.value.code
-    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    told = command("classify", run, paths[0], tmp_path / "more")
+    lines = [line.split("\t") for line in told.out.splitlines()]
     assert lines == [[str(path), loaded(run).label(path)] for path in paths]
 
 

@@ -11,7 +11,6 @@ from types import ModuleType
 
 import pytest
 
-from pcevolve.cli.main import main
 from pcevolve.config.prompts import read_prompts
 from pcevolve.errors import ProviderReplyError
 from pcevolve.session.first.prompts import ask_chat, count_unnamed, open_chat
@@ -92,33 +91,22 @@ def test_an_answer_that_is_none_is_an_error(answer: object):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--labels", "cut", "--model", "m"], "say with --api where it is"),
-        (["--labels", "cut", "--refine"], "--refine asks a language model"),
-        (
-            ["--labels", "cut", "--api", "http://127.0.0.1:9", "--model", "m", "--local", "."],
-            "one of them writes",
-        ),
-        (["--labels", "cut", "--api", "http://127.0.0.1:9"], "--model says which"),
-        ([], "--labels names the classes"),
-        (["--labels", "cut", "--private", "."], "one of them"),
-        (["--labels", "a/b"], "cannot be used as a label"),
-        (["--private", "nowhere"], "no such folder"),
+        ("--labels cut --model m", "say with --api where it is"),
+        ("--labels cut --refine", "--refine asks a language model"),
+        ("--labels cut --api http://127.0.0.1:9 --model m --local .", "one of them writes"),
+        ("--labels cut --api http://127.0.0.1:9", "--model says which"),
+        ("", "--labels names the classes"),
+        ("--labels cut --private .", "one of them"),
+        ("--labels a/b", "cannot be used as a label"),
+        ("--private nowhere", "no such folder"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(
-    options: list[str], reason: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-):
+def test_options_that_do_not_go_together_are_refused(command, options: str, reason: str, tmp_path: Path):
     out = tmp_path / "p.json"
-    assert _left(["prompts", "--domain", "leather", "--out", str(out), *options]) == 2
-    assert reason in " ".join(capsys.readouterr().err.split())
+    told = command("prompts", "--domain", "leather", "--out", out, *options.split())
+    assert told.code == 2
+    assert reason in told.said
     assert not out.exists()
-
-
-def _left(arguments: list[str]) -> int:
-    """The exit code of the command line."""
-    with pytest.raises(SystemExit) as left:
-        main(arguments)
-    return int(left.value.code or 0)
 
 
 @pytest.fixture
@@ -130,21 +118,18 @@ def tiny_writer() -> ModuleType:
 
 
 @pytest.mark.models
-def test_the_command_has_a_local_model_refine_prompts_that_a_run_takes(tmp_path: Path, tiny_writer):
+def test_the_command_has_a_local_model_refine_prompts_that_a_run_takes(command, tmp_path: Path, tiny_writer):
     folder, out = tiny_writer.save_writer(tmp_path / "tiny", context=256), tmp_path / "p.json"
     options = ["--domain", "x", "--labels", "a,b", "--count", "2", "--refine", "--local", str(folder)]
-    assert _left(["prompts", *options, "--out", str(out)]) == 0
+    assert command("prompts", *options, "--out", out).code == 0
     assert [len(each) for each in read_prompts(out, 0, "x", ("a", "b"))] == [2, 2]
 
 
-def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(command, tmp_path: Path):
     assert count_unnamed({"Cut": ("a deep cut", "a scar"), "good": ("leather",)}) == 2
-    options = ["--domain", "x", "--labels", "cut,good", "--count", "2", "--out", str(tmp_path / "p.json")]
+    options = ["--domain", "x", "--labels", "cut,good", "--count", "2", "--out", tmp_path / "p.json"]
     with speaking(chatting("A scar.")) as server:
-        model = ("--refine", "--api", f"{server.address}/v1", "--model", "m")
-        assert _left(["prompts", *options, *model]) == 0
-    assert "WARNING: 4 of them do not name their class" in " ".join(capsys.readouterr().err.split())
-    assert _left(["prompts", *options, "--force"]) == 0
-    assert "WARNING" not in capsys.readouterr().err
+        told = command("prompts", *options, "--refine", "--api", f"{server.address}/v1", "--model", "m")
+    assert "WARNING: 4 of them do not name their class" in told.said
+    told = command("prompts", *options, "--force")
+    assert (told.code, "WARNING" in told.said) == (0, False)
