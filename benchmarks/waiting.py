@@ -141,7 +141,6 @@ def run(out: str, address: str) -> None:
     from pcevolve.egress.pace import Pace
     from pcevolve.private.judge import PrivateJudge
     from pcevolve.session import execution
-    from pcevolve.session.first.demo import OF_IMAGES
     from pcevolve.transcript.bodies import Bodies
     from pcevolve.transcript.log import Transcript
 
@@ -157,11 +156,11 @@ def run(out: str, address: str) -> None:
     watch(execution, "write_report", "dataset and pages")
     watch(Gate, "hello", "greeting")
     private = _private(Path(f"{out}-private"))
-    options = {**OF_IMAGES.options, "private": private, "candidates": 20}
     seconds["imports"] = time.perf_counter() - began
     pcevolve.evolve(
-        provider=pcevolve.Provider(f"{address}/images", dialect="getimg"), out=out, quiet=True, yes=True,
-        ledger=f"{out}.sqlite", **options,
+        private=private, domain="blood smear", epsilon="10", shots=10, iterations=1, steps=4, guidance=1.0, batch=30,
+        candidates=20, seed=2026, encoder="bundled", quiet=True, yes=True, out=out, ledger=f"{out}.sqlite",
+        provider=pcevolve.Provider(f"{address}/images", dialect="getimg"),
     )  # fmt: skip
     whole = time.perf_counter() - began
     manifest = [

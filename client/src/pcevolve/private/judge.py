@@ -117,11 +117,13 @@ class PrivateJudge:
         return "PrivateJudge"
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Embed the candidates, and touch nothing private; ``release`` finds the embeddings where they were kept."""
+        """Do all that needs nothing private, and keep it for ``release``: embeddings, and the frame of class means."""
         if query.iteration == 0:
             self.chooser.common_appearance(pool)
-        else:
-            self.chooser.scenes(query.iteration, pool, self._renditions)
+            return
+        scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
+        if self.chooser.plan.centre_first:
+            _ = joined_scenes(scenes).coordinates
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
@@ -160,7 +162,9 @@ class PrivateJudge:
 
         return self.account.pay(query, (event,), draw)
 
-    def _draw(self, private: PrivateEmbeddings, scenes: Sequence[Scene], pool: Pool, events: Events) -> Paid:
+    def _draw(
+        self, private: PrivateEmbeddings, scenes: tuple[Scene, ...], pool: Pool, events: Events
+    ) -> Paid:
         measured = self.chooser.selector.measure(private, joined_scenes(scenes), events, self.noise)
         return self._pay(measured, scenes, pool, save(dict(measured)))
 

@@ -67,6 +67,7 @@ class Chooser:
     _embedded: dict[tuple[str, Rendition], FloatArray] = field(default_factory=dict)
     _appearing: dict[str, Appearance | None] = field(default_factory=dict)
     _shown: list[Rendition] = field(default_factory=list)
+    _latest: list[tuple[int, Pool, list[Rendition], tuple[Scene, ...]]] = field(default_factory=list)
 
     def common_appearance(self, pool: Pool) -> Appearance:
         """Mean appearance of the candidates of all classes."""
@@ -74,19 +75,28 @@ class Chooser:
         return average_appearance([self._appearance(digest) for digest in shown])
 
     def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
-        """Return the selector's input: one scene for each rendition."""
+        """Return the selector's input: one scene for each rendition; the latest two stay, with what was made of them."""
+        wanted = list(renditions)
+        for known, shown, seen, scenes in self._latest:
+            if (known, seen) == (iteration, wanted) and shown is pool:
+                return scenes
         if self.plan.pool != "all":
             self._forget_others(pool)
-        self._shown[:] = renditions
-        return tuple(self._scene(iteration, pool, rendition) for rendition in self._shown)
+        self._shown[:] = wanted
+        made = tuple(self._scene(iteration, pool, rendition) for rendition in wanted)
+        self._latest[:] = [*self._latest[-1:], (iteration, pool, wanted, made)]
+        return made
 
     def receive(self, call: Call, made: Sequence[Candidate]) -> None:
-        """Embed what a call brought, if the next release compares it, so that ``scenes`` finds it done."""
+        """Embed and measure what a call brought, if the next release compares it, so that it finds that done."""
         plan = self.plan
         compared = call.iteration < plan.iterations or plan.selects
         by_views = plan.lookahead > 0 and call.iteration < plan.iterations
         if not compared or call.purpose not in (("look",) if by_views else ("create", "vary")):
             return
+        if 0 in plan.releases and not call.iteration:
+            for each in made:
+                self._appearance(each.digest)
         settled = 0 not in plan.releases or plan.appearance == "auto"
         for rendition in self._shown or ([None] if settled else []):
             self._look([each.digest for each in made], rendition)

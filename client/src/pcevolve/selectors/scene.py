@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -166,7 +166,8 @@ class WorstCase:
     second: tuple[int, Point] | None
 
 
-def joined_scenes(scenes: Sequence[Scene]) -> Scene:
+@lru_cache(maxsize=2)  # run and audit ask for the latest again, and its coordinates take a decomposition
+def joined_scenes(scenes: tuple[Scene, ...]) -> Scene:
     """One question about several renditions of the same candidates, each of which is a row of its own."""
     if len(scenes) == 1:
         return scenes[0]
