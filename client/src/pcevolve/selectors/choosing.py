@@ -107,6 +107,7 @@ class Chooser:
         shown = {view.digest for each in all_of_them for view in pool.views.get(each.id, (each,))}
         for digest, rendition in [key for key in self._embedded if key[0] not in shown]:
             del self._embedded[digest, rendition]
+        self._latest.clear()
 
     def choose(
         self, measured: Measurement, scenes: Sequence[Scene], pool: Pool
