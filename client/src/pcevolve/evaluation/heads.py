@@ -1,22 +1,27 @@
 """Heads on frozen features and a small network from scratch, trained as the PCEvolve paper does or quicker.
 
-Source of randomness: an explicit seed per head; nothing here touches torch's global generator.
+A head takes thousands of steps that are so small that torch needs ten times as long to call its operations as they
+take: NumPy makes the same ones. Source of randomness: an explicit seed per head, by torch's generator, so that first
+weights and batches are torch's; nothing here touches its global one.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from torch import Tensor, nn
 
 Predict: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.int64]]
+Single: TypeAlias = NDArray[np.float32]
 
 CNN_SIDE = 64  # pixels of a side of what the convolutional network sees
 _CNN_WIDTHS = (3, 16, 32, 64, 64)
@@ -28,6 +33,8 @@ QUICK_STEPS = 100
 _LINEAR_RATE = 1e-2
 _CNN_RATE = 2e-3
 _WEIGHT_DECAY = 1e-3
+_BETAS, _EPSILON = (0.9, 0.999), 1e-8
+"""Of Adam, as torch has them."""
 # A coordinate that hardly varies in the training set must not be blown up on real data.
 _LEAST_SCALE = 0.05  # of the mean standard deviation
 
@@ -41,13 +48,70 @@ class Training:
     classes: int
 
 
-def make_layer(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
-    """A linear layer with torch's own first weights, but drawn from a generator of ours, and no bias yet."""
-    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
-    bound = inputs**-0.5
-    nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
-    nn.init.zeros_(layer.bias)
-    return layer
+@dataclass(eq=False)
+class _Layer:
+    """A linear layer and its Adam; the last weight of each class is that of a feature that is always 1.
+
+    Attributes:
+        weights: float32 ``(classes, inputs + 1)``, changed by every step.
+        decay: Of the weights; part of the gradient, or with ``decoupled`` taken off by itself, as AdamW does.
+        biased: Whether the constant feature has a weight.
+    """
+
+    weights: Single
+    decay: float
+    decoupled: bool = False
+    biased: bool = True
+    _steps: int = 0
+
+    def __post_init__(self) -> None:
+        self._mean, self._square = np.zeros_like(self.weights), np.zeros_like(self.weights)
+
+    @classmethod
+    def drawn(cls, inputs: int, classes: int, generator: torch.Generator, decay: float, **how: bool) -> Self:
+        """Draw the weights that torch's own layer begins with, but from a generator of ours, and no bias yet."""
+        weights = torch.zeros(classes, inputs + 1)
+        own = torch.empty(classes, inputs)
+        weights[:, :inputs] = nn.init.uniform_(own, -(inputs**-0.5), inputs**-0.5, generator=generator)
+        return cls(weights.numpy(), decay, **how)
+
+    def scores(self, inputs: Single) -> Single:
+        """Logits, float32 ``(n, classes)``, of float32 ``(n, inputs + 1)``."""
+        return np.asarray(inputs @ self.weights.T)
+
+    def step(self, inputs: Single, targets: NDArray[np.int64], rate: float) -> None:
+        """Descend by the mean cross-entropy of a batch."""
+        slope = _softmax(self.scores(inputs))
+        slope[np.arange(len(slope)), targets] -= 1
+        slope /= len(slope)
+        gradient = slope.T @ inputs
+        if not self.biased:
+            gradient[:, -1] = 0
+        if self.decoupled:
+            self.weights *= np.float32(1 - rate * self.decay)
+        else:
+            gradient += np.float32(self.decay) * self.weights
+        self._steps += 1
+        self._mean += np.float32(1 - _BETAS[0]) * (gradient - self._mean)
+        self._square *= np.float32(_BETAS[1])
+        self._square += np.float32(1 - _BETAS[1]) * np.square(gradient)
+        first, second = (1 - beta**self._steps for beta in _BETAS)
+        size = np.sqrt(self._square)
+        size /= np.float32(second**0.5)
+        size += np.float32(_EPSILON)
+        self.weights -= np.float32(rate / first) * (self._mean / size)
+
+
+def _softmax(scores: Single) -> Single:
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _with_ones(features: NDArray[np.floating]) -> Single:
+    """Features as float32, and a last one that is 1 throughout."""
+    rows = np.ones((len(features), features.shape[1] + 1), dtype=np.float32)
+    rows[:, :-1] = features
+    return rows
 
 
 def train_linear(training: Training, seed: int) -> Predict:
@@ -55,6 +119,7 @@ def train_linear(training: Training, seed: int) -> Predict:
 
     Args:
         training: Features ``(images, dimension)``.
+        seed: Of initial weights and batch order.
 
     Returns:
         A function from features ``(n, dimension)`` to int64 ``(n,)``.
@@ -64,13 +129,14 @@ def train_linear(training: Training, seed: int) -> Predict:
     spread = training.features.std(axis=0)
     spread = np.maximum(spread, _LEAST_SCALE * spread.mean() + np.finfo(np.float32).tiny)
 
-    def standardise(features: NDArray[np.floating]) -> Tensor:
-        return torch.from_numpy(((features - centre) / spread).astype(np.float32))
+    def standardise(features: NDArray[np.floating]) -> Single:
+        return _with_ones((features - centre) / spread)
 
     inputs = standardise(training.features)
-    linear = make_layer(inputs.shape[1], training.classes, generator)
-    _fit(linear, inputs, training, _LINEAR_RATE, generator)
-    return lambda features: _predict(linear, standardise(features))
+    layer = _Layer.drawn(inputs.shape[1] - 1, training.classes, generator, _WEIGHT_DECAY)
+    for batch in _batches(len(inputs), generator, _STEPS):
+        layer.step(inputs[batch.numpy()], training.targets[batch.numpy()], _LINEAR_RATE)
+    return lambda features: np.asarray(layer.scores(standardise(features)).argmax(axis=1))
 
 
 def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
@@ -78,6 +144,7 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
 
     Args:
         training: Features are pixels, ``(images, 3, side, side)`` in 0..1.
+        seed: Of initial weights and batch order.
         steps: Batches that it learns from, which bounds the time whatever the set's size.
 
     Returns:
@@ -90,7 +157,7 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
 
 
 def time_cnn(few: Training, images: int) -> float:
-    """Return about how long ``train_cnn`` will take, from a few of its steps; see ``head_seconds``."""
+    """Return about how long ``train_cnn`` will take, from a few of its steps; see ``time_head``."""
     places = np.resize(np.arange(len(few.targets)), _BATCH)
     repeated = Training(few.features[places], few.targets[places], few.classes)
     train_cnn(repeated, 0, steps=1)  # the first step prepares what all others use
@@ -98,7 +165,12 @@ def time_cnn(few: Training, images: int) -> float:
 
 
 def make_untrained_cnn(shapes: Training, seed: int) -> Predict:
-    """The network before it is trained."""
+    """The network before it is trained.
+
+    Args:
+        shapes: Says how many classes there are; nothing is learnt from it.
+        seed: Of its weights.
+    """
     network = _cnn(shapes.classes, torch.Generator().manual_seed(seed))
     return lambda features: _predict(network, torch.from_numpy(features).float())
 
@@ -157,7 +229,7 @@ def _predict(network: nn.Module, inputs: Tensor) -> NDArray[np.int64]:
     return torch.cat(guesses).numpy()
 
 
-EPOCHS, BATCH, RATE = 100, 16, 1e-3
+EPOCHS, BATCH, RATE, HEAD_DECAY = 100, 16, 1e-3, 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,19 +241,18 @@ class PapersHead:
         scale: By which features are divided.
     """
 
-    layer: nn.Linear
+    layer: _Layer
     scale: float
 
     def __call__(self, features: NDArray[np.floating]) -> NDArray[np.int64]:
         """Classes, int64 ``(n,)``, of features ``(n, dimension)``."""
-        with torch.inference_mode():
-            return np.asarray(self.layer(_tensor(features, self.scale)).argmax(dim=1).numpy())
+        return np.asarray(self.layer.scores(_with_ones(features / self.scale)).argmax(axis=1))
 
     def loss(self, labelled: Training) -> float:
         """Mean cross-entropy, in nats, on labelled features."""
-        with torch.inference_mode():
-            scores = self.layer(_tensor(labelled.features, self.scale))
-            return float(nn.functional.cross_entropy(scores, torch.from_numpy(labelled.targets.copy())))
+        scores = self.layer.scores(_with_ones(labelled.features / self.scale)).astype(np.float64)
+        own = scores[np.arange(len(scores)), labelled.targets]
+        return float(np.mean(logsumexp(scores, axis=1) - own))
 
 
 def train_papers_head(training: Training, seed: int, *, as_published: bool = False) -> PapersHead:
@@ -200,20 +271,16 @@ def train_papers_head(training: Training, seed: int, *, as_published: bool = Fal
     """
     generator = torch.Generator().manual_seed(seed)
     scale = 1.0 if as_published else float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
-    inputs, targets = _tensor(training.features, scale), torch.from_numpy(training.targets.copy())
-    layer = make_layer(inputs.shape[1], training.classes, generator)
-    if as_published:
-        layer.register_parameter("bias", None)
-    optimiser = torch.optim.AdamW(layer.parameters(), lr=RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=EPOCHS)
-    for _ in range(EPOCHS):
-        for batch in torch.split(torch.randperm(len(inputs), generator=generator), BATCH):
-            loss = nn.functional.cross_entropy(layer(inputs[batch]), targets[batch])
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-        schedule.step()
-
+    inputs, width = _with_ones(training.features / scale), training.features.shape[1]
+    layer = _Layer.drawn(
+        width, training.classes, generator, HEAD_DECAY, decoupled=True, biased=not as_published
+    )
+    for epoch in range(EPOCHS):
+        rate = RATE * (1 + math.cos(math.pi * epoch / EPOCHS)) / 2
+        order = torch.randperm(len(inputs), generator=generator).numpy()
+        for start in range(0, len(order), BATCH):
+            batch = order[start : start + BATCH]
+            layer.step(inputs[batch], training.targets[batch], rate)
     return PapersHead(layer, scale)
 
 
@@ -237,10 +304,11 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def make_untrained_head(shapes: Training, seed: int) -> PapersHead:
-    """The papers' head before it is trained, their Init."""
+    """The papers' head before it is trained, their Init.
+
+    Args:
+        shapes: Says how wide features are and how many classes there are; nothing is learnt from it.
+        seed: Of its weights.
+    """
     generator = torch.Generator().manual_seed(seed)
-    return PapersHead(make_layer(shapes.features.shape[1], shapes.classes, generator), 1.0)
-
-
-def _tensor(features: NDArray[np.floating], scale: float) -> torch.Tensor:
-    return torch.from_numpy(np.asarray(features / scale, dtype=np.float32))
+    return PapersHead(_Layer.drawn(shapes.features.shape[1], shapes.classes, generator, 0.0), 1.0)
