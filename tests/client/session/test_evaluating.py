@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import stat
@@ -11,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.numpy import load_file
 from typer.testing import CliRunner
 
 from pcevolve.auditing import audit
 from pcevolve.cli.main import app
 from pcevolve.encoders import frame_digest
+from pcevolve.encoders.bundled import BundledEncoder
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
 from pcevolve.evaluation.labelled import Labelled
@@ -104,6 +107,45 @@ def by_one(world: Path) -> dict:
     return evaluate(world / "copy", question)
 
 
+def test_features_are_kept_of_released_images_alone_and_only_the_owners_are_looked_at_again(
+    tmp_path: Path, world, monkeypatch
+):
+    for name in ("run", "run-random"):
+        shutil.copytree(world / name, tmp_path / name)
+    question = Question(str(world / "test"), str(world / "private"), mix=True, judges=("bundled",))
+    first = evaluated(tmp_path / "run", question)
+    kept = {
+        name: [each for path in (tmp_path / name / "private").glob("features-*") for each in load_file(path)]
+        for name in ("run", "run-random")
+    }
+    for name, digests in kept.items():
+        released = (tmp_path / name / "release").glob("*/*.png")
+        assert {*digests} == {hashlib.sha256(each.read_bytes()).hexdigest() for each in released}
+        modes = [
+            stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / name / "private").glob("features-*")
+        ]
+        assert modes == [0o600]
+    seen: list[int] = []
+    honest = BundledEncoder.embed
+    monkeypatch.setattr(
+        BundledEncoder, "embed", lambda own, some: seen.append(len(some)) or honest(own, some)
+    )
+    assert evaluated(tmp_path / "run", question) == first
+    owned = len(load_folder(world / "test").items), len(load_folder(world / "private").items)
+    assert seen[-2:] == list(owned), "and what tries the judge's pace before"
+
+
+def test_damaged_features_are_made_again(tmp_path: Path, world):
+    shutil.copytree(world / "run", tmp_path / "run")
+    question = Question(str(world / "test"), judges=("bundled",), control=world / "run-random")
+    first = evaluated(tmp_path / "run", question)
+    (kept,) = (tmp_path / "run" / "private").glob("features-*")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:100])
+    assert evaluated(tmp_path / "run", question) == first
+    assert kept.read_bytes() == whole
+
+
 def test_distances_of_the_control_stand_beside_those_of_the_dataset(by_one):
     (row,) = by_one["judges"]
     assert row["control_distances"].keys() == row["distances"].keys()
@@ -189,7 +231,11 @@ def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     evaluate(root, question)
     changed = {path for path in root.rglob("*") if path.is_file() and path.read_bytes() != before.get(path)}
-    assert changed == {root / "private" / name for name in ("judgement.json", "confusion-bundled.png")}
+    kept = (root / "private").glob("features-*")
+    assert changed == {
+        *(root / "private" / name for name in ("judgement.json", "confusion-bundled.png")),
+        *kept,
+    }
     assert [fault for each in audit(root, lambda plan: encoder()) for fault in each.faults] == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ from pcevolve.private import ProgressCallback
 
 @dataclass(frozen=True, eq=False)
 class _Pace:
-    """Seconds that a judge takes to look at one image, and to be trained on each number of images."""
+    """Seconds that a judge takes to look at one image, and that one classifier takes on each number of images."""
 
     look: float
     train: Mapping[int, float]
@@ -26,19 +26,25 @@ class _Pace:
 
 @dataclass(eq=False)
 class Clock:
-    """Tells how far an evaluation has come, in the time that its parts were expected to take.
+    """Tells how long an evaluation has taken, and how long all of it will take at the pace so far.
 
     Attributes:
         paces: Of each judge, by its name.
-        total: Seconds that all of it will take.
-        told: Is told of the seconds that are done, and of all.
-        done: Seconds of it that are done.
+        total: Seconds that all of it was expected to take.
+        told: Is told of the seconds that have passed, and of all.
+        clock: Seam for tests, in seconds.
+        done: Seconds that what is done was expected to take.
     """
 
     paces: Mapping[str, _Pace]
     total: float
     told: ProgressCallback
-    done: float = field(default=0.0)
+    clock: Callable[[], float] = time.monotonic
+    done: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+        self._tell(0)
 
     @classmethod
     def of(
@@ -48,29 +54,32 @@ class Clock:
 
         Args:
             test: Held-out images, which every judge looks at as well.
-            told: Is told how many seconds of the work are done, and of how many.
+            told: Is told how many seconds have passed, and how many it will be.
         """
         sizes = [len(each.images) for each in sets.values()]
-        apart = {id(each.images): len(each.images) for name, each in sets.items() if name != "both"}
-        images = len(test.images) + sum(apart.values())
-        paces = {judge.name: _pace(judge, test, sizes) for judge in judges}
-        total = sum(pace.look * images + sum(pace.train[size] for size in sizes) for pace in paces.values())
-        clock = cls(paces, total, told)
-        clock._tell(0)
-        return clock
+        apart = {id(each.images): each for name, each in sets.items() if name != "both"}.values()
+        paces, total = {}, 0.0
+        for judge in judges:
+            pace = paces[judge.name] = _pace(judge, test, sizes)
+            total += pace.look * sum(each.count_due(judge) for each in (test, *apart))
+            total += len(SEEDS) * sum(pace.train[size] for size in sizes)
+        return cls(paces, total, told)
 
-    def looked(self, judge: Judge, images: Labelled) -> None:
-        """Count that a judge has looked at images."""
-        self._tell(self.paces[judge.name].look * len(images.images))
+    def looked(self, judge: Judge, images: int) -> None:
+        """Count that a judge has looked at so many images."""
+        self._tell(self.paces[judge.name].look * images)
 
-    def trained(self, judge: Judge, images: Labelled) -> None:
-        """Count that a judge was trained on images, once for each seed."""
-        self._tell(self.paces[judge.name].train[len(images.images)])
+    def trained(self, judge: Judge, training: Training) -> None:
+        """Count that one of a judge's classifiers was trained; of images that it cannot use it was expected to, too."""
+        known = self.paces[judge.name].train
+        self._tell(known[min((size for size in known if size >= len(training.targets)), default=max(known))])
 
     def _tell(self, seconds: float) -> None:
         self.done += seconds
-        whole = math.ceil(self.total)
-        self.told(min(whole, math.ceil(self.done)), whole)
+        passed = self.clock() - self._began
+        left = max(self.total - self.done, 0.0)
+        whole = math.ceil(passed + left * (passed / self.done if self.done else 1.0))
+        self.told(min(whole, math.ceil(passed)), whole)
 
 
 def _pace(judge: Judge, test: Labelled, sizes: Sequence[int]) -> _Pace:
@@ -81,7 +90,6 @@ def _pace(judge: Judge, test: Labelled, sizes: Sequence[int]) -> _Pace:
     classes = int(test.targets.max()) + 1
     few = Training(np.nan_to_num(features), test.targets[:BATCH], classes)
     threads = thread_count()
-    rounds = math.ceil(len(SEEDS) / threads)
     with lone_workers(threads) as workers:  # as heads are trained
         seconds = {size: workers.submit(judge.seconds, few, size).result() for size in sizes}
-    return _Pace(look, {size: rounds * each for size, each in seconds.items()})
+    return _Pace(look, {size: each / threads for size, each in seconds.items()})

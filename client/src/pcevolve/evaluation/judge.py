@@ -36,6 +36,7 @@ class Judge:
         train: From features and a seed to a classifier.
         untrained: The same classifier before it is trained; of the features it takes their width alone.
         seconds: About how long ``train`` takes, from a few images of the set and how many there are.
+        weights: Names the encoder's weights, so that its features of what was released may be kept; empty: none are.
     """
 
     name: str
@@ -44,11 +45,23 @@ class Judge:
     train: Callable[[Training, int], Predict]
     untrained: Callable[[Training, int], Predict] = make_untrained_head
     seconds: Callable[[Training, int], float] = time_head
+    weights: str = ""
 
     def predictions(
-        self, trainings: Sequence[Training], seeds: Sequence[int], features: Features
+        self,
+        trainings: Sequence[Training],
+        seeds: Sequence[int],
+        features: Features,
+        told: Callable[[Training], None] = lambda training: None,
     ) -> list[list[NDArray[np.int64]]]:
-        """Train a classifier on each set for each seed, several at once; what each says of other features, by set."""
+        """Train a classifier on each set for each seed, several at once; what each says of other features, by set.
+
+        Args:
+            trainings: The sets.
+            seeds: Of the classifiers.
+            features: What they are asked about.
+            told: Is told of each classifier, in order, on what it was trained.
+        """
         with lone_workers(
             thread_count()
         ) as workers:  # all at once: three seeds alone leave one of two cores idle
@@ -56,7 +69,13 @@ class Judge:
                 [workers.submit(lambda on, seed: self.train(on, seed)(features), on, seed) for seed in seeds]
                 for on in trainings
             ]
-            return [[said.result() for said in of_set] for of_set in each]
+            said: list[list[NDArray[np.int64]]] = []
+            for on, of_set in zip(trainings, each, strict=True):
+                said.append([])
+                for one in of_set:
+                    said[-1].append(one.result())
+                    told(on)
+            return said
 
 
 SEEDS = (0, 1, 2)

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError, UsageError
+from pcevolve.evaluation.features import KeptFeatures
+from pcevolve.evaluation.judge import Features, Judge
 from pcevolve.modality import find_medium
 from pcevolve.modality.medium import Item
 from pcevolve.private.dataset import PrivateDataset
@@ -31,12 +33,14 @@ class Labelled:
         targets: int64 ``(images,)``, places of the labels.
         names: What each image is called, for the owner.
         digest: SHA-256 of the owner's own, by which two sets of them are told apart; empty for what a run released.
+        kept: Where features of what a run released are kept; None of the owner's own.
     """
 
     images: Sequence[Item | None]
     targets: NDArray[np.int64]
     names: tuple[str, ...] = ()
     digest: bytes = b""
+    kept: KeptFeatures | None = None
 
     @classmethod
     def released(cls, root: Path, labels: Sequence[str]) -> Labelled:
@@ -56,13 +60,25 @@ class Labelled:
         paths = [path for each in files for path in each]
         targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
         names = tuple(str(path.relative_to(root)) for path in paths)
-        return cls([kind.decode_release(path.read_bytes()) for path in paths], targets, names)
+        contents = [path.read_bytes() for path in paths]
+        kept = KeptFeatures(folder.private, tuple(hashlib.sha256(each).hexdigest() for each in contents))
+        return cls([kind.decode_release(each) for each in contents], targets, names, kept=kept)
 
     @classmethod
     def of(cls, data: PrivateDataset) -> Labelled:
         """Private or held-out images."""
         digest = hashlib.sha256(b"".join(data.digests) + data.targets.tobytes()).digest()
         return cls(data.items, data.targets, digest=digest)
+
+    def seen_by(self, judge: Judge) -> Features:
+        """What a judge sees of the images, ``(images, ...)``; of released ones it may have been kept."""
+        if self.kept is None or not judge.weights:
+            return judge.look(self.images)
+        return self.kept.seen_by(judge, self.images)
+
+    def count_due(self, judge: Judge) -> int:
+        """How many images the judge has to look at."""
+        return len(self.images) if self.kept is None or not judge.weights else self.kept.count_due(judge)
 
     def first(self, most: int) -> list[Item | None]:
         """The first few images of each class, class after class; for people to look at."""

@@ -75,7 +75,7 @@ class Chooser:
         return average_appearance([self._appearance(digest) for digest in shown])
 
     def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
-        """Return the selector's input: one scene for each rendition; the latest two stay, with what was made of them."""
+        """Return the selector's input: one scene for each rendition; the latest two stay, with what they computed."""
         wanted = list(renditions)
         for known, shown, seen, scenes in self._latest:
             if (known, seen) == (iteration, wanted) and shown is pool:

@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -225,18 +228,27 @@ def judge_padding(longest: float, tick: float) -> str:
     )
 
 
+class _SecondsLeft(ProgressColumn):
+    """The time that is left of work that is counted in seconds, which go on passing while nothing is told."""
+
+    def render(self, task: Task) -> str:
+        if task.total is None:
+            return "-:--"
+        left = task.total - task.completed - (time.monotonic() - task.fields["told"])
+        return str(timedelta(seconds=max(0, round(left))))
+
+
 @contextmanager
 def show_work(console: Console, title: str, in_seconds: bool = False) -> Iterator[ProgressCallback]:
     """Tell about one piece of long work; what ends before anybody would ask leaves no trace.
 
     Args:
-        in_seconds: Whether work is counted in the seconds that it is expected to take: then it says first how many.
+        in_seconds: Whether work is counted in the seconds that it takes: then it says first how many are expected.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
-    bar = Bar(
-        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
-    )
-    task = bar.add_task(title, total=None)
+    left = _SecondsLeft() if in_seconds else TimeRemainingColumn()
+    bar = Bar(*columns, left, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task(title, total=None, told=time.monotonic())
     said, forecast = time.monotonic(), in_seconds
 
     def told(done: int, total: int) -> None:
@@ -244,7 +256,7 @@ def show_work(console: Console, title: str, in_seconds: bool = False) -> Iterato
         if forecast and total > LINE_SECONDS:
             console.print(f"{title} takes {spell_duration(total)}")
         forecast = False
-        bar.update(task, completed=done, total=total)
+        bar.update(task, completed=done, total=total, told=time.monotonic())
         if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:
             said = time.monotonic()
             console.print(f"{title}: {done / total:.0%}")

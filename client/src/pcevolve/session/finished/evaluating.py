@@ -154,18 +154,18 @@ class Evaluation:
 
         def look(some: Labelled) -> Features:
             if (key := id(some.images)) not in looked:
-                looked[key] = judge.look(some.images)
-                clock.looked(judge, some)
+                due = some.count_due(judge)
+                looked[key] = some.seen_by(judge)
+                clock.looked(judge, due)
             return looked[key]
 
         real = look(self.test)
         seen = {name: look(each) for name, each in sets.items() if name != "both"}
         if "both" in sets:
             seen["both"] = np.concatenate([seen["private"], seen["dataset"]])
-        verdicts = {}
-        for name, each in sets.items():
-            verdicts[name] = self._verdict(judge, seen[name], each.targets, real)
-            clock.trained(judge, each)
+        verdicts = self._verdicts(
+            judge, {name: (seen[name], sets[name].targets) for name in sets}, real, clock
+        )
         self._draw(judge, verdicts["dataset"])
         told = {name: each.to_json() for name, each in verdicts.items()}
         private = None if self.private is None else look(self.private)
@@ -211,18 +211,32 @@ class Evaluation:
             targets = np.concatenate([self.private.targets, dataset.targets])
             yield "both", Labelled([*self.private.images, *dataset.images], targets)
 
-    def _verdict(
-        self, judge: Judge, features: Features, targets: NDArray[np.int64], real: Features
-    ) -> Verdict:
+    def _verdicts(
+        self,
+        judge: Judge,
+        sets: Mapping[str, tuple[Features, NDArray[np.int64]]],
+        real: Features,
+        clock: Clock,
+    ) -> dict[str, Verdict]:
+        """Train the judge on every set, all at once, and compare what it says of held-out data, by set."""
+        tested = _usable(real)
+        said = judge.predictions(
+            [self._training(judge, *each) for each in sets.values()],
+            SEEDS,
+            real[tested],
+            lambda training: clock.trained(judge, training),
+        )
+        truth = self.test.targets[tested]
+        return {name: Verdict.of(of_set, truth, self.labels) for name, of_set in zip(sets, said, strict=True)}
+
+    def _training(self, judge: Judge, features: Features, targets: NDArray[np.int64]) -> Training:
         usable = _usable(features)
         training = Training(features[usable], targets[usable], len(self.labels))
         if missing := set(range(len(self.labels))) - set(training.targets.tolist()):
             raise DataError(
                 f"judge {judge.name} can use no {self.kind} of class {self.labels[min(missing)]!r}"
             )
-        tested = _usable(real)
-        (said,) = judge.predictions([training], SEEDS, real[tested])
-        return Verdict.of(said, self.test.targets[tested], self.labels)
+        return training
 
     def _draw(self, judge: Judge, verdict: Verdict) -> None:
         name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.durable import write_private
-from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.published import resolve
 from pcevolve.evaluation.heads import train_linear, train_papers_head
 from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge, LabelledSet
@@ -72,7 +72,8 @@ def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
     voted = voter is not None and _same(named, voter)
-    return Judge(name, voted, encoder.embed, train_papers_head)
+    digest = named_weights(encoder.name, weights or None) or "published"
+    return Judge(name, voted, encoder.embed, train_papers_head, weights=digest)
 
 
 def _same(first: str, second: str) -> bool:
