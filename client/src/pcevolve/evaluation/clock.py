@@ -15,6 +15,9 @@ from pcevolve.evaluation.judge import SEEDS, Judge
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.private import ProgressCallback
 
+LEAST = 1e-6
+"""Seconds that are no work: what rounding leaves of a sum that was taken apart."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Pace:
@@ -79,7 +82,7 @@ class Clock:
         passed = self.clock() - self._began
         left = max(self.total - self.done, 0.0)
         whole = math.ceil(passed + left * (passed / self.done if self.done else 1.0))
-        self.told(min(whole, math.ceil(passed)), whole)
+        self.told(whole if left < LEAST else min(whole, math.floor(passed)), whole)
 
 
 def _pace(judge: Judge, test: Labelled, sizes: Sequence[int]) -> _Pace:

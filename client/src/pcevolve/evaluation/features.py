@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-import pcevolve
 from pcevolve.durable import write_private_bytes
 from pcevolve.evaluation.judge import Features, Judge
 from pcevolve.modality.medium import Item
@@ -60,5 +60,5 @@ class KeptFeatures:
             return {}
 
     def _path(self, judge: Judge) -> Path:
-        named = "\n".join((judge.name, judge.weights, pcevolve.__version__))
+        named = "\n".join((judge.name, judge.weights, version("pcevolve")))
         return self.folder / f"features-{hashlib.sha256(named.encode()).hexdigest()[:16]}.safetensors"
