@@ -113,7 +113,7 @@ def test_features_are_kept_of_released_images_alone_and_only_the_owners_are_look
     for name in ("run", "run-random"):
         shutil.copytree(world / name, tmp_path / name)
     question = Question(str(world / "test"), str(world / "private"), mix=True, judges=("bundled",))
-    first = evaluated(tmp_path / "run", question)
+    first = evaluate(tmp_path / "run", question)
     kept = {
         name: [each for path in (tmp_path / name / "private").glob("features-*") for each in load_file(path)]
         for name in ("run", "run-random")
@@ -130,7 +130,7 @@ def test_features_are_kept_of_released_images_alone_and_only_the_owners_are_look
     monkeypatch.setattr(
         BundledEncoder, "embed", lambda own, some: seen.append(len(some)) or honest(own, some)
     )
-    assert evaluated(tmp_path / "run", question) == first
+    assert evaluate(tmp_path / "run", question) == first
     owned = len(load_folder(world / "test").items), len(load_folder(world / "private").items)
     assert seen[-2:] == list(owned), "and what tries the judge's pace before"
 
@@ -138,11 +138,11 @@ def test_features_are_kept_of_released_images_alone_and_only_the_owners_are_look
 def test_damaged_features_are_made_again(tmp_path: Path, world):
     shutil.copytree(world / "run", tmp_path / "run")
     question = Question(str(world / "test"), judges=("bundled",), control=world / "run-random")
-    first = evaluated(tmp_path / "run", question)
+    first = evaluate(tmp_path / "run", question)
     (kept,) = (tmp_path / "run" / "private").glob("features-*")
     whole = kept.read_bytes()
     kept.write_bytes(whole[:100])
-    assert evaluated(tmp_path / "run", question) == first
+    assert evaluate(tmp_path / "run", question) == first
     assert kept.read_bytes() == whole
 
 
