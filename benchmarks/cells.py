@@ -10,7 +10,6 @@ how many of those are of their class. Nothing is varied and no dataset is made, 
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
+from benchmarks.rows import parser_of, table
 from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.encoders import WORDS, load_encoder
 from pcevolve.evaluation.heads import Predict, Training, train_linear
@@ -192,12 +192,11 @@ def page(found: Sequence[Row], pools: int, draws: int) -> str:
     """The table: a row for each way, a column for each promise."""
     ways = sorted({row["by"] for row in found}, key=_place)
     heads = ["", "none secret", *(f"r/p = {ratio}" for ratio in RATIOS)]
-    lines = [heads, ["---"] * len(heads)]
+    lines = []
     for way in ways:
         own = {row["r/p"]: row for row in found if row["by"] == way}
         lines.append([way, *(_cell(own.get(ratio)) for ratio in (None, *RATIOS))])
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return HEADER.format(draws=draws, pools=pools, first=FIRST) + table
+    return HEADER.format(draws=draws, pools=pools, first=FIRST) + table(heads, lines)
 
 
 def _place(way: str) -> int:
@@ -214,9 +213,7 @@ def _cell(row: Row | None) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--world", choices=WORLDS, default=next(iter(WORLDS)))
     parser.add_argument("--pools", type=int, default=5)
     parser.add_argument("--draws", type=int, default=4)

@@ -24,7 +24,7 @@ from PIL import Image
 from benchmarks.judges import ONNX, other_eyes
 from benchmarks.private_sets import draw
 from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, table
-from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
+from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, loaded
 from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options, ran
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase

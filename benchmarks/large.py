@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from benchmarks.rows import parser_of
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.privacy import Event
@@ -69,9 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--images", type=int, default=300_000)
     parser.add_argument("--candidates", type=int, default=1000, help="of each class")
     parser.add_argument("--work", type=Path, default=Path("runs/large"))

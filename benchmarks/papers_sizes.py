@@ -13,7 +13,6 @@ much is linear, one that takes sixteen times as long is quadratic.
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import os
@@ -27,6 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.rows import parser_of
 from benchmarks.stages import Stages
 
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
@@ -215,9 +215,7 @@ def _alone(*words: object) -> dict[str, Any]:
 
 def main() -> None:
     """Measure everything, write it as JSON, and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/results/papers-sizes.json"))
     parser.add_argument("--part", nargs="+", help="for its own processes")
     asked = parser.parse_args()

@@ -21,11 +21,17 @@ import numpy as np
 
 from benchmarks.private_sets import draw
 from benchmarks.rows import accuracy, measure_and_write, options, summary, table
-from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
+from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
-from benchmarks.selectors.standing import YARDSTICKS, standing_rows
 from benchmarks.selectors.trial import make_plan, model
-from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_missing
+from benchmarks.selectors.ways import (
+    JUDGES,
+    YARDSTICKS,
+    evolve_and_score,
+    group_by_way,
+    list_missing,
+    standing_rows,
+)
 from benchmarks.split import SETS
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.plan import PublicPlan

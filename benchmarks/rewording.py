@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.private_sets import draw
 from benchmarks.prompt_variation import WORDS
 from benchmarks.rows import accuracy, measure_and_write, options, summary, table
-from benchmarks.selectors.design import Trial
+from benchmarks.selectors.grid import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import make_plan, model
 from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_missing

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
 Row = dict[str, Any]
 Wanted = TypeVar("Wanted")
@@ -36,9 +35,14 @@ def resume(
     return rows
 
 
+def parser_of(told: str | None) -> argparse.ArgumentParser:
+    """Return a parser of options whose help begins with a module's own words."""
+    return argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
 def options(told: str | None, seeds: int) -> argparse.ArgumentParser:
     """Parse the options of a benchmark of runs in this process: how many seeds, and where pictures and results go."""
-    parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(told)
     parser.add_argument("--seeds", type=int, default=seeds)
     parser.add_argument("--pictures", type=Path, default=Path("runs/bench-selectors.pictures"))
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
@@ -61,6 +65,8 @@ def measure_and_write(
         measured: Measures it, with the folder of pictures as its last argument.
         page: Makes the page of all rows.
     """
+    import torch
+
     torch.set_num_threads(1)
     for folder in (given.pictures, given.out):
         folder.mkdir(parents=True, exist_ok=True)

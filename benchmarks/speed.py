@@ -8,7 +8,6 @@ was trained: images are compared between ways of the same steps and guidance alo
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -19,6 +18,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import numpy as np
 import torch
 
+from benchmarks.rows import parser_of
 from pcevolve_server.diffusion.loading import load
 from pcevolve_server.model_settings import ModelSettings, Precision
 from pcevolve_server.work import Generator, Recipe, Task, generate
@@ -98,7 +98,7 @@ def measure(count: int, turns: int) -> list[dict[str, object]]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--images", type=int, default=32)
     parser.add_argument("--threads", type=int, default=1)

@@ -7,13 +7,13 @@ It runs the demonstration first where ``--run`` does not hold a finished one.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 from PIL import Image
 
+from benchmarks.rows import parser_of
 from pcevolve.modality.images.decoding import decode_picture
 from pcevolve.session.first.demo import demonstrate
 from pcevolve.transcript import RunLayout, RunReader
@@ -63,7 +63,7 @@ def _paste(drawn: Image.Image, rows: Sequence[Iterable[Image.Image]], top: int) 
 
 def main() -> None:
     """Draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--run", type=Path, default=Path("runs/demo"))
     given = parser.parse_args()

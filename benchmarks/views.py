@@ -12,7 +12,6 @@ was cut off, and writes docs/results/views.{json,md}.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,9 +21,9 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.private_sets import available, whole
-from benchmarks.release.budget import CENTRE_FIRST, SHOTS, interval
+from benchmarks.release.data import CENTRE_FIRST, SHOTS, interval
 from benchmarks.release.seen import Draw
-from benchmarks.rows import Row, resume, table
+from benchmarks.rows import Row, parser_of, resume, table
 from benchmarks.split import SETS, by_role
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
@@ -166,7 +165,7 @@ def sample(folder: Path, count: int, seed: int = 1) -> list[Image.Image]:
 
 def main() -> None:
     """Measure what the JSON file lacks, and write both files."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--public", type=Path, required=True)
     parser.add_argument("--rendered", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=20)

@@ -14,7 +14,7 @@ import json
 import platform
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import faiss
 import numpy as np
 import torch
 
+from benchmarks.rows import table
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import PrivateEmbeddings, Scene
@@ -124,27 +125,23 @@ def measure(private: PrivateEmbeddings, scene: Scene, turns: int) -> dict[str, A
     }
 
 
-def table(found: dict[str, Any]) -> str:
+def page(found: dict[str, Any]) -> str:
     """The page."""
     head = (
         f"# A round's votes, and a round of SecPE\n\n{ANCHORS:,} anchors, "
         f"{found['width']} dimensions, {found['threads']} threads, {found['machine']}, "
         f"at most {found['peak_gib']:.1f} GiB; seconds are medians of "
         f"{found['turns']} turns in one process, each of a second at least, ratios those of single turns.\n\n"
-        f"{_cells(HEADS)}{_cells(['---'] * len(HEADS))}"
+        f""
     )
-    return head + "".join(map(_line, found["rows"])) + WORDS
+    return head + table(HEADS, map(_line, found["rows"])) + WORDS
 
 
-def _cells(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
-
-
-def _line(row: dict[str, Any]) -> str:
+def _line(row: dict[str, Any]) -> list[str]:
     seconds, spans = row["seconds"], row["ratio_of_turns"]
     ratios = [f"{spans[each][0]:.0f}–{spans[each][1]:.0f}" for each in ("faiss", "votes")]
     own = [f"{seconds['faiss']:.1f} s", f"{seconds['votes']:.1f} s", f"{seconds['cells']:.3f} s"]
-    return _cells([f"{row['records']:,}", f"{row['pool']:,}", *own, *ratios, f"{row['once_seconds']:.2f} s"])
+    return [f"{row['records']:,}", f"{row['pool']:,}", *own, *ratios, f"{row['once_seconds']:.2f} s"]
 
 
 def main() -> None:
@@ -169,7 +166,7 @@ def main() -> None:
     print(json.dumps(found))
     if given.out:
         given.out.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
-        given.out.with_suffix(".md").write_text(table(found))
+        given.out.with_suffix(".md").write_text(page(found))
 
 
 if __name__ == "__main__":

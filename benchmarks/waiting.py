@@ -219,18 +219,18 @@ def evaluate(folder: str) -> None:
 
 def _table(found: dict[str, Any]) -> str:
     """The rows in Markdown: processor seconds and wall seconds of both versions, and their ratio."""
-    lines = [
-        "| what | before: processor, wall | after: processor, wall | before / after, processor |",
-        "|---|---|---|---|",
-    ]
+    from benchmarks.rows import table
+
+    heads = ["what", "before: processor, wall", "after: processor, wall", "before / after, processor"]
+    lines = []
     for name, row in found["rows"].items():
         cells = [
             f"{row[each]['busy']:.2f} s, {row[each]['wall']:.2f} s" if each in row else ""
             for each in ("before", "after")
         ]
         ratio = f"{row['before']['busy'] / row['after']['busy']:.2f}" if "before" in row else ""
-        lines.append(f"| {name} | {' | '.join(cells)} | {ratio} |")
-    return "\n".join(lines)
+        lines.append([name, *cells, ratio])
+    return table(heads, lines)
 
 
 @contextmanager

@@ -12,7 +12,9 @@ off, and writes docs/results/library.{md,json}.
 from __future__ import annotations
 
 import argparse
+import csv
 import os
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -20,12 +22,11 @@ import torch
 
 from benchmarks.judges import CNN
 from benchmarks.library.cases import BY_NAME, CASES, Wanted, by_pixels, list_trials
-from benchmarks.library.folder import gather
 from benchmarks.library.judges import heads
 from benchmarks.library.page import page
 from benchmarks.library.trial import from_scratch, library, measure
-from benchmarks.private_sets import DATA
-from benchmarks.rows import Row, resume
+from benchmarks.private_sets import DATA, RESERVED_EVERY
+from benchmarks.rows import Row, parser_of, resume
 
 KINDS = [each.kind for each in CASES]
 
@@ -56,9 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--pixel-seeds", type=int, default=10, help="of them, those that the CNN judges too")
     parser.add_argument("--sets", nargs="+", choices=KINDS, default=KINDS, help="default: all")
@@ -87,6 +86,43 @@ def _list_missing(
                 yield seed, case, contender
 
     return missing
+
+
+NAME = "public_images"
+RESERVED = ("chest x-ray", "blood smear")
+"""Domains of which files with a number that ``RESERVED_EVERY`` divides are private."""
+WITHHELD = ("household waste", "sa")
+"""Domains that the library does not hold at all."""
+
+
+def is_served(path: str) -> bool:
+    """True if a file of the collection is in the library, by its path ``domain/label/number.jpg``."""
+    domain = path.split("/", 1)[0]
+    private = domain in RESERVED and int(Path(path).stem) % RESERVED_EVERY == 0
+    return domain not in WITHHELD and not private
+
+
+def gather(data: Path, work: Path) -> Path:
+    """Copy the library's images, their table and their sources into a folder, once.
+
+    Args:
+        data: Folder that holds ``public_images``.
+        work: Where the library is put.
+    """
+    source, library = data / NAME, work / NAME
+    if library.exists():
+        return library
+    partial = work / f"{NAME}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    with (source / "manifest.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if is_served(row["file"])]
+    for row in rows:
+        (partial / row["file"]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / row["file"], partial / row["file"])
+    for name in ("manifest.csv", "SOURCES.md"):
+        shutil.copy(source / name, partial)
+    partial.rename(library)
+    return library
 
 
 if __name__ == "__main__":

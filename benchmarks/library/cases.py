@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
+from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.split import LOOKED_AT_ONCE, SETS, PrivateSet
 
 SHOTS, CANDIDATES, EPSILON = 10, 20, "10"

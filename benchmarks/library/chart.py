@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -18,6 +17,7 @@ from matplotlib import pyplot as plt
 
 from benchmarks.judges import CNN
 from benchmarks.library.cases import CASES, DEFAULT, SHOTS_THEMSELVES, T2I
+from benchmarks.rows import parser_of
 
 BARS = {
     T2I: ("the library's images as they come", "#b9b4a9"),
@@ -69,7 +69,7 @@ def draw(rows: list[dict], out: Path) -> None:
 
 def main() -> None:
     """Draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("results", type=Path)
     parser.add_argument("out", type=Path)
     given = parser.parse_args()

@@ -22,6 +22,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.library.scale import ask_server
+from benchmarks.rows import parser_of
 
 SIDE, CELLS = 64, 8
 IN_FOLDER = 200
@@ -48,9 +49,7 @@ def main() -> None:
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--images", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=1, help="that read and index")
     parser.add_argument("--work", type=Path, required=True, help="where the files and the index go")

@@ -31,6 +31,7 @@ import faiss
 import numpy as np
 from PIL import Image
 
+from benchmarks.rows import parser_of
 from pcevolve_server import models, server
 from pcevolve_server.engines import thread
 from pcevolve_server.library import loading
@@ -50,9 +51,7 @@ PROMPTS, IMAGES = 10, 20  # asked of the server: prompts, and images for each
 
 def main() -> None:
     """Write the pieces, then measure in a process of its own."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--images", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, required=True, help="result, without suffix")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)

@@ -14,7 +14,7 @@ from benchmarks.judges import CNN, judge
 from benchmarks.library.cases import CLASSES_SAY_NOTHING, SHOTS, TESTED, Case, Contender
 from benchmarks.library.judges import heads, pixels, voter
 from benchmarks.private_sets import draw
-from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
+from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, ran
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase

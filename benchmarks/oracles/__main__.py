@@ -27,8 +27,7 @@ from pathlib import Path
 from benchmarks.judges import ONNX, Look
 from benchmarks.oracles.cases import CASES, PARTS, PICKED, Subject, figures
 from benchmarks.oracles.stops import CLOSE, HALF, Stop
-from benchmarks.release.budget import interval
-from benchmarks.release.data import PER_CLASS, RealSet, development_sets, embedders, weights
+from benchmarks.release.data import PER_CLASS, RealSet, development_sets, embedders, interval, weights
 from benchmarks.release.seen import CANDIDATES, Draw, arguments, embed_by_all
 from benchmarks.rows import Row, resume_in_steps, table
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON, by_role

@@ -10,11 +10,10 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.judges import Look
-from benchmarks.release.budget import CENTRE_FIRST, SHOTS
-from benchmarks.release.data import RealSet
+from benchmarks.release.data import CENTRE_FIRST, SHOTS, RealSet
 from benchmarks.release.seen import VOTER, Draw, Seen, head_accuracy, load_frame, repeat_classes
 from benchmarks.rows import Row
-from benchmarks.selectors.design import RANDOM_PHASE, Trial
+from benchmarks.selectors.grid import RANDOM_PHASE, Trial
 from benchmarks.selectors.yardsticks import random_phase
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.frame import Frame, project

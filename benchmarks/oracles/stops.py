@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from benchmarks.oracles.cases import AS_IT_IS, PARTS, SHOTS_THEMSELVES, ideal
-from benchmarks.release.budget import interval
+from benchmarks.release.data import interval
 from benchmarks.rows import Row
 
 CLOSE, HALF = 5.0, 0.5

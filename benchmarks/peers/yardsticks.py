@@ -12,7 +12,7 @@ from PIL import Image
 
 from benchmarks.peers.contenders import DELTA, ENCODER, Setting
 from benchmarks.private_sets import draw
-from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
+from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.yardsticks import nearest_mean, random_phase
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder

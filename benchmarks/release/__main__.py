@@ -16,7 +16,6 @@ embeddings of judges that did not vote.
 
 from __future__ import annotations
 
-import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +24,18 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.release.budget import AT_ONCE, CENTRE_FIRST, SHOTS, interval
-from benchmarks.release.data import RealSet, drawn_candidates, embedded, embedders, real_sets
+from benchmarks.release.data import (
+    AT_ONCE,
+    CENTRE_FIRST,
+    SHOTS,
+    RealSet,
+    drawn_candidates,
+    embedded,
+    embedders,
+    interval,
+    real_sets,
+)
+from benchmarks.rows import parser_of
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.frames import PublicFrame
@@ -133,7 +142,7 @@ def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument(
         "--cache", type=Path, required=True, help="folder for embeddings and drawn candidates"
     )

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from scipy.stats import t as student
 
 from benchmarks.judges import ONNX, Look, other_eyes
 from benchmarks.private_sets import available, whole
 from benchmarks.split import SETS
+from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.encoders import bundled_digest, load_encoder
+from pcevolve.privacy import Budget, Event, Events
+from pcevolve.selectors.rounds import with_centre
 
 Images = list[Image.Image]
 SIDE = 64
@@ -105,3 +110,14 @@ def embedded(name: str, images: Images, embed: Look, cache: Path) -> np.ndarray:
     if not path.exists():
         np.save(path, embed(images))
     return np.asarray(np.load(path))
+
+
+SHOTS = 10
+AT_ONCE: Events = (Event("gaussian", str(smallest_noise_multiplier(Budget(Fraction(10), 1e-5), 1))),)
+CENTRE_FIRST: Events = with_centre((AT_ONCE,))[0]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and half the width of its 95 % interval, by Student's t."""
+    error = np.std(values, ddof=1) / len(values) ** 0.5
+    return float(np.mean(values)), float(student.ppf(0.975, len(values) - 1) * error)

@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.judges import Look
-from benchmarks.release.budget import SHOTS
-from benchmarks.release.data import RealSet, drawn_candidates, embedded
+from benchmarks.release.data import SHOTS, RealSet, drawn_candidates, embedded
 from benchmarks.split import SETS, by_role
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.frames import PublicFrame

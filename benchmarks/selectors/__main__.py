@@ -24,6 +24,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.rows import parser_of
 from benchmarks.selectors.worker import models, one, prepare
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -60,9 +61,7 @@ NEIGHBOURS = 5
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument(
         "--grid", choices=("full", "small"), default="full", help="every method in every cell, or one cell"
     )

@@ -16,7 +16,6 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from benchmarks.rows import accuracy
-from benchmarks.selectors.design import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.grid import (
     BY_WEIGHT,
     CHOSEN_EPSILON,
@@ -24,7 +23,10 @@ from benchmarks.selectors.grid import (
     DEVELOPMENT,
     EPSILONS,
     METHODS,
+    NEAREST_MEAN,
+    RANDOM_PHASE,
     SHOTS,
+    Trial,
 )
 from benchmarks.split import SETS
 

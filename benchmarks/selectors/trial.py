@@ -15,10 +15,9 @@ from scipy.spatial.distance import cdist, pdist
 
 from benchmarks.judges import Verdict, judge, judges
 from benchmarks.private_sets import draw
-from benchmarks.selectors.design import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
+from benchmarks.selectors.grid import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, loaded, recommend
-from benchmarks.selectors.noised import varied_noised
-from benchmarks.selectors.yardsticks import nearest_mean, random_phase
+from benchmarks.selectors.yardsticks import nearest_mean, random_phase, varied_noised
 from benchmarks.split import SETS
 from pcevolve import selectors
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source

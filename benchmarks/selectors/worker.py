@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.selectors.design import Trial
+from benchmarks.selectors.grid import Trial
 
 
 def prepare() -> None:

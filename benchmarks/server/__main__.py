@@ -22,10 +22,10 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from benchmarks.server.extent import FULL, SHORT, TINY
+from benchmarks.rows import parser_of
 from benchmarks.server.page import write
 from benchmarks.server.ratios import headline, rows
-from benchmarks.server.rounds import Journal, code, machine
+from benchmarks.server.rounds import FULL, SHORT, TINY, Journal, code, machine
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -43,9 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--tiny", action="store_true", help="one server, two clients: whether it runs at all")
     parser.add_argument("--short", action="store_true", help="the default server alone: three minutes a turn")
     parser.add_argument("--turns", type=int, default=1, help="of everything, of which the medians count")

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.server.extent import COMPILED, DEFAULT, TWO_PROCESSES
+from benchmarks.rows import table
 from benchmarks.server.ratios import fixed_part
+from benchmarks.server.rounds import COMPILED, DEFAULT, TWO_PROCESSES
 from pcevolve_server.diffusion.steady import IMAGES
 
 TARGET, CLIENTS = 0.9, 32
@@ -45,10 +46,9 @@ def write(folder: Path, result: Mapping[str, Any]) -> None:
     """Write ``server.md`` and ``server.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "server.json").write_text(json.dumps(result, indent=1) + "\n")
-    table = ["| " + " | ".join(COLUMNS.values()) + " |", "|---" * len(COLUMNS) + "|"]
-    table += ["| " + " | ".join(_spell(row[name]) for name in COLUMNS) + " |" for row in result["rows"]]
+    rows = table([*COLUMNS.values()], ([_spell(row[name]) for name in COLUMNS] for row in result["rows"]))
     header = HEADER.format(machine=result["machine"], turns=_turns(result["turns"]))
-    (folder / "server.md").write_text("\n".join([header, *findings(result), *table]) + "\n")
+    (folder / "server.md").write_text("\n".join([header, *findings(result), rows]))
 
 
 def findings(result: Mapping[str, Any]) -> list[str]:

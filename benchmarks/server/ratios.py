@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.server.extent import DEFAULT
-from benchmarks.server.rounds import Round
+from benchmarks.server.rounds import DEFAULT, Round
 from pcevolve_server.diffusion.steady import IMAGES
 
 NAMES = (

@@ -12,7 +12,6 @@ others.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import random
@@ -29,6 +28,7 @@ from pathlib import Path
 
 import httpx
 
+from benchmarks.rows import parser_of
 from benchmarks.server.rounds import machine
 from benchmarks.server.served import Server, serving
 from benchmarks.soak.traffic import CLOSED, HOSTILE, KEY, KEY_OF_BREAKERS, VALID, Caller, Site, creation
@@ -104,9 +104,7 @@ async def end_under_load(server: Server) -> Counter[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve, call, judge."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of who calls when")
     parser.add_argument("--out", type=Path, help="file for the JSON")

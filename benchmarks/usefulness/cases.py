@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from benchmarks.release.budget import SHOTS
+from benchmarks.release.data import SHOTS
 from benchmarks.release.seen import Draw, Seen, head_accuracy, load_frame, repeat_classes
 from benchmarks.rows import Row
 from pcevolve.dp.calibration import smallest_noise_multiplier

@@ -7,7 +7,6 @@ bundled language model are asked for by the class's own name, or by one that say
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.release.seen import CANDIDATES, Seen
-from benchmarks.rows import Row
+from benchmarks.rows import Row, parser_of
 from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, group, rates, verdict
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.texts import hash_ngrams
@@ -35,7 +34,7 @@ NAMED, UNNAMED = "its own names", "names that say nothing"
 
 def main() -> None:
     """Measure all sets and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     given = parser.parse_args()

@@ -12,16 +12,15 @@ import pytest
 from pcevolve.config.places import KEY_VARIABLE
 from pcevolve.errors import ClientError, UsageError
 from pcevolve_benchmarks.providers import by_flags, in_file
-from pcevolve_benchmarks.tables.cells import columns_of, places
+from pcevolve_benchmarks.tables.cells import columns_of, judged, places
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.results import judged
 from pcevolve_benchmarks.tables.sizes import SMOKE
 from pcevolve_benchmarks.tables.table import RF, SHOTS, B, Table
 from pcevolve_benchmarks.tables.work import Asked, filled
 from support import online
+from support.folders import class_folders
 from support.native import native_server
 from support.online import KEY, LocalServer
-from support.shots import shots
 
 OTHER_KEY = "sk-0ther-9876543210"
 TABLE = Table("two", "Two providers", "nobody", (B, RF), controls=(SHOTS,), by="provider")
@@ -73,7 +72,7 @@ def named(name: str, **options: object) -> str:
 def asked(folder: Path, file: Path) -> Asked:
     for part in ("train", "test"):
         if not (folder / part).is_dir():
-            shots(folder / part)
+            class_folders(folder / part, 0, ("cut", "good"), shots=2)
     data = (BenchData("marks", "mark", folder / "train", folder / "test"),)
     scale = SMOKE.__class__("smoke", candidates=2, shots=2, rounds=1, seeds=1, tested=4, heads=1)
     providers = in_file(file)

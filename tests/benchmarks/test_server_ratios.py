@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.server import __main__ as command
-from benchmarks.server.extent import SHORT
-from benchmarks.server.rounds import Journal, Round, code, machine
+from benchmarks.server.rounds import SHORT, Journal, Round, code, machine
 
 RAW = {1: 0.4, 16: 0.15, 32: 0.1, 64: 0.12}
 """Processor seconds of an image by the images in a batch: 32 is the best."""

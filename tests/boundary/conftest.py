@@ -13,15 +13,9 @@ from collections.abc import Iterator
 import pytest
 
 from boundary.namespaces import Lab
-from boundary.stage import AUDITED, COMPOSE, MITMDUMP, TALLY, Listener, Stage
+from boundary.stage import AUDITED, COMPOSE, MITMDUMP, Listener, Stage
 from boundary.topology import Topology
 from support.folders import class_folders
-from support.tally import Tally
-
-
-@pytest.fixture
-def tally() -> Tally:
-    return TALLY
 
 
 def give_up(reason: str) -> None:

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from boundary.namespaces import Lab
-from boundary.stage import AUDITED, COMPOSE, DECOY, PORT, REACH, Listener, Stage
+from boundary.stage import AUDITED, COMPOSE, DECOY, PORT, REACH, TALLY, Listener, Stage
 from boundary.topology import Topology
 from pcevolve.auditing import audit
 from pcevolve.auditing.capture import reconcile
 from pcevolve.transcript import RunReader
-from support.tally import Tally
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -38,21 +37,21 @@ NAMES: list[Attempt] = [
 ]
 
 
-def refused(tally: Tally, outcomes: list[bool], attempts: list[Any]) -> None:
+def refused(outcomes: list[bool], attempts: list[Any]):
     """Count attempts that must get nowhere."""
     assert len(outcomes) == len(attempts)
     for reached in outcomes:
-        tally.add("escaped" if reached else "refused")
+        TALLY.add("escaped" if reached else "refused")
     assert [attempt for attempt, reached in zip(attempts, outcomes, strict=True) if reached] == []
 
 
-def tried(stage: Stage, tally: Tally, service: str, attempts: list[Attempt]) -> None:
-    refused(tally, stage.python(service, REACH, json.dumps(attempts)), attempts)
+def tried(stage: Stage, service: str, attempts: list[Attempt]):
+    refused(stage.python(service, REACH, json.dumps(attempts)), attempts)
 
 
-def allowed(tally: Tally, outcome: bool, why: str) -> None:
+def allowed(outcome: bool, why: str):
     """Count what has to work; if it does not, the suite fails but nothing escaped."""
-    tally.add("allowed" if outcome else "refused")
+    TALLY.add("allowed" if outcome else "refused")
     assert outcome, why
 
 
@@ -67,37 +66,27 @@ def at(stage: Stage, service: str, network: str, *ports: int) -> list[Attempt]:
     ]
 
 
-def test_client_does_not_reach_the_server_directly(stage: Stage, tally: Tally) -> None:
+def test_client_does_not_reach_the_server_directly(stage: Stage):
     attempts = at(stage, "api", "behind", PORT, DECOY)
     attempts += [["name", "api", PORT], ["tcp", f"{link_local(stage, 'api')}%eth0", DECOY]]
-    tried(stage, tally, "client", attempts + at(stage, "auditor", "behind", PORT))
+    tried(stage, "client", attempts + at(stage, "auditor", "behind", PORT))
 
 
-def test_server_reaches_neither_client_nor_auditor(stage: Stage, tally: Tally) -> None:
+def test_server_reaches_neither_client_nor_auditor(stage: Stage):
     attempts = at(stage, "client", "wire", DECOY)
     attempts += [["name", "client", DECOY], ["tcp", f"{link_local(stage, 'client')}%eth0", DECOY]]
-    tried(
-        stage,
-        tally,
-        "api",
-        attempts + at(stage, "auditor", "behind", PORT) + at(stage, "auditor", "wire", PORT),
-    )
+    tried(stage, "api", attempts + at(stage, "auditor", "behind", PORT) + at(stage, "auditor", "wire", PORT))
 
 
 @pytest.mark.parametrize("service", ["client", "auditor", "api"])
-def test_nobody_reaches_the_internet_or_looks_up_its_names(stage: Stage, tally: Tally, service: str) -> None:
-    tried(stage, tally, service, INTERNET + NAMES)
+def test_nobody_reaches_the_internet_or_looks_up_its_names(stage: Stage, service: str):
+    tried(stage, service, INTERNET + NAMES)
 
 
 @pytest.mark.parametrize("service", ["client", "auditor", "api"])
-def test_nobody_reaches_the_host(stage: Stage, tally: Tally, service: str, host: Listener) -> None:
+def test_nobody_reaches_the_host(stage: Stage, service: str, host: Listener):
     gateways = [stage.lab.gateway(network, v) for network in stage.lab.topology.internal for v in (4, 6)]
-    tried(
-        stage,
-        tally,
-        service,
-        [["tcp", each, host.port] for each in [*host.addresses, *gateways, "172.17.0.1"]],
-    )
+    tried(stage, service, [["tcp", each, host.port] for each in [*host.addresses, *gateways, "172.17.0.1"]])
     assert host.reached == []
 
 
@@ -129,16 +118,14 @@ def laid(stage: Stage) -> Iterator[None]:
         stage.lab.run(service, "ip", version, "route", "del", net, confined=False)
 
 
-def test_a_container_cannot_lay_a_route(stage: Stage, tally: Tally) -> None:
+def test_a_container_cannot_lay_a_route(stage: Stage):
     words = roads(stage, "behind", "wire")
-    refused(tally, stage.python("client", ROUTE, json.dumps(words)), words)
+    refused(stage.python("client", ROUTE, json.dumps(words)), words)
 
 
-def test_the_auditor_forwards_nothing_even_if_there_were_a_route(
-    stage: Stage, tally: Tally, laid: None
-) -> None:
-    tried(stage, tally, "client", at(stage, "api", "behind", PORT, DECOY))
-    tried(stage, tally, "api", at(stage, "client", "wire", DECOY))
+def test_the_auditor_forwards_nothing_even_if_there_were_a_route(stage: Stage, laid: None):
+    tried(stage, "client", at(stage, "api", "behind", PORT, DECOY))
+    tried(stage, "api", at(stage, "client", "wire", DECOY))
 
 
 SCAN = """
@@ -158,10 +145,10 @@ print(json.dumps([
 """
 
 
-def test_no_port_of_the_auditor_is_open_but_one(stage: Stage, tally: Tally) -> None:
+def test_no_port_of_the_auditor_is_open_but_one(stage: Stage):
     hosts = [stage.lab.address("auditor", "wire", version) for version in (4, 6)]
     found = stage.python("client", SCAN, *hosts, 1, 65536)
-    tally.add("refused" if found == [[4, PORT]] else "escaped")
+    TALLY.add("refused" if found == [[4, PORT]] else "escaped")
     assert found == [[4, PORT]]
 
 
@@ -195,7 +182,7 @@ def new_lines(stage: Stage, before: bytes) -> bytes:
     return after[len(before) :]
 
 
-def test_the_auditor_is_no_open_proxy(stage: Stage, tally: Tally, host: Listener) -> None:
+def test_the_auditor_is_no_open_proxy(stage: Stage, host: Listener):
     """Whatever a client asks for, the bytes go to the one API server or nowhere."""
     server = stage.lab.address("api", "behind")
     others = [
@@ -211,7 +198,7 @@ def test_the_auditor_is_no_open_proxy(stage: Stage, tally: Tally, host: Listener
     answers = talked(stage, *asked)
     silent = [log.read_text().count("reached from") == 0 for log in stage.decoys] + [host.reached == []]
     reached = [answer.startswith("HTTP/1.1 2") for answer in answers]
-    refused(tally, [each or not all(silent) for each in reached], asked)
+    refused([each or not all(silent) for each in reached], asked)
 
 
 @pytest.fixture(scope="module")
@@ -230,20 +217,18 @@ def folder_of(stage: Stage) -> Path:
     return stage.root / "runs" / "audited"
 
 
-def test_a_whole_run_works_through_the_auditor(stage: Stage, tally: Tally, run: Any) -> None:
-    allowed(tally, run.returncode == 0, run.stderr)
+def test_a_whole_run_works_through_the_auditor(stage: Stage, run: Any):
+    allowed(run.returncode == 0, run.stderr)
     assert [each.faults for each in audit(folder_of(stage)) if not each.holds] == []
 
 
-def test_nothing_in_a_whole_run_asks_for_a_name_or_tries_another_address(
-    stage: Stage, tally: Tally, run: Any
-) -> None:
+def test_nothing_in_a_whole_run_asks_for_a_name_or_tries_another_address(stage: Stage, run: Any):
     """The kernel counts, so a library of machine code that calls home is counted too."""
     before = stage.strays("client")
     stage.python("client", REACH, json.dumps([["tcp", "1.1.1.1", 443], ["name", "python.org", 443]]))
     assert stage.strays("client") >= before + 2, "the kernel would not have counted"
     for count in run.strayed.values():
-        tally.add("escaped" if count else "refused")
+        TALLY.add("escaped" if count else "refused")
     assert run.strayed == {"client": 0, "api": 0}
 
 
@@ -254,18 +239,12 @@ def faults(stage: Stage, capture: bytes, folder: Path | None = None) -> list[str
     return [fault for each in found for fault in each.faults]
 
 
-def test_its_capture_reconciles_with_the_transcript(stage: Stage, tally: Tally, run: Any) -> None:
+def test_its_capture_reconciles_with_the_transcript(stage: Stage, run: Any):
     honest = (stage.root / "honest.jsonl").read_bytes()
     found = faults(stage, honest)
-    allowed(tally, found == [], str(found))
+    allowed(found == [], str(found))
     assert honest.count(b'"event":"request"') == RunReader.strict(folder_of(stage)).requests > 4
     assert stage.environment("client")["PCEVOLVE_API_KEY"].encode() not in honest
-
-
-def recorded(stage: Stage, number: int) -> dict[str, Any]:
-    """A request of the honest run, in full."""
-    lines = [json.loads(line) for line in (stage.root / "honest.jsonl").read_bytes().splitlines()]
-    return [line for line in lines if line["event"] == "request"][number]
 
 
 def last_on_record(stage: Stage) -> dict[str, Any]:
@@ -304,27 +283,23 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_what_else_is_sent_from_the_clients_place_is_told(
-    stage: Stage, tally: Tally, run: Any, name: str
-) -> None:
+def test_what_else_is_sent_from_the_clients_place_is_told(stage: Stage, run: Any, name: str):
     data, message = TAMPERED[name]
+    require_told(stage, data, message)
+
+
+def require_told(stage: Stage, data: str, message: str):
+    """One thing is sent that is not on record; the comparison has to say so, and only that."""
     before = stage.capture.read_bytes()
     talked(stage, data)
-    told_of(stage, tally, before, message)
-
-
-def told_of(stage: Stage, tally: Tally, before: bytes, message: str) -> None:
-    """One thing was sent that is not on record; the comparison has to say so, and only that."""
     found = faults(stage, (stage.root / "honest.jsonl").read_bytes() + new_lines(stage, before))
-    tally.add("refused" if found else "escaped")
+    TALLY.add("refused" if found else "escaped")
     assert len(found) == 1
     assert message in found[0]
 
 
-def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, tally: Tally, run: Any) -> None:
-    before = stage.capture.read_bytes()
-    talked(stage, as_sent(stage, last_on_record(stage)))
-    told_of(stage, tally, before, "was sent 2 times, and is on record 1 times")
+def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, run: Any):
+    require_told(stage, as_sent(stage, last_on_record(stage)), "was sent 2 times, and is on record 1 times")
 
 
 LEAKY = """
@@ -344,7 +319,7 @@ app()
 """
 
 
-def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, tally: Tally, run: Any) -> None:
+def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, run: Any):
     before = stage.capture.read_bytes()
     words = [word.replace("/audited", "/leaky") for word in stage.client_command()]
     words = [
@@ -362,12 +337,12 @@ def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, tally: Tally
     assert all(each.holds for each in audit(folder))  # its own record is spotless
     opened = before.splitlines(keepends=True)[0]
     found = faults(stage, opened + new_lines(stage, before), folder)
-    tally.add("refused" if len(found) == RunReader.strict(folder).requests else "escaped")
+    TALLY.add("refused" if len(found) == RunReader.strict(folder).requests else "escaped")
     assert len(found) == RunReader.strict(folder).requests
     assert all(each.endswith("header 'X-Leak'") for each in found)
 
 
-def test_no_decoy_was_ever_reached(stage: Stage, host: Listener, run: Any) -> None:
+def test_no_decoy_was_ever_reached(stage: Stage, host: Listener, run: Any):
     assert [log.read_text() for log in stage.decoys] == ["listening\n"] * 2
     assert host.reached == []
 
@@ -396,14 +371,14 @@ def reaches(stage: Stage, attempt: Attempt) -> bool:
     return stage.python("client", REACH, json.dumps([attempt])) == [True]
 
 
-def test_a_client_on_both_networks_would_reach_the_server(namespaces: None, tmp_path: Path) -> None:
+def test_a_client_on_both_networks_would_reach_the_server(namespaces: None, tmp_path: Path):
     with loose("a client on both networks", AUDITED, tmp_path) as stage:
         assert all(reaches(stage, attempt) for attempt in at(stage, "api", "behind", DECOY))
 
 
 def test_by_way_of_an_auditor_that_forwards_the_client_would_reach_the_server(
     namespaces: None, tmp_path: Path
-) -> None:
+):
     with loose("an auditor that forwards", AUDITED, tmp_path) as stage:
         for service, (words, _) in (
             ("client", roads(stage, "behind", "wire")),
@@ -415,7 +390,7 @@ def test_by_way_of_an_auditor_that_forwards_the_client_would_reach_the_server(
 
 def test_on_a_network_that_is_not_internal_the_host_would_be_reached(
     namespaces: None, tmp_path: Path, host: Listener
-) -> None:
+):
     with loose("a network that is not internal", {}, tmp_path) as stage:
         assert reaches(stage, ["tcp", stage.lab.gateway("wire"), host.port])
     assert len(host.reached) == 1

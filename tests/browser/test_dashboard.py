@@ -20,10 +20,8 @@ SECRETS = (b"secret-1", b"private/")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iterator[ServerProcess]:
-    process = ServerProcess(tmp_path_factory.mktemp("server") / "log", forks)
-    process.start()
-    yield process
-    process.kill()
+    with ServerProcess(tmp_path_factory.mktemp("server") / "log", forks) as process:
+        yield process
 
 
 def test_receipts_are_seen_within_two_seconds_and_a_killed_page_leaves_the_run_alone(

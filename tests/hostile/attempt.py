@@ -18,6 +18,12 @@ from support.tally import Tally
 from support.typed import typed
 
 TALLY = Tally("hostile", ("tried", "survived", "crashed", "leaked"))
+MESSAGES = {
+    "terminal commands": "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e",
+    "markup": "[/red] [link=http://evil.example]your key[/link] [bold",
+    "lines": "fine\r\nerror: epsilon 0 spent\nerror: all is well",
+}
+"""What a provider may say to do harm to whoever reads it."""
 LIMIT_SECONDS = 30.0
 RESUME_SECONDS = 60.0
 
@@ -97,10 +103,7 @@ class Attempt:
         if case.over:
             faults += self._gone_on(command, case, sent, before)
         elif ended.code != 0:
-            resumed = self.launch(
-                [*command, "--resume", run, "--set", "provider.timeout=30", "--set", "provider.patience=20"],
-                RESUME_SECONDS,
-            )
+            resumed = self._resumed(command)
             faults += [f"resumed: {each}" for each in misbehaviour(resumed, [0], "", self.baseline)]
             again = recorded(run)
             new = again[len(sent) :] if lines and log.read_bytes().startswith(lines) else again
@@ -117,15 +120,16 @@ class Attempt:
             pytest.fail("; ".join(f"{case}: {each}" for each in (*leaks, *faults)), pytrace=False)
         return ended
 
+    def _resumed(self, command: list[object]) -> Ended:
+        longer = ["--set", "provider.timeout=30", "--set", "provider.patience=20"]
+        return self.launch([*command, "--resume", self.root / "run", *longer], RESUME_SECONDS)
+
     def _gone_on(
         self, command: list[object], case: Case, sent: Sequence[bytes], before: Sequence[Receipt]
     ) -> Iterator[str]:
         """What is wrong with a second try to go on where nothing is left to choose: it says the same, at no cost."""
         run = self.root / "run"
-        again = self.launch(
-            [*command, "--resume", run, "--set", "provider.timeout=30", "--set", "provider.patience=20"],
-            RESUME_SECONDS,
-        )
+        again = self._resumed(command)
         yield from (f"resumed: {each}" for each in misbehaviour(again, [case.code], case.says, self.baseline))
         if recorded(run) != list(sent):
             yield "resumed: something was sent"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 import zlib
 from collections.abc import Callable
 from functools import cache
@@ -13,24 +12,9 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from hostile.provider import SIZE
+from support.pngs import raw_png
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
 INFLATED = 1536  # MiB; more than the client may hold above an honest run
-RGB, GREY = 2, 0
-
-
-def chunk(name: bytes, body: bytes) -> bytes:
-    """A PNG chunk."""
-    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-
-
-def raw_png(
-    width: int, height: int, pixels: bytes, extra: bytes = b"", depth: int = 8, colour: int = RGB
-) -> bytes:
-    """A PNG put together by hand: what it declares need not be what it holds."""
-    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
-    parts = (chunk(b"IHDR", header), extra, chunk(b"IDAT", pixels), chunk(b"IEND", b""))
-    return SIGNATURE + b"".join(parts)
 
 
 @cache

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from hostile import pictures
 from hostile.attempt import Attempt, Case
-from hostile.provider import Act, Line, Request, body_of, honest, model, response
+from hostile.provider import Act, Line, Moment, Request, body_of, honest, model, response
 from pcevolve_shared import images
 from support.provider import png
 
@@ -25,6 +26,21 @@ def says(body: Body | bytes, *headers: str) -> Act:
         line.send(response(body if isinstance(body, bytes) else body(request), headers=headers))
 
     return act
+
+
+def case(name: str, moment: Moment, body: Body | bytes, told: str = CONTRACT, **options: Any) -> Case:
+    """An answer with this body, of which the owner is told so."""
+    return Case(name, moment, says(body), says=told, **options)
+
+
+def fine(name: str, moment: Moment, body: Body) -> Case:
+    """An answer that is taken for what it is."""
+    return Case(name, moment, says(body), code=0)
+
+
+def costing(cost: bytes) -> Body:
+    """The honest answer at another price."""
+    return lambda request: honest(request).replace(b"0.0}", cost + b"}")
 
 
 def images_as(spell: Callable[[bytes], str]) -> Body:
@@ -62,205 +78,129 @@ def padded_png() -> bytes:
     return data
 
 
-COUNTS: list[Case] = [
-    Case("no images", "first", says(counted(lambda n: 0)), says="0 where|contract"),
-    Case("one image too few", "variation", says(counted(lambda n: n - 1)), says="1 where 2"),
-    Case("one image too many", "variation", says(counted(lambda n: n + 1)), says="3 where 2"),
-    Case(
-        "10,000 images", "first", says(counted(lambda n: 10_000)), says="longer than 1 MiB without its images"
-    ),
-]
 IMAGE = b'{"images":[{"image":%s,"seed":1},{"image":"AAAA","seed":2}],"cost":0}'
-SPELLINGS: list[Case] = [
-    Case(
-        "base64 with line breaks",
-        "first",
-        says(images_as(lambda data: images.to_base64(data)[:76] + "\n" + images.to_base64(data)[76:])),
-        code=0,
-    ),
-    Case(
-        "base64 with spaces",
-        "variation",
-        says(images_as(lambda data: " " + images.to_base64(data))),
-        code=0,
-    ),
-    Case(
-        "base64 with hidden bits",
-        "first",
-        says(images_as(lambda data: loosened(images.to_base64(padded_png())))),
-        says="canonical",
-    ),
-    Case(
-        "a data URL",
-        "first",
-        says(images_as(lambda data: "data:image/png;base64," + images.to_base64(data))),
-        code=0,
-    ),
-    Case("letters that are not ASCII", "first", says(images_as(lambda data: "ＡＡＡＡ")), says="base64"),
-    Case("an empty image", "variation", says(IMAGE % b'""'), over=True, says="2 are no images"),
-    Case("a NUL", "variation", says(IMAGE % b'"\\u0000AAA"'), says="base64"),
-    Case("a lone surrogate", "variation", says(IMAGE % b'"\\ud800AAA"'), says=CONTRACT),
-    Case("a number", "first", says(IMAGE % b"7"), says=CONTRACT),
-    Case("a path", "first", says(IMAGE % b'"../../../etc/passwd"'), says="base64"),
-    Case(
-        "a string of 40 MB",
-        "first",
-        says(lambda request: IMAGE % (b'"' + b"A" * 40 * 2**20 + b'"')),
-        says=CONTRACT,
-    ),
-    Case(
-        "a string of 40 MB that is no base64",
-        "variation",
-        says(lambda request: IMAGE % (b'"' + b"\xc3\xa9" * 20 * 2**20 + b'"')),
-        says="contract|longer",
-    ),
-]
 DEEP = b"[" * 100_000 + b"]" * 100_000
-JSONS: list[Case] = [
-    Case("HTML", "first", says(b"<html><h1>It works!</h1></html>"), says=CONTRACT),
-    Case("nothing", "variation", says(b""), says=CONTRACT),
-    Case("null", "first", says(b"null"), says=CONTRACT),
-    Case("NaN", "first", says(lambda request: honest(request).replace(b"0.0}", b"NaN}")), says=CONTRACT),
-    Case(
-        "a cost of 1e400",
-        "first",
-        says(lambda request: honest(request).replace(b"0.0}", b"1e400}")),
-        says=CONTRACT,
-    ),
-    Case(
-        "a cost below nothing",
-        "first",
-        says(lambda request: honest(request).replace(b"0.0}", b"-1}")),
-        says=CONTRACT,
-    ),
-    Case(
-        "a number of a million digits",
-        "first",
-        says(lambda request: honest(request).replace(b"0.0}", b"9" * 10**6 + b"}")),
-        says=CONTRACT,
-    ),
-    Case(
-        "the same key twice",
-        "variation",
-        says(lambda request: b'{"images":[],' + honest(request)[1:]),
-        code=0,
-    ),
-    Case("nesting without end", "first", says(DEEP), says=CONTRACT),
-    Case("nesting in an object", "variation", says(b'{"images":' + DEEP + b"}"), says=CONTRACT),
-    Case("UTF-16", "first", says(lambda request: honest(request).decode().encode("utf-16")), says=CONTRACT),
-    Case("ten million empty lists", "first", says(b"[" + b"[]," * 10**7 + b"[]]"), says="contract|longer"),
-    Case(
-        "ten million numbers",
-        "variation",
-        says(b'{"images":[' + b"1," * 10**7 + b"1]}"),
-        says="contract|longer",
-    ),
-    Case(
-        "many strings that look like images",
-        "first",
-        says(lambda request: _many_strings()),
-        says="contract|longer",
-    ),
-    Case(
-        "a gzip bomb that nobody asked for",
-        "first",
-        says(lambda request: _zipped(), "Content-Encoding: gzip"),
-        says="longer than 1 MiB",
-    ),
-    Case(
-        "honest, but zipped",
-        "variation",
-        says(lambda request: gzip.compress(honest(request)), "Content-Encoding: gzip"),
-        says=CONTRACT,
-    ),
-    Case(
-        "a placeholder of the transcript",
-        "variation",
-        says(b'{"images":["{{sha256:' + b"0" * 64 + b'}}"]}'),
-        says=CONTRACT,
-    ),
-]
-GREETINGS: list[Case] = [
-    Case("HTML", "hello", says(b"<html>"), says=CONTRACT),
-    Case("nesting without end", "hello", says(DEEP), says=CONTRACT),
-    Case("a million models", "hello", says(lambda request: _many_models()), says="contract|longer"),
-    Case("no models", "hello", says(b"[]"), code=2, says="no model 'bundled'"),
-    Case("a model without a size", "hello", says(b'[{"id":"bundled"}]'), says=CONTRACT),
-    Case(
-        "a model of a billion pixels",
-        "hello",
-        says(lambda request: _models(base_resolution={"width": 10**9, "height": 10**9})),
-        says=CONTRACT,
-    ),
-    Case(
-        "a model of one pixel",
-        "hello",
-        says(lambda request: _models(base_resolution={"width": 1, "height": 1})),
-        code=2,
-        says="width: Input should be",
-    ),
-    Case(
-        "models called like paths",
-        "hello",
-        says(lambda request: _models(id="../../../etc/passwd")),
-        code=2,
-        says="no model",
-    ),
-    Case(
-        "models called like commands to a terminal",
-        "hello",
-        says(lambda request: _models(id="\x1b]0;owned\x07\x1b[2J\u202e")),
-        code=2,
-        says="no model",
-    ),
-    Case(
-        "ten models with the longest names",
-        "hello",
-        says(lambda request: json.dumps([model(id=f"{place}" * 250) for place in range(10)]).encode()),
-        code=2,
-        says="no model",
-    ),
-    Case(
-        "a key that commands a terminal",
-        "hello",
-        says(lambda request: _models(**{"base_resolution": {"\x1b[31mwidth" * 10_000: 1}})),
-        says=CONTRACT,
-    ),
-]
+LONG = "contract|longer"
+to64 = images.to_base64
 
 
 def _models(**changes: object) -> bytes:
     return json.dumps([model(**changes)]).encode()
 
 
-def _many_models() -> bytes:
-    return b"[" + b'{"id":"bundled"},' * 10**6 + b"{}]"
-
-
-def _many_strings() -> bytes:
-    name = images.to_base64(b"n" * 48)
+def _many_strings(request: Request) -> bytes:
+    name = to64(b"n" * 48)
     return ('{"images":[' + ",".join(f'"{name}{place:08}"' for place in range(200_000)) + "]}").encode()
 
 
-def _zipped() -> bytes:
-    return gzip.compress(b"")[:10] + pictures.bomb()[2:]
+CASES: dict[str, list[Case]] = {
+    "a wrong number of images": [
+        case("no images", "first", counted(lambda n: 0), "0 where|contract"),
+        case("one image too few", "variation", counted(lambda n: n - 1), "1 where 2"),
+        case("one image too many", "variation", counted(lambda n: n + 1), "3 where 2"),
+        case("10,000 images", "first", counted(lambda n: 10_000), "longer than 1 MiB without its images"),
+    ],
+    "an image in another spelling": [
+        fine(
+            "base64 with line breaks",
+            "first",
+            images_as(lambda data: to64(data)[:76] + "\n" + to64(data)[76:]),
+        ),
+        fine("base64 with spaces", "variation", images_as(lambda data: " " + to64(data))),
+        case(
+            "base64 with hidden bits",
+            "first",
+            images_as(lambda data: loosened(to64(padded_png()))),
+            "canonical",
+        ),
+        fine("a data URL", "first", images_as(lambda data: "data:image/png;base64," + to64(data))),
+        case("letters that are not ASCII", "first", images_as(lambda data: "ＡＡＡＡ"), "base64"),
+        case("an empty image", "variation", IMAGE % b'""', "2 are no images", over=True),
+        case("a NUL", "variation", IMAGE % b'"\\u0000AAA"', "base64"),
+        case("a lone surrogate", "variation", IMAGE % b'"\\ud800AAA"'),
+        case("a number", "first", IMAGE % b"7"),
+        case("a path", "first", IMAGE % b'"../../../etc/passwd"', "base64"),
+        case("a string of 40 MB", "first", lambda request: IMAGE % (b'"' + b"A" * 40 * 2**20 + b'"')),
+        case(
+            "a string of 40 MB that is no base64",
+            "variation",
+            lambda request: IMAGE % (b'"' + b"\xc3\xa9" * 20 * 2**20 + b'"'),
+            LONG,
+        ),
+    ],
+    "an answer of another shape": [
+        case("HTML", "first", b"<html><h1>It works!</h1></html>"),
+        case("nothing", "variation", b""),
+        case("null", "first", b"null"),
+        case("NaN", "first", costing(b"NaN")),
+        case("a cost of 1e400", "first", costing(b"1e400")),
+        case("a cost below nothing", "first", costing(b"-1")),
+        case("a number of a million digits", "first", costing(b"9" * 10**6)),
+        fine("the same key twice", "variation", lambda request: b'{"images":[],' + honest(request)[1:]),
+        case("nesting without end", "first", DEEP),
+        case("nesting in an object", "variation", b'{"images":' + DEEP + b"}"),
+        case("UTF-16", "first", lambda request: honest(request).decode().encode("utf-16")),
+        case("ten million empty lists", "first", lambda request: b"[" + b"[]," * 10**7 + b"[]]", LONG),
+        case(
+            "ten million numbers", "variation", lambda request: b'{"images":[' + b"1," * 10**7 + b"1]}", LONG
+        ),
+        case("many strings that look like images", "first", _many_strings, LONG),
+        Case(
+            "a gzip bomb that nobody asked for",
+            "first",
+            says(lambda request: gzip.compress(b"")[:10] + pictures.bomb()[2:], "Content-Encoding: gzip"),
+            says="longer than 1 MiB",
+        ),
+        Case(
+            "honest, but zipped",
+            "variation",
+            says(lambda request: gzip.compress(honest(request)), "Content-Encoding: gzip"),
+            says=CONTRACT,
+        ),
+        case("a placeholder of the transcript", "variation", b'{"images":["{{sha256:' + b"0" * 64 + b'}}"]}'),
+    ],
+    "a greeting that lies": [
+        case("HTML", "hello", b"<html>"),
+        case("nesting without end", "hello", DEEP),
+        case("a million models", "hello", lambda request: b"[" + b'{"id":"bundled"},' * 10**6 + b"{}]", LONG),
+        case("no models", "hello", b"[]", "no model 'bundled'", code=2),
+        case("a model without a size", "hello", b'[{"id":"bundled"}]'),
+        case(
+            "a model of a billion pixels", "hello", _models(base_resolution={"width": 10**9, "height": 10**9})
+        ),
+        case(
+            "a model of one pixel",
+            "hello",
+            _models(base_resolution={"width": 1, "height": 1}),
+            "width: Input should be",
+            code=2,
+        ),
+        case("models called like paths", "hello", _models(id="../../../etc/passwd"), "no model", code=2),
+        case(
+            "models called like commands to a terminal",
+            "hello",
+            _models(id="\x1b]0;owned\x07\x1b[2J\u202e"),
+            "no model",
+            code=2,
+        ),
+        case(
+            "ten models with the longest names",
+            "hello",
+            json.dumps([model(id=f"{place}" * 250) for place in range(10)]).encode(),
+            "no model",
+            code=2,
+        ),
+        case(
+            "a key that commands a terminal", "hello", _models(base_resolution={"\x1b[31mwidth" * 10_000: 1})
+        ),
+    ],
+}
 
 
-@pytest.mark.parametrize("case", COUNTS, ids=str)
-def test_a_wrong_number_of_images_is_refused(attempt: Attempt, case: Case):
-    attempt(case)
-
-
-@pytest.mark.parametrize("case", SPELLINGS, ids=str)
-def test_an_image_in_another_spelling_is_refused(attempt: Attempt, case: Case):
-    attempt(case)
-
-
-@pytest.mark.parametrize("case", JSONS, ids=str)
-def test_an_answer_of_another_shape_is_refused(attempt: Attempt, case: Case):
-    attempt(case)
-
-
-@pytest.mark.parametrize("case", GREETINGS, ids=str)
-def test_a_greeting_that_lies_ends_the_run_before_anything_is_spent(attempt: Attempt, case: Case):
+@pytest.mark.parametrize(
+    ("kind", "case"), [(kind, each) for kind, cases in CASES.items() for each in cases], ids=str
+)
+def test_what_breaks_the_contract_is_told_in_one_line_and_nothing_is_lost(
+    attempt: Attempt, kind: str, case: Case
+):
     attempt(case)

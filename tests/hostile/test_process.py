@@ -9,11 +9,12 @@ from hostile.attempt import Attempt, Case
 from hostile.launcher import start_command
 from hostile.provider import body_of, response
 from hostile.test_wire import OK, drips
+from support.pngs import raw_png
 
 
 def sends_bombs(line, request) -> None:
     """Images that inflate for ever."""
-    bomb = pictures.raw_png(pictures.SIZE, pictures.SIZE, pictures.bomb())
+    bomb = raw_png(pictures.SIZE, pictures.SIZE, pictures.bomb())
     line.send(response(body_of([bomb] * request.count)))
 
 
@@ -21,7 +22,7 @@ CASES = [
     Case(
         "headers that drip",
         "variation",
-        drips(lambda request: OK + b"X-A: "),
+        drips(OK + b"X-A: "),
         options=(("timeout", 3),),
         says="too long",
     ),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hostile.attempt import Attempt, Case
+from hostile.attempt import MESSAGES, Attempt, Case
 from hostile.provider import Act, Moment, Request, is_variation, response, said, spelled
 from hostile.test_answers import CONTRACT, says
 from hostile.test_wire import NO_ANSWER, OK, SLOW, chunked, drips, floods, writes
@@ -34,14 +34,11 @@ def raw(content: bytes) -> Act:
     return says(lambda request: b'{"choices":[' + b",".join([one] * request.count) + b"]}")
 
 
+CUT = "longer than|no usable"
+EVENTS = OK + b"Content-Type: text/event-stream\r\n\r\n"
 ENDLESS: list[Case] = [
     *(
-        Case(
-            "a text without end",
-            moment,
-            floods(OK + b"\r\n" + HEAD, b"word " * 2**18),
-            says="longer than|no usable",
-        )
+        Case("a text without end", moment, floods(OK + b"\r\n" + HEAD, b"word " * 2**18), says=CUT)
         for moment in ("trial", "first", "variation")
     ),
     Case(
@@ -50,15 +47,8 @@ ENDLESS: list[Case] = [
         floods(chunked(b""), b"100000\r\n" + b"w" * 2**20 + b"\r\n"),
         says="longer than",
     ),
-    Case(
-        "events without end in place of an answer",
-        "variation",
-        floods(OK + b"Content-Type: text/event-stream\r\n\r\n", STREAM * 2**10),
-        says="longer than|no usable",
-    ),
-    Case(
-        "a text that drips", "first", drips(lambda request: OK + b"\r\n" + HEAD), options=SLOW, says=NO_ANSWER
-    ),
+    Case("events without end in place of an answer", "variation", floods(EVENTS, STREAM * 2**10), says=CUT),
+    Case("a text that drips", "first", drips(OK + b"\r\n" + HEAD), options=SLOW, says=NO_ANSWER),
     Case(
         "a text that stops in the middle of a character",
         "variation",
@@ -118,19 +108,16 @@ DANGEROUS = {
 }
 
 
-@pytest.mark.parametrize("case", ENDLESS, ids=str)
-def test_a_text_without_end_is_cut_off(attempt_with_texts: Attempt, case: Case):
-    attempt_with_texts(case)
-
-
 @pytest.mark.parametrize("content", NO_UTF_8.values(), ids=NO_UTF_8.keys())
 def test_what_is_no_utf_8_is_no_answer(attempt_with_texts: Attempt, content: bytes):
     moment = ("first", "variation")[len(content) % 2]
     attempt_with_texts(Case(repr(content), moment, raw(content), says=CONTRACT))
 
 
-@pytest.mark.parametrize("case", SHAPES, ids=str)
-def test_an_answer_of_another_shape_is_refused(attempt_with_texts: Attempt, case: Case):
+@pytest.mark.parametrize("case", [*ENDLESS, *SHAPES], ids=str)
+def test_a_text_without_end_is_cut_off_and_an_answer_of_another_shape_is_refused(
+    attempt_with_texts: Attempt, case: Case
+):
     attempt_with_texts(case)
 
 
@@ -189,13 +176,6 @@ def test_texts_that_were_finished_before_it_broke_are_not_asked_for_again(attemp
     bodies = [part for part in asked.split(b"POST ") if part.startswith(b"/v1/chat/completions")]
     assert bodies
     assert all(is_variation(body) for body in bodies)  # of the resumed run: what came first is on record
-
-
-MESSAGES = {
-    "terminal commands": "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e",
-    "markup": "[/red] [link=http://evil.example]your key[/link] [bold",
-    "lines": "fine\r\nerror: epsilon 0 spent\nerror: all is well",
-}
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES.keys())

@@ -6,11 +6,12 @@ import itertools
 import json
 import ssl
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from hostile.attempt import Attempt, Case
-from hostile.provider import MOMENTS, Act, Line, Request, honest, response
+from hostile.attempt import MESSAGES, Attempt, Case
+from hostile.provider import MOMENTS, Act, Line, Moment, Request, honest, response
 
 SLOW = (("timeout", 1.5),)
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -28,9 +29,9 @@ def writes(make: Callable[[Request], bytes] | bytes, close: bool = True) -> Act:
     return act
 
 
-def drips(make: Callable[[Request], bytes]) -> Act:
-    """First quickly, then a byte at a time, without end."""
-    return lambda line, request: line.drip(make(request) + b"a" * 1000)
+def drips(begun: bytes) -> Act:
+    """A byte at a time, without end."""
+    return lambda line, request: line.drip(begun + b"a" * 1000)
 
 
 def floods(head: bytes, block: bytes) -> Act:
@@ -96,176 +97,107 @@ def sized(*sizes: bytes) -> Callable[[Request], bytes]:
     )
 
 
+def case(name: str, moment: Moment, act: Act, told: str = NO_ANSWER, **options: Any) -> Case:
+    """Something that is no answer, of which the owner is told so."""
+    return Case(name, moment, act, says=told, **options)
+
+
+def sends(
+    name: str, moment: Moment, answer: Callable[[Request], bytes] | bytes, told: str = NO_ANSWER
+) -> Case:
+    """The same, written as it stands before the line is hung up."""
+    return case(name, moment, writes(answer), told)
+
+
+DRIPPING = {
+    "a status line that drips": (MOMENTS, b"HTTP/1.1"),
+    "headers that drip": (MOMENTS, OK + b"X-A: "),
+    "a body that drips": (MOMENTS, OK + b"Content-Length: 99999\r\n\r\n{"),
+    "a body without a length that drips": (("first",), OK + b"\r\n{"),
+    "chunks that drip": (("variation",), chunked(b"5\r\n")),
+}
 TIMES: list[Case] = [
     *(
-        Case(
-            "a status line that drips",
-            moment,
-            drips(lambda request: b"HTTP/1.1"),
-            options=SLOW,
-            says=NO_ANSWER,
-        )
-        for moment in MOMENTS
+        case(name, moment, drips(begun), options=SLOW)
+        for name, (moments, begun) in DRIPPING.items()
+        for moment in moments
     ),
-    *(
-        Case("headers that drip", moment, drips(lambda request: OK + b"X-A: "), options=SLOW, says=NO_ANSWER)
-        for moment in MOMENTS
-    ),
-    *(
-        Case(
-            "a body that drips",
-            moment,
-            drips(lambda request: OK + b"Content-Length: 99999\r\n\r\n{"),
-            options=SLOW,
-            says=NO_ANSWER,
-        )
-        for moment in MOMENTS
-    ),
-    Case(
-        "a body without a length that drips",
-        "first",
-        drips(lambda request: OK + b"\r\n{"),
-        options=SLOW,
-        says=NO_ANSWER,
-    ),
-    Case(
-        "chunks that drip",
-        "variation",
-        drips(lambda request: chunked(b"5\r\n")),
-        options=SLOW,
-        says=NO_ANSWER,
-    ),
-    Case("silence", "first", silence, options=SLOW, says=NO_ANSWER),
-    Case(
-        "100 Continue for ever",
-        "hello",
-        floods(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-        options=SLOW,
-        says=NO_ANSWER,
-    ),
-    Case(
+    case("silence", "first", silence, options=SLOW),
+    case("100 Continue for ever", "hello", floods(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), options=SLOW),
+    case(
         "103 Early Hints for ever",
         "variation",
         floods(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
         options=SLOW,
-        says=NO_ANSWER,
     ),
 ]
+CUT, CUT_ERROR = "longer than|no usable", "longer than 1 MiB"
 ENDLESS: list[Case] = [
-    *(
-        Case("a body without end", moment, floods(OK + b"\r\n", b" " * 2**20), says="longer than|no usable")
-        for moment in MOMENTS
-    ),
-    Case(
+    *(case("a body without end", moment, floods(OK + b"\r\n", b" " * 2**20), CUT) for moment in MOMENTS),
+    case(
         "chunks without end",
         "first",
         floods(chunked(b""), b"100000\r\n" + b"A" * 2**20 + b"\r\n"),
-        says="longer than",
+        "longer than",
     ),
-    Case(
-        "headers without end", "variation", floods(OK, b"X-Padding: " + b"a" * 1000 + b"\r\n"), says=NO_ANSWER
-    ),
-    Case("one header without end", "hello", floods(OK + b"X-Padding: ", b"a" * 2**16), says=NO_ANSWER),
-    Case("a status line without end", "first", floods(b"HTTP/1.1 200 ", b"O" * 2**16), says=NO_ANSWER),
-    Case(
-        "an error without end",
-        "first",
-        floods(b"HTTP/1.1 500 Oh\r\n\r\n", b"<p>" * 2**18),
-        says="longer than 1 MiB",
-    ),
-    Case(
+    case("headers without end", "variation", floods(OK, b"X-Padding: " + b"a" * 1000 + b"\r\n")),
+    case("one header without end", "hello", floods(OK + b"X-Padding: ", b"a" * 2**16)),
+    case("a status line without end", "first", floods(b"HTTP/1.1 200 ", b"O" * 2**16)),
+    case("an error without end", "first", floods(b"HTTP/1.1 500 Oh\r\n\r\n", b"<p>" * 2**18), CUT_ERROR),
+    case(
         "a busy signal without end",
         "variation",
         floods(b"HTTP/1.1 503 Oh\r\n\r\n", b"<p>" * 2**18),
-        says="longer than 1 MiB",
+        CUT_ERROR,
     ),
 ]
+BOTH = OK + b'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n0\r\n\r\n'
 LENGTHS: list[Case] = [
-    Case("a length that is too short", "first", writes(sized(b"7")), says="contract"),
-    Case("a length that is too long", "variation", writes(sized(b"999999")), says=NO_ANSWER),
-    Case("two lengths", "first", writes(sized(b"7", b"9")), says=NO_ANSWER),
-    Case("a length below nothing", "variation", writes(sized(b"-1")), says=NO_ANSWER),
-    Case("a length beyond all numbers", "hello", writes(sized(b"9" * 5000)), says=NO_ANSWER),
-    Case("a length in words", "first", writes(sized(b"many")), says=NO_ANSWER),
-    Case(
-        "a length and chunks",
-        "first",
-        writes(
-            lambda request: (
-                OK + b'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n0\r\n\r\n'
-            )
-        ),
-        says="contract|no usable",
-    ),
-    Case("a chunk of absurd size", "first", writes(chunked(b"F" * 15 + b"\r\nabc")), says=NO_ANSWER),
-    Case(
-        "a chunk of more digits than any",
-        "variation",
-        writes(chunked(b"F" * 5000 + b"\r\nabc")),
-        says=NO_ANSWER,
-    ),
-    Case("a chunk below nothing", "first", writes(chunked(b"-5\r\nabc")), says=NO_ANSWER),
-    Case(
+    sends("a length that is too short", "first", sized(b"7"), "contract"),
+    sends("a length that is too long", "variation", sized(b"999999")),
+    sends("two lengths", "first", sized(b"7", b"9")),
+    sends("a length below nothing", "variation", sized(b"-1")),
+    sends("a length beyond all numbers", "hello", sized(b"9" * 5000)),
+    sends("a length in words", "first", sized(b"many")),
+    sends("a length and chunks", "first", BOTH, "contract|no usable"),
+    sends("a chunk of absurd size", "first", chunked(b"F" * 15 + b"\r\nabc")),
+    sends("a chunk of more digits than any", "variation", chunked(b"F" * 5000 + b"\r\nabc")),
+    sends("a chunk below nothing", "first", chunked(b"-5\r\nabc")),
+    sends(
         "a coding that nobody knows",
         "variation",
-        writes(lambda request: OK + b"Transfer-Encoding: rot13\r\n\r\n" + honest(request)),
-        says=NO_ANSWER,
+        lambda request: OK + b"Transfer-Encoding: rot13\r\n\r\n" + honest(request),
     ),
 ]
+UPGRADE = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nabc"
 PROTOCOLS: list[Case] = [
-    Case(
-        "an upgrade",
-        "first",
-        writes(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nabc"),
-        says="HTTP 101|no usable",
-    ),
-    Case("no HTTP at all", "hello", writes(b"220 mail.example ESMTP\r\n"), says=NO_ANSWER),
-    Case("HTTP/2", "first", writes(b"\0\0\x12\x04\0\0\0\0\0" + bytes(18)), says=NO_ANSWER),
-    Case("a status of 099", "variation", writes(b"HTTP/1.1 099 Oh\r\n\r\n"), says=NO_ANSWER),
-    Case(
-        "a status of 999", "first", writes(b"HTTP/1.1 999 Oh\r\nContent-Length: 0\r\n\r\n"), says="HTTP 999"
-    ),
-    Case("a status of 204", "first", writes(b"HTTP/1.1 204 No Content\r\n\r\n"), says="nothing where JSON"),
-    Case(
-        "a header that breaks the line",
-        "first",
-        writes(b"HTTP/1.1 200 OK\r\nX-A: a\rb\nc\0d\r\n\r\n{}"),
-        says=NO_ANSWER,
-    ),
-    *(Case("TLS on a plain port", moment, speaks_tls, says=NO_ANSWER) for moment in ("hello", "variation")),
-    *(Case("a reset for an answer", moment, resets, says=NO_ANSWER) for moment in MOMENTS),
-    *(Case("a reset within the answer", moment, resets_within, says=NO_ANSWER) for moment in MOMENTS),
-    Case(
-        "an answer before the question",
-        "hello",
-        None,
-        says="no model",
-        greet=response(b"[]"),
-        code=2,
-        loses=True,
-    ),
+    sends("an upgrade", "first", UPGRADE, "HTTP 101|no usable"),
+    sends("no HTTP at all", "hello", b"220 mail.example ESMTP\r\n"),
+    sends("HTTP/2", "first", b"\0\0\x12\x04\0\0\0\0\0" + bytes(18)),
+    sends("a status of 099", "variation", b"HTTP/1.1 099 Oh\r\n\r\n"),
+    sends("a status of 999", "first", b"HTTP/1.1 999 Oh\r\nContent-Length: 0\r\n\r\n", "HTTP 999"),
+    sends("a status of 204", "first", b"HTTP/1.1 204 No Content\r\n\r\n", "nothing where JSON"),
+    sends("a header that breaks the line", "first", b"HTTP/1.1 200 OK\r\nX-A: a\rb\nc\0d\r\n\r\n{}"),
+    *(case("TLS on a plain port", moment, speaks_tls) for moment in ("hello", "variation")),
+    *(case("a reset for an answer", moment, resets) for moment in MOMENTS),
+    *(case("a reset within the answer", moment, resets_within) for moment in MOMENTS),
+    Case("an answer before the question", "hello", None, 2, "no model", greet=response(b"[]"), loses=True),
 ]
+PATIENT = (("patience", 20), ("first_contact", 20))
 SURVIVED: list[Case] = [
     *(
         Case(
             "a line that is cut after each answer",
             moment,
             hangs_up_afterwards,
-            code=0,
-            options=(("patience", 20), ("first_contact", 20)),
+            0,
+            options=PATIENT,
             loses=True,
         )
         for moment in ("first", "variation")
     ),
-    Case("one reset", "variation", resets, code=0, times=1, options=(("patience", 20),)),
-    Case(
-        "an answer to the next question too",
-        "first",
-        answers_twice,
-        code=0,
-        options=(("patience", 20),),
-        loses=True,
-    ),
+    Case("one reset", "variation", resets, 0, times=1, options=PATIENT),
+    Case("an answer to the next question too", "first", answers_twice, 0, options=PATIENT, loses=True),
 ]
 COOKIE = (
     "Set-Cookie: id=7; Path=/; Max-Age=99999",
@@ -281,23 +213,8 @@ def test_an_answer_that_takes_too_long_is_given_up_in_time(attempt: Attempt, cas
     assert attempt(case).seconds < 15
 
 
-@pytest.mark.parametrize("case", ENDLESS, ids=str)
-def test_an_answer_without_end_is_cut_off(attempt: Attempt, case: Case):
-    attempt(case)
-
-
-@pytest.mark.parametrize("case", LENGTHS, ids=str)
-def test_an_answer_that_contradicts_itself_about_its_length_is_no_answer(attempt: Attempt, case: Case):
-    attempt(case)
-
-
-@pytest.mark.parametrize("case", PROTOCOLS, ids=str)
-def test_what_is_no_answer_is_told_in_one_line(attempt: Attempt, case: Case):
-    attempt(case)
-
-
-@pytest.mark.parametrize("case", SURVIVED, ids=str)
-def test_a_line_that_breaks_is_mended(attempt: Attempt, case: Case):
+@pytest.mark.parametrize("case", [*ENDLESS, *LENGTHS, *PROTOCOLS, *SURVIVED], ids=str)
+def test_what_is_no_answer_is_told_in_one_line_and_a_line_that_breaks_is_mended(attempt: Attempt, case: Case):
     attempt(case)
 
 
@@ -332,19 +249,12 @@ def test_a_busy_signal_that_ends_is_sat_out(attempt: Attempt):
     attempt(Case("two busy signals", "variation", act, code=0, times=2, options=(("patience", 30),)))
 
 
-MESSAGES = {
-    "terminal commands": "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e",
-    "markup": "[/red] [link=http://evil.example]your key[/link] [bold",
-    "lines": "fine\r\nerror: epsilon 0 spent\nerror: all is well",
-    "the longest": "x" * 60_000,
-}
-
-
-@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES.keys())
+@pytest.mark.parametrize("name", [*MESSAGES, "the longest"])
 @pytest.mark.parametrize(
     ("status", "moment"), [("400 Bad Request", "first"), ("503 Busy", "variation"), ("401 No", "hello")]
 )
-def test_what_the_provider_says_is_shown_as_text(attempt: Attempt, message: str, status: str, moment):
+def test_what_the_provider_says_is_shown_as_text(attempt: Attempt, name: str, status: str, moment):
+    message = MESSAGES.get(name, "x" * 60_000)
     said = {"type": "server_error", "code": message[:200], "message": message, "request_id": "r1"}
     act = writes(response(json.dumps({"error": said}).encode(), status), close=False)
     patience = (("patience", 3), ("first_contact", 3))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
 
 from leaks.world import World
-from pcevolve.errors import ClientError, EgressError, ProviderError
+from pcevolve.errors import ClientError, EgressError
 
 Act = Callable[[World], object]
 
@@ -70,35 +69,43 @@ def tried(attempt: Attempt, world: World) -> Verdict:
     return Verdict(told and traceless, repr(error), left, recorded)
 
 
-def at_each(moments: Iterable[str], family: str, name: str, act: Act, reason: str) -> list[Attempt]:
-    """The same way at several moments."""
-    return [Attempt(family, name, moment, act, reason) for moment in moments]
+def attempts(
+    family: str,
+    moments: str | Iterable[str],
+    ways: Mapping[str, Act | tuple[Act, str]],
+    reason: str = "",
+    error: type[ClientError] = EgressError,
+    spoken: str = "getimg",
+) -> list[Attempt]:
+    """Ways of a family, each at several moments.
+
+    Args:
+        family: What kind of way they are.
+        moments: Or one.
+        ways: By name, an act and the reason why it has to be refused, or the act alone where all have the same one.
+        reason: Of all of them.
+        error: See ``Attempt``.
+        spoken: Dialect of the run.
+    """
+    return [
+        Attempt(family, name, moment, *(way if isinstance(way, tuple) else (way, reason)), error, spoken)
+        for name, way in ways.items()
+        for moment in ([moments] if isinstance(moments, str) else moments)
+    ]
 
 
+UNPLANNED = "is not in the public plan"
 UNCHANGED = "what left is what the plan and the record give"
+"""What is raised for an attempt that need not be noticed, because it had no effect."""
 
 
 class UnchangedError(ClientError):
     """The attempt was not noticed, and had no effect."""
 
 
-def behind_its_back(
-    family: str, name: str, moments: Iterable[str], change: Act, spoken: str = "getimg"
-) -> list[Attempt]:
-    """Something that the gate was given is changed afterwards, and the honest call is asked for.
-
-    The gate need not notice: it has copies of its own, so exactly the honest request leaves.
-    """
-
-    def act(world: World) -> NoReturn:
-        world.spoilt = True
-        change(world)
-        with suppress(ProviderError, LookupError, ValueError):  # the fake provider may not speak the dialect
-            world.ask()
-        assert world.provider.requests[-1] == world.due, "another request left"
-        raise UnchangedError(UNCHANGED)
-
-    return [Attempt(family, name, each, act, UNCHANGED, UnchangedError, spoken, leaves=1) for each in moments]
+def called(**changes: object) -> Act:
+    """The honest call, with something else in it."""
+    return lambda world: world.ask(call=dataclasses.replace(world.call, **changes))
 
 
 def _error_of(attempt: Attempt, world: World) -> Exception | None:

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
-from leaks.given import Count, WorldAt
-from leaks.world import World
+from leaks.forgeries.honest import Honest
+from leaks.world import Count, World, WorldAt
 from support.tally import Tally
 
 MEMORY = Path("/dev/shm")
@@ -18,10 +18,11 @@ TALLY = Tally("leaks", ("tried", "refused", "escaped"))
 
 @pytest.fixture
 def count() -> Count:
-    """Count one attempt of a family as refused or escaped."""
+    """Count an attempt, and assert that it was refused."""
 
-    def add(family: str, refused: bool) -> None:
+    def add(family: str, refused: bool, *seen: object) -> None:
         TALLY.add("refused" if refused else "escaped", family)
+        assert refused, seen
 
     return add
 
@@ -37,6 +38,12 @@ def memory() -> Iterator[Path]:
 def folder(memory: Path) -> Path:
     """An empty one for a single run."""
     return Path(mkdtemp(dir=memory))
+
+
+@pytest.fixture(scope="session")
+def honest(memory: Path) -> Honest:
+    """Finished runs, of which a forger hands out altered copies."""
+    return Honest(memory / "honest")
 
 
 @pytest.fixture(scope="session")

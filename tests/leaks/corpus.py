@@ -3,36 +3,7 @@
 from __future__ import annotations
 
 from leaks.attempts import Attempt
-from leaks.families import (
-    across_runs,
-    address,
-    disk,
-    images,
-    judge,
-    numbers,
-    order,
-    receipts,
-    sentences,
-    spoken,
-    timing,
-    words,
-)
+from leaks.families import across_runs, calls, contents, order, receipts, timing
 
-CORPUS: tuple[Attempt, ...] = tuple(
-    attempt
-    for family in (
-        images,
-        receipts,
-        judge,
-        words,
-        numbers,
-        address,
-        order,
-        disk,
-        sentences,
-        spoken,
-        across_runs,
-        timing,
-    )
-    for attempt in family.ATTEMPTS
-)
+FAMILIES = (contents, receipts, calls, order, across_runs, timing)
+CORPUS: tuple[Attempt, ...] = tuple(attempt for family in FAMILIES for attempt in family.ATTEMPTS)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leaks import secrets
-from leaks.world import asked, unchecked_prototype
+from leaks.world import InTurn, asked, unchecked_prototype
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
@@ -22,7 +22,6 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
 from pcevolve.session import execution
 from pcevolve.transcript.bodies import Bodies
-from support.in_turn import InTurn
 
 Given = tuple[Call, Source]
 Bend = Callable[["Bent", Call, Source], Given]

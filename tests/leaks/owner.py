@@ -20,6 +20,7 @@ from support.provider import FakeProvider
 from support.runs import rng
 from support.typed import typed
 
+Meddle = Callable[[Outgoing], Incoming | None]
 LABELS = ("cut", "good")
 SECONDS = 300
 PUBLIC = ("release", "transcript", "report.html")
@@ -38,8 +39,12 @@ class Spy:
         return f"http://127.0.0.1:{self.port}"
 
 
+def honest(request: Outgoing) -> None:
+    """Leave the answer to the honest provider."""
+
+
 @contextmanager
-def listening(meddle: Callable[[Outgoing], Incoming | None] = lambda request: None) -> Iterator[Spy]:
+def listening(meddle: Meddle = honest) -> Iterator[Spy]:
     """A provider that is listening."""
     spy = Spy(FakeProvider(meddle))
 
@@ -120,10 +125,19 @@ def _spellings(words: str) -> list[bytes]:
 
 @dataclass
 class Done:
-    """A client process that has ended."""
+    """A client process that has ended, and what its provider heard.
+
+    Attributes:
+        code: Its exit code.
+        folder: The owner's, in which the process ran.
+        wire: Everything that was ever sent to the provider.
+        requests: The same as the provider understood it.
+    """
 
     code: int
     folder: Path
+    wire: bytes
+    requests: list[Outgoing]
 
     @property
     def out(self) -> Path:
@@ -143,54 +157,74 @@ class Done:
         names = " ".join(str(path.relative_to(self.out)) for path in paths if path.exists())
         return names.encode() + b"".join(path.read_bytes() for path in paths if path.is_file())
 
+    def leaked(self, *more: str, shared: bool = True) -> list[bytes]:
+        """The canaries on the wire, in what may be shared, and in more texts."""
+        places = [self.wire, self.shared() if shared else b"", *(each.encode() for each in more)]
+        return found(self.folder / "owner" / "private", *places)
+
+
+def found(private: Path, *places: bytes) -> list[bytes]:
+    """The canaries that are in any of some places."""
+    return [each for each in canaries(private) for place in places if each in place]
+
 
 @dataclass(frozen=True)
-class Clients:
-    """Client processes, one for each command."""
+class Owner:
+    """Somebody with private images in a folder of his own, who runs the client in processes.
+
+    Attributes:
+        forks: What starts them.
+        folder: His home, and where outputs go.
+    """
 
     forks: ForkServer
+    folder: Path
+
+    @property
+    def private(self) -> Path:
+        return self.folder / "owner" / "private"
 
     def run(
-        self, folder: Path, *arguments: object, loop: str = "", environment: dict[str, str] | None = None
+        self,
+        *flags: str,
+        meddle: Meddle = honest,
+        loop: str = "",
+        environment: dict[str, str] | None = None,
+        **changes: object,
     ) -> Done:
-        """Run a command in a process of its own and wait for its end.
+        """A small run with everything in it, in a process: two rounds, lookahead, units.
 
         Args:
-            folder: Home of whoever runs it, and where its outputs go.
-            arguments: Of ``pcevolve``.
+            flags: Added to the command.
+            meddle: What the provider does instead of being honest.
             loop: Which of ``leaks.loops`` takes the place of the honest one.
             environment: What is added to the tests' own.
+            changes: Options of the run.
         """
-        home = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
-        done = self.forks.run(
-            arguments,
-            {**environment_of_tests(), **home, **(environment or {})},
-            SECONDS,
-            outputs=(folder / "stdout", folder / "stderr"),
-            first=("leaks.loops:replace", loop) if loop else (),
-        )
-        return Done(done.returncode, folder)
-
-
-def options(folder: Path, api: str, **changes: object) -> list[object]:
-    """A small run with everything in it: two rounds, lookahead, more samples, units."""
-    given = {
-        "private": folder / "owner" / "private",
-        "unit_map": folder / "owner" / "units.csv",
-        "domain": "leather texture",
-        "out": folder / "run",
-        "method": "pcevolve",
-        "api": api,
-        "shots": 3,
-        "candidates": 2,
-        "iterations": 2,
-        "lookahead": 1,
-        "batch": 2,
-        "seed": 11,
-        "patience": 0.3,
-        "first_contact": 0.3,
-        "pad_selection": 0,
-        "ledger": folder / "ledger",
-        **changes,
-    }
-    return ["run", "--yes", *typed(**given)]
+        given = {
+            "private": self.private,
+            "unit_map": self.folder / "owner" / "units.csv",
+            "domain": "leather texture",
+            "out": self.folder / "run",
+            "method": "pcevolve",
+            "shots": 3,
+            "candidates": 2,
+            "iterations": 2,
+            "lookahead": 1,
+            "batch": 2,
+            "seed": 11,
+            "patience": 0.3,
+            "first_contact": 0.3,
+            "pad_selection": 0,
+            "ledger": self.folder / "ledger",
+        }
+        home = {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder / "state")}
+        with listening(meddle) as spy:
+            done = self.forks.run(
+                ["run", "--yes", *typed(**given | {"api": spy.address} | changes), *flags],
+                {**environment_of_tests(), **home, **(environment or {})},
+                SECONDS,
+                outputs=(self.folder / "stdout", self.folder / "stderr"),
+                first=("leaks.loops:replace", loop) if loop else (),
+            )
+        return Done(done.returncode, self.folder, bytes(spy.raw), spy.provider.requests)

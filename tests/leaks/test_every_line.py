@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leaks.forgeries.honest import KINDS, Honest
-from leaks.given import Count
+from leaks.world import Count
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.log import Entry
@@ -26,24 +26,15 @@ CHANGES: dict[str, Change] = {
 }
 
 
-@pytest.fixture(scope="module")
-def honest(memory: Path) -> Honest:
-    return Honest(memory / "honest")
-
-
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_does_not_pass(kind: str, change: str, honest: Honest, folder: Path, count: Count):
     run = RunReader.strict(honest.copy(kind, folder))
     lines = [entry.record for entry in run.entries]
-    passed = []
     for at in range(1, len(lines)):
         forged = CHANGES[change](lines, at)
         if forged != lines:
-            refused = is_refused(run, forged)
-            count(f"a line {change}", refused)
-            passed += [] if refused else [at]
-    assert not passed
+            count(f"a line {change}", is_refused(run, forged), at)
     assert not is_refused(run, lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,8 @@ import pytest
 from leaks.attempts import Attempt, tried
 from leaks.corpus import CORPUS
 from leaks.families import rewordings
-from leaks.families.images import FORGED, Forge
-from leaks.given import Count, WorldAt
-from leaks.world import CALLS, REWORDINGS, WAYS, World
+from leaks.families.contents import IMAGES, Forge
+from leaks.world import CALLS, REWORDINGS, WAYS, Count, World, WorldAt
 from pcevolve.providers import DIALECTS
 
 
@@ -31,7 +31,7 @@ def _fits_rewordings(attempt: Attempt) -> bool:
 
 def _fits_texts(attempt: Attempt) -> bool:
     """Whether it is no change to pixels, and says nothing of how images are asked for."""
-    pixels = any(name in attempt.name for name, forge in FORGED.items() if not _is_blind(forge))
+    pixels = any(name in attempt.name for name, forge in IMAGES.items() if not _is_blind(forge))
     settings = ("steps", "guidance", "width", "height", "a plan's negative_prompt", "another plan's")
     return attempt.spoken == "getimg" and not pixels and not any(each in attempt.name for each in settings)
 
@@ -45,33 +45,30 @@ def _is_blind(forge: Forge) -> bool:
     return True
 
 
-@pytest.mark.parametrize("attempt", CORPUS, ids=str)
-def test_it_does_not_leave(attempt: Attempt, world_at: WorldAt, count: Count):
-    _refused(attempt, world_at(attempt.moment, attempt.spoken, "images"), count)
-
-
-@pytest.mark.parametrize("attempt", [each for each in CORPUS if not _of_images(each)], ids=str)
-def test_nor_where_prompts_are_varied(attempt: Attempt, world_at: WorldAt, count: Count):
-    _refused(attempt, world_at(attempt.moment, attempt.spoken, "prompts"), count)
+KINDS: dict[str, tuple[str | None, str, Iterable[Attempt]]] = {
+    "images": (None, "images", CORPUS),
+    "prompts": (None, "prompts", (each for each in CORPUS if not _of_images(each))),
+    "rewordings": (
+        None,
+        "rewordings",
+        (*(each for each in CORPUS if _fits_rewordings(each)), *rewordings.ATTEMPTS),
+    ),
+    "texts": ("chat", "images", (each for each in CORPUS if _fits_texts(each))),
+}
+"""Of runs, by what goes back in them: the dialect, if there is but one, the way, and what is tried."""
 
 
 @pytest.mark.parametrize(
-    "attempt", [*(each for each in CORPUS if _fits_rewordings(each)), *rewordings.ATTEMPTS], ids=str
+    ("kind", "attempt"),
+    [(kind, attempt) for kind, (*_, attempts) in KINDS.items() for attempt in attempts],
+    ids=str,
 )
-def test_nor_where_prompts_are_reworded(attempt: Attempt, world_at: WorldAt, count: Count):
-    _refused(attempt, world_at(attempt.moment, attempt.spoken, "rewordings"), count)
-
-
-@pytest.mark.parametrize("attempt", [each for each in CORPUS if _fits_texts(each)], ids=str)
-def test_nor_where_texts_are_made(attempt: Attempt, world_at: WorldAt, count: Count):
-    _refused(attempt, world_at(attempt.moment, "chat", "images"), count)
-
-
-def _refused(attempt: Attempt, world: World, count: Count) -> None:
+def test_it_does_not_leave(kind: str, attempt: Attempt, world_at: WorldAt, count: Count):
+    spoken, way, _ = KINDS[kind]
+    world = world_at(attempt.moment, spoken or attempt.spoken, way)
     verdict = tried(attempt, world)
     world.spoilt |= not verdict.refused
-    count(attempt.family, verdict.refused)
-    assert verdict.refused, verdict
+    count(attempt.family, verdict.refused, verdict)
 
 
 def test_there_are_at_least_two_hundred_different_attempts():

@@ -19,11 +19,6 @@ BELIEVED = ("the prompt as it was, for an answer",)
 """The small check takes a rewording that was passed over for one: any answer may be one that gives no prompt."""
 
 
-@pytest.fixture(scope="module")
-def honest(memory: Path) -> Honest:
-    return Honest(memory / "reworded")
-
-
 def test_neither_has_anything_against_an_honest_run(honest: Honest, folder: Path):
     run = RunReader.strict(honest.copy(KIND, folder))
     assert list(find_image_faults(run)) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Address, Outgoing
-from pcevolve.evolution import Pool, evolve
+from pcevolve.evolution import Ask, Pool, evolve
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
@@ -18,7 +19,6 @@ from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
-from support.in_turn import InTurn
 from support.provider import FakeProvider, FakeRewriter, ok
 from support.runs import ADDRESS, REWORDS, WRITER_KEY, Silent, SmallRun, small_plan
 
@@ -44,7 +44,8 @@ REWORDINGS = ("reword-1", "reword-2")
 ECHOES = ("look-0", "look-1", "extend")
 CALLS = (*CREATES, *VARIES, *ECHOES)
 
-
+SIZES = {"candidates": 4, "initial": 4, "prototypes": 2, "lookahead": 1, "more": 1}
+"""Of every world's plan."""
 WORDED: dict[str, object] = {
     "vary_by": "prompt",
     "strengths": (),
@@ -53,6 +54,14 @@ WORDED: dict[str, object] = {
 """In a plan: no image goes back, the prompt by which it was made does."""
 WAYS: dict[str, dict[str, object]] = {"images": {}, "prompts": WORDED, "rewordings": REWORDS}
 """What goes back in a plan."""
+
+
+class InTurn:
+    """A generator that answers one call after the other, by ``create`` and ``vary``, which its heirs have."""
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        for call, source in asks:
+            yield self.create(call) if source is None else self.vary(call, source)
 
 
 class _ReachedError(Exception):
@@ -124,8 +133,7 @@ class World:
     @classmethod
     def at(cls, moment: str, root: Path, spoken: str = "getimg", way: str = "images") -> World:
         """An honest run up to a moment, of which `MOMENTS` has the names; what goes back in it has a name in `WAYS`."""
-        sizes = {"candidates": 4, "initial": 4, "prototypes": 2, "lookahead": 1, "more": 1}
-        plan = small_plan(**sizes, dialect=spoken, **WAYS[way])
+        plan = small_plan(**SIZES, dialect=spoken, **WAYS[way])
         provider, rewriter = FakeProvider(_models), FakeRewriter()
         run = SmallRun.open(root, plan, provider, rewriter_transport=rewriter)
         world = cls(run, provider, rewriter=rewriter)
@@ -148,6 +156,16 @@ class World:
     def receipt(self) -> Receipt:
         """The latest that was paid for."""
         return self.run.account.receipts()[-1]
+
+    @property
+    def first_call(self) -> Call:
+        """The first of the plan."""
+        return next(iter(self.run.plan.calls.values()))
+
+    @property
+    def other_label(self) -> str:
+        """The class that the due call is not about."""
+        return next(each for each in self.run.plan.labels if each != self.call.label)
 
     @property
     def trace(self) -> tuple[int, int]:
@@ -225,3 +243,9 @@ def unchecked_prototype(candidate: Candidate, receipt: object) -> Prototype:
 def _models(request: Outgoing) -> Any:
     """Any API's greeting is answered; nobody reads the answer."""
     return ok([]) if request.method == "GET" else None
+
+
+Count = Callable[..., None]
+"""Counts an attempt of a family as refused or escaped, and asserts it: the family, whether, and what was seen."""
+WorldAt = Callable[[str, str, str], World]
+"""A run at a moment, spoken in a dialect, and what goes back in it."""

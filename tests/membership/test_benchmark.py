@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 @at_night
 def test_it_writes_a_table_of_three_clients(tmp_path: Path):
     options = ["--methods", "pe", "--epsilons", "4", "10", "--runs", "5", "--rounds", "1", "--out", tmp_path]
-    command = [sys.executable, ROOT / "benchmarks" / "membership", *options]
+    command = [sys.executable, "-m", "benchmarks.membership", *options]
     subprocess.run([str(each) for each in command], check=True, cwd=ROOT, capture_output=True)
     rows = json.loads((tmp_path / "membership.json").read_text())["results"]
     assert [(each["noise"], each["epsilon"]) for each in rows] == [

@@ -1,6 +1,6 @@
 """A provider who sees everything that leaves cannot tell neighbouring datasets apart better than (ε, δ) allows.
 
-Few runs, so that it is quick; ``benchmarks/membership`` makes hundreds for each method and ε. Everything is seeded:
+Few runs, so that it is quick; ``benchmarks.membership`` makes hundreds for each method and ε. Everything is seeded:
 a test that passes once passes always.
 """
 

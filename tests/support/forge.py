@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import ClientError
+from pcevolve.evolution import Pool, Population, cut_to_proportion, join_populations
 from pcevolve.pages.report import write_report
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.publish import Release, describe_file, name_files, write_card, write_summary
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve.transcript.records import GENESIS, Line, digest
-from support.populations import Populations
 
 Event = dict[str, Any]
 
@@ -61,3 +65,54 @@ def rewritten_body(root: Path, event: Event, change: Callable[[bytes], bytes]) -
         [name, str(len(after)) if name == "Content-Length" else value] for name, value in event["headers"]
     ]
     return {**event, "body": bodies.put(after).model_dump(), "wire_bytes": size, "headers": headers}
+
+
+@dataclass(frozen=True)
+class Populations:
+    """The candidates of a run as its record names them, however little sense that makes.
+
+    Attributes:
+        plan: Says which call belongs to which population.
+        outputs: Digests of what each call brought, by slot, in order.
+    """
+
+    plan: PublicPlan
+    outputs: Mapping[str, tuple[str, ...]]
+
+    def pool(self, iteration: int) -> Pool:
+        """What the release of an iteration chose from."""
+        last = max(iteration - 1, 0)
+        shown = range(last + 1) if self.plan.pool == "all" else range(last, last + 1)
+        views: dict[str, tuple[Candidate, ...]] = {}
+        for call in (call for t in shown for call in self.plan.lookaheads(t)):
+            views[call.source or ""] = views.get(call.source or "", ()) + self._brought(call)
+        return Pool(join_populations(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
+
+    def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
+        """What has to be in the dataset, by class: what the run kept, and behind it what was added later, in order."""
+        plan, known = self.plan, list(receipts)
+        if plan.selects:
+            last = [each for each in known if each.iteration == plan.releases[-1]][-1:]
+            kept = {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
+        else:
+            kept = self._named([*plan.round(plan.iterations), *plan.extensions()])
+        added = self._named(plan.enlargements())
+        return cut_to_proportion(plan, known, {label: kept[label] + added[label] for label in plan.labels})
+
+    def _named(self, calls: Iterable[Call]) -> dict[str, tuple[Chosen, ...]]:
+        made = self._of(calls)
+        return {
+            label: tuple(Chosen(each.id, each.digest) for each in made[label]) for label in self.plan.labels
+        }
+
+    def _of(self, calls: Iterable[Call]) -> Population:
+        found: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())
+        for call in calls:
+            found[call.label] += self._brought(call)
+        return found
+
+    def _brought(self, call: Call) -> tuple[Candidate, ...]:
+        return tuple(
+            Candidate(call.output(index), call.label, call.iteration, None, digest, "")
+            for index, digest in enumerate(self.outputs.get(call.slot, ()))
+        )

@@ -66,6 +66,13 @@ class ServerProcess:
                 time.sleep(0.2)
         raise AssertionError(self.log.read_text())
 
+    def __enter__(self) -> ServerProcess:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
@@ -108,6 +115,12 @@ class Client:
 
     def __call__(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         return self.forks.run(arguments, self.environment(), RUN_SECONDS, command=self.command)
+
+    def succeed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run what has to work."""
+        done = self(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
 
     def start(self, *arguments: object) -> Started:
         return self.forks.start(arguments, self.environment(), command=self.command)

@@ -27,6 +27,7 @@ from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import asks_for
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import IN_PROCESS
+from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
@@ -34,13 +35,12 @@ from pcevolve.publish import Release, publish, write_summary
 from pcevolve.selectors.usefulness import assess
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
-from support.plans import OF_IMAGES
 from support.provider import FakeProvider, FakeRewriter
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
 ADDRESS = Address("http://127.0.0.1:9", "secret-key")
-
-
+OF_IMAGES = frozenset(Images.model_fields) - {"kind"}
+"""Settings of a plan that are in its part about images."""
 WRITER_KEY = "sk-wr1ter-0123456789"
 REWRITER = "http://127.0.0.1:7"
 REWORDS: dict[str, object] = {

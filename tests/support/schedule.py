@@ -54,7 +54,7 @@ LONGEST = (
     "api_server/test_bundled_model.py",
     "system/test_methods.py",
     "system/test_examples.py",
-    "system/test_audit_dp.py",
+    "system/test_without_api.py",
     "hostile/test_pictures.py",
     "browser/test_viewer.py",
 )

@@ -13,12 +13,16 @@ from support.processes import Client, ServerProcess
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iterator[ServerProcess]:
-    process = ServerProcess(tmp_path_factory.mktemp("server") / "log", forks)
-    process.start()
-    yield process
-    process.kill()
+    with ServerProcess(tmp_path_factory.mktemp("server") / "log", forks) as process:
+        yield process
 
 
 @pytest.fixture
 def client(tmp_path: Path, server: ServerProcess, forks: ForkServer) -> Client:
     return Client(tmp_path, server.address, forks)
+
+
+@pytest.fixture
+def alone(tmp_path: Path, forks: ForkServer) -> Client:
+    """The command line, for commands that need no API."""
+    return Client(tmp_path, "http://127.0.0.1:9", forks)

@@ -26,8 +26,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory, server: ServerProcess, f
     """The same run, uninterrupted; seeded noise makes it comparable."""
     root = tmp_path_factory.mktemp("reference")
     client = Client(root, server.address, forks)
-    done = client(*client.run_options(class_folders(root / "private", seed=1), root / "run", **NOISE))
-    assert done.returncode == 0, done.stderr
+    client.succeed(*client.run_options(class_folders(root / "private", seed=1), root / "run", **NOISE))
     return root / "run"
 
 
@@ -58,7 +57,7 @@ def test_a_client_killed_three_times_ends_with_the_same_dataset(reference, clien
     assert receipts(run) == receipts(reference), points
     shown = client("budget", "show", "--ledger", run.with_suffix(".ledger"), "--json")
     assert [(row["draws"], row["epsilon"]) for row in json.loads(shown.stdout)] == [(6, None)]
-    assert client("audit", run, "--allow-insecure").returncode == 0
+    client.succeed("audit", run, "--allow-insecure")
 
 
 def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(client, tmp_path):
@@ -70,7 +69,7 @@ def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(cli
     process.wait()
     before = receipts(run)
     assert before
-    assert client(*options, "--resume", run).returncode == 0
+    client.succeed(*options, "--resume", run)
     assert receipts(run)[: len(before)] == before
     assert json.loads((run / "summary.json").read_text())["epsilon_spent"] == 10
 
@@ -78,10 +77,8 @@ def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(cli
 @pytest.fixture(scope="module")
 def mortal(tmp_path_factory, forks):
     """A server that tests may kill, and start again."""
-    process = ServerProcess(tmp_path_factory.mktemp("mortal") / "log", forks)
-    process.start()
-    yield process
-    process.kill()
+    with ServerProcess(tmp_path_factory.mktemp("mortal") / "log", forks) as process:
+        yield process
 
 
 def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mortal, forks, tmp_path):
@@ -97,7 +94,7 @@ def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mor
     assert process.returncode == 0, stderr
     assert "the API is not answering" in stderr
     assert released_files(run) == released_files(reference)
-    assert client("audit", run, "--allow-insecure").returncode == 0
+    client.succeed("audit", run, "--allow-insecure")
 
 
 def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference, mortal, forks, tmp_path):
@@ -111,8 +108,7 @@ def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference
     assert "error: no usable answer from the API" in stderr
     assert "--resume" in stderr
     mortal.start()
-    done = client(*client.run_options(private, run, patience=60, **NOISE), "--resume", run)
-    assert done.returncode == 0, done.stderr
+    client.succeed(*client.run_options(private, run, patience=60, **NOISE), "--resume", run)
     assert released_files(run) == released_files(reference)
 
 
@@ -129,6 +125,5 @@ def test_a_disk_that_fills_up_is_one_clear_line_and_the_run_can_be_resumed(refer
     assert starved.returncode in {1, 4}, starved.stderr
     assert starved.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in starved.stderr
-    done = client(*options, "--resume", run)
-    assert done.returncode == 0, done.stderr
+    client.succeed(*options, "--resume", run)
     assert released_files(run) == released_files(reference)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import ssl
 import subprocess
@@ -19,6 +18,7 @@ from pcevolve.egress.transport import Address, ConnectionTroubleError
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared.quiet import VARIABLES
+from support.certificates import self_signed
 from support.folders import class_folders, events
 from support.processes import BIN, READY_SECONDS, RUN_SECONDS, Client
 from support.served import wait_until
@@ -103,15 +103,8 @@ class TlsServer:
     def __init__(self, folder: Path) -> None:
         self.names: list[str | None] = []
         self.heard = b""
-        key, certificate = folder / "key.pem", folder / "certificate.pem"
-        request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-        subprocess.run(
-            [*request, "-subj", "/CN=localhost", "-keyout", key, "-out", certificate],
-            check=True,
-            capture_output=True,
-        )
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(certificate, key)
+        self._context.load_cert_chain(self_signed(folder, "localhost"), folder / "key.pem")
         self._context.sni_callback = lambda _, name, __: self.names.append(name)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
@@ -131,7 +124,6 @@ class TlsServer:
         self._socket.close()
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
 def test_tls_names_the_api_host_only_and_tells_a_stranger_nothing(tmp_path: Path):
     server = TlsServer(tmp_path)
     transport = HttpTransport(5)
@@ -167,8 +159,7 @@ def test_two_private_datasets_that_differ_in_everything_cause_the_same_requests(
     for seed, shots in ((1, 3), (2, 5)):
         private = class_folders(tmp_path / f"private {seed}", seed=seed, shots=shots)
         runs.append(tmp_path / f"run{seed}")
-        done = client(*client.run_options(private, runs[-1]))
-        assert done.returncode == 0, done.stderr
+        client.succeed(*client.run_options(private, runs[-1]))
     one, two = (requests(run) for run in runs)
     assert one[:2] == two[:2]
     assert [without_image(each) for each in one] == [without_image(each) for each in two]

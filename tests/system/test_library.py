@@ -31,10 +31,8 @@ def tiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def provider(tmp_path: Path, tiles: Path, forks: ForkServer) -> Iterator[ServerProcess]:
-    process = server_on(tiles, tmp_path, forks)
-    process.start()
-    yield process
-    process.kill()
+    with server_on(tiles, tmp_path, forks) as process:
+        yield process
 
 
 def private(root: Path) -> Path:
@@ -53,8 +51,7 @@ def test_a_run_selects_real_images_says_so_and_passes_the_audit(
     options = client.run_options(
         private(tmp_path / "private"), run, model="library:tiles", domain="painted tile"
     )
-    done = client(*options, "--verbose")
-    assert done.returncode == 0, done.stderr
+    done = client.succeed(*options, "--verbose")
     assert "the provider says that they are real public ones, of a library of 36" in " ".join(
         done.stderr.split()
     )

@@ -16,10 +16,8 @@ from support.processes import Client, ServerProcess
 
 
 def finished(client: Client, private: Path, out: Path, *flags: str, **options: object) -> dict:
-    done = client(*client.run_options(private, out, **{"iterations": 2, **options}), *flags, "--json")
-    assert done.returncode == 0, done.stderr
-    audited = client("audit", out, "--json")
-    assert audited.returncode == 0, audited.stderr
+    done = client.succeed(*client.run_options(private, out, **{"iterations": 2, **options}), *flags, "--json")
+    client.succeed("audit", out, "--json")
     return json.loads(done.stdout)
 
 
@@ -80,9 +78,8 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
     flags = {"vary_by": "prompt", "lookahead": 1, "more": 1, "method": "pe"}
     summary = finished(client, private, run, **flags)
     assert summary["images_released"] == 2 * (4 + 4)
-    more = client("extend", run, "--more", "1", "--json")
-    assert more.returncode == 0, more.stderr
-    assert client("audit", run).returncode == 0
+    client.succeed("extend", run, "--more", "1", "--json")
+    client.succeed("audit", run)
     assert "this run varies prompts" in client("extend", run, "--more", "1", "--strength", "0.5").stderr
 
     plan = next(event["plan"] for event in events(run) if event["kind"] == "planned")
@@ -104,7 +101,7 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
     assert "by prototypes" in report
     assert "Prompts of the dataset&#39;s images: " in report or "Prompts of the dataset's images: " in report
     assert "Which of the prompts had made the chosen images was." in report
-    assert client("audit", run, "--html").returncode == 0
+    client.succeed("audit", run, "--html")
     assert "No image: the prompt by which the provider had made" in (run / "audit" / "wire.html").read_text()
 
 
@@ -118,8 +115,7 @@ def _prompt_of(candidate: str, plan: dict, asked: dict[str, dict]) -> str:
 def test_several_prompts_for_each_class_reach_the_wire_as_they_stand(client: Client, tmp_path: Path):
     private, prompts = class_folders(tmp_path / "private", seed=1), tmp_path / "prompts.json"
     words = ("--domain", "handwritten mark", "--private", private)
-    asked = client("prompts", *words, "--count", "3", "--out", prompts)
-    assert asked.returncode == 0, asked.stderr
+    client.succeed("prompts", *words, "--count", "3", "--out", prompts)
     written = json.loads(prompts.read_text())
     summary = finished(client, private, tmp_path / "run", method="t2i", prompts=prompts)
     assert (summary["epsilon_spent"], summary["images_released"]) == (0, 8)
@@ -136,8 +132,7 @@ def test_a_preview_spends_nothing_and_the_run_goes_on_from_it(
     client = Client(tmp_path, server.address, forks)
     out = tmp_path / "run"
     _, *options = client.run_options(class_folders(tmp_path / "private", seed=1), out, candidates=12)
-    shown = client("preview", *options)
-    assert shown.returncode == 0, shown.stderr
+    shown = client.succeed("preview", *options)
     assert Path(shown.stdout.strip()) == out / "preview.html"
     before = RunReader.strict(out)
     assert (before.receipts, len(before.outputs)) == ((), 2 * 4)
@@ -146,10 +141,8 @@ def test_a_preview_spends_nothing_and_the_run_goes_on_from_it(
         row["draws"] for row in json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
     ] == [0]
 
-    done = client("run", "--resume", out)
-    assert done.returncode == 0, done.stderr
+    client.succeed("run", "--resume", out)
     after = RunReader.strict(out)
     assert after.entries[: len(before.entries)] == before.entries
     assert len({each.record.slot for each in after.entries if each.record.kind == "sent"}) == after.requests
-    audited = client("audit", out)
-    assert audited.returncode == 0, audited.stdout
+    client.succeed("audit", out)

@@ -23,8 +23,7 @@ def test_the_degrees_that_cross_the_wire_are_the_paper_s(client: Client, tmp_pat
     options = client.run_options(
         private, out, method="pe", epsilon="6.62", delta="1e-3", relation="add-remove"
     )
-    done = client(*without(options, "--iterations"), *asked)
-    assert done.returncode == 0, done.stderr
+    client.succeed(*without(options, "--iterations"), *asked)
     plan = RunReader.strict(out).require_plan()
     assert (plan.strengths, plan.iterations) == (DEGREES, 13)
     sent = [json.loads(each["body"]["text"]) for each in events(out) if each.get("method") == "POST"]
@@ -44,7 +43,7 @@ def test_unbalanced_data_get_an_unbalanced_dataset_for_a_part_of_the_price(clien
         image.unlink()
     # At epsilon 30 the noise on the counts, of deviation 1.7, would make 4 images of type B in one run of a hundred.
     options = client.run_options(private, out, method="pe", epsilon="100", candidates=8)
-    done = client(
+    client.succeed(
         *options,
         "--set",
         "method.class_counts=true",
@@ -56,7 +55,6 @@ def test_unbalanced_data_get_an_unbalanced_dataset_for_a_part_of_the_price(clien
         "method.threshold_end=0",
         "--yes",
     )
-    assert done.returncode == 0, done.stderr
     assert sizes(out) == {"type A": 8, "type B": pytest.approx(2, abs=1)}
     first, *_ = receipts(out)
     assert [each["mechanism"] for each in first["events"]] == ["gaussian", "gaussian"]
@@ -65,8 +63,7 @@ def test_unbalanced_data_get_an_unbalanced_dataset_for_a_part_of_the_price(clien
     assert "its classes are cut to the proportions of noisy counts" in card
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
     before = set(released_files(out))
-    extended = client("extend", out, "--more", 2, "--yes")
-    assert extended.returncode == 0, extended.stderr
+    client.succeed("extend", out, "--more", 2, "--yes")
     assert sizes(out) == {"type A": 24, "type B": pytest.approx(6, abs=3)}
     assert before <= set(released_files(out))
     assert json.loads(client("audit", out, "--json").stdout)["holds"]

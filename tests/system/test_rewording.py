@@ -49,15 +49,12 @@ def asked(writer: LocalServer) -> list[str]:
 
 def test_a_run_that_rewords_is_finished_audited_and_extended(client, writer, asking, tmp_path):
     run = tmp_path / "run"
-    done = client(*asking(run), "--json")
-    assert done.returncode == 0, done.stderr
+    done = client.succeed(*asking(run), "--json")
     assert f"writer at {writer.address}: 17 prompts" in done.stderr
     assert "17 texts" in json.loads(done.stdout)["bill"]
-    assert client("audit", run, "--allow-insecure").returncode == 0
-    more = client("extend", run, "--more", "1", "--json")
-    assert more.returncode == 0, more.stderr
-    shown = client("audit", run, "--html", "--allow-insecure")
-    assert shown.returncode == 0, shown.stdout + shown.stderr
+    client.succeed("audit", run, "--allow-insecure")
+    client.succeed("extend", run, "--more", "1", "--json")
+    client.succeed("audit", run, "--html", "--allow-insecure")
     assert len(writer.heard) == 17, "an extension asks the rewriter nothing"
 
     plan = next(event["plan"] for event in events(run) if event["kind"] == "planned")
@@ -78,8 +75,7 @@ def test_a_run_that_rewords_is_finished_audited_and_extended(client, writer, ask
 
 def test_a_run_that_is_killed_asks_neither_provider_twice(client, writer, asking, tmp_path):
     run, reference = tmp_path / "run", tmp_path / "reference"
-    whole = client(*asking(reference, at_once=1))
-    assert whole.returncode == 0, whole.stderr
+    client.succeed(*asking(reference, at_once=1))
     first = asked(writer)
     writer.heard.clear()
     for stop in (1, 7):
@@ -98,10 +94,9 @@ def test_a_run_that_is_killed_asks_neither_provider_twice(client, writer, asking
         process.wait()
         dead.set()
     writer.speak = online.rewriter
-    done = client(*asking(run, at_once=1), "--resume", run)
-    assert done.returncode == 0, done.stderr
+    client.succeed(*asking(run, at_once=1), "--resume", run)
     assert (released_files(run), receipts(run)) == (released_files(reference), receipts(reference))
-    assert client("audit", run, "--allow-insecure").returncode == 0
+    client.succeed("audit", run, "--allow-insecure")
     assert len(writer.heard) == len(first) + 2
     assert list(dict.fromkeys(asked(writer))) == list(dict.fromkeys(first))
 

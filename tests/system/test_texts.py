@@ -39,10 +39,8 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def writer(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iterator[ServerProcess]:
-    process = ServerProcess(tmp_path_factory.mktemp("writer") / "log", forks, models=("text:bundled",))
-    process.start()
-    yield process
-    process.kill()
+    with ServerProcess(tmp_path_factory.mktemp("writer") / "log", forks, models=("text:bundled",)) as process:
+        yield process
 
 
 @pytest.fixture
@@ -73,8 +71,7 @@ def asked(client: Client, private: Path, out: Path, **changes: object) -> list[o
 
 def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, private: Path, tmp_path: Path):
     out = tmp_path / "run"
-    done = client(*asked(client, private, out, unit_column="patient"))
-    assert done.returncode == 0, done.stderr
+    done = client.succeed(*asked(client, private, out, unit_column="patient"))
     plan = RunReader.strict(out).require_plan()
     assert (plan.modality.kind, plan.unit, plan.encoder) == ("text", "patient", "words")
     shared = [
@@ -95,7 +92,7 @@ def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, privat
     assert "text-classification" in card
     assert "No private text is in here" in card
     assert json.loads(client("audit", out, "--json").stdout)["holds"]
-    assert client("audit", out, "--html").returncode == 0
+    client.succeed("audit", out, "--html")
     page = (out / "audit" / "wire.html").read_text()
     assert "Texts sent back" in page
     assert "image-to-image" not in page
@@ -103,7 +100,7 @@ def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, privat
 
 def test_killed_and_continued_it_ends_with_the_same_texts(client: Client, private: Path, tmp_path: Path):
     whole, run = tmp_path / "whole", tmp_path / "run"
-    assert client(*asked(client, private, whole, insecure_noise_seed=3)).returncode == 0
+    client.succeed(*asked(client, private, whole, insecure_noise_seed=3))
     words = asked(client, private, run, insecure_noise_seed=3)
     for point in sorted(random.sample(range(4, len(events(whole)) - 1), 2)):
         process = client.start(*words, "--resume", run)
@@ -115,18 +112,17 @@ def test_killed_and_continued_it_ends_with_the_same_texts(client: Client, privat
             time.sleep(0.005)
         process.kill()
         process.wait()
-    done = client(*words, "--resume", run)
-    assert done.returncode == 0, done.stderr
+    client.succeed(*words, "--resume", run)
     assert released_files(run) == released_files(whole)
     assert receipts(run) == receipts(whole)
-    assert client("audit", run, "--allow-insecure").returncode == 0
+    client.succeed("audit", run, "--allow-insecure")
 
 
 def test_the_dataset_is_exported_and_loaded_as_texts(client: Client, private: Path, tmp_path: Path):
     out = tmp_path / "run"
-    assert client(*asked(client, private, out, method="random")).returncode == 0
+    client.succeed(*asked(client, private, out, method="random"))
     for form in ("parquet", "webdataset"):
-        assert client("export", out, "--format", form).returncode == 0
+        client.succeed("export", out, "--format", form)
     table = datasets.load_dataset(
         str(out / "release-parquet"), cache_dir=str(tmp_path / "cache"), split="train"
     )
@@ -140,9 +136,8 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
     client: Client, private: Path, tmp_path: Path
 ):
     out = tmp_path / "run"
-    assert client(*asked(client, private, out)).returncode == 0
-    done = client("evaluate", out, "--test", private, "--private", private, "--mix", "--json")
-    assert done.returncode == 0, done.stderr
+    client.succeed(*asked(client, private, out))
+    done = client.succeed("evaluate", out, "--test", private, "--private", private, "--mix", "--json")
     found = json.loads(done.stdout)
     assert [(row["judge"], row["voted"]) for row in found["judges"]] == [("ngrams", False), ("words", True)]
     assert found["test_texts"] == 8
@@ -155,11 +150,10 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
 
 def test_the_released_means_classify_texts(client: Client, private: Path, tmp_path: Path):
     out = tmp_path / "run"
-    assert client(*asked(client, private, out, method="dp-means", iterations=1)).returncode == 0
+    client.succeed(*asked(client, private, out, method="dp-means", iterations=1))
     for name, text in (("ill", "an infection of the chest"), ("well", "white bread with fruit")):
         (tmp_path / f"{name}.txt").write_text(text)
-    done = client("classify", out, tmp_path / "ill.txt", tmp_path / "well.txt")
-    assert done.returncode == 0, done.stderr
+    done = client.succeed("classify", out, tmp_path / "ill.txt", tmp_path / "well.txt")
     assert all(line.split("\t")[1] in ("ill", "well") for line in done.stdout.splitlines())
     (tmp_path / "none.txt").write_bytes(b"\xff")
     for path, complaint in (
@@ -180,8 +174,7 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     assert refused.returncode == 3
     assert "line 1 allows more than method.secret_prior" in " ".join(refused.stderr.split())
     listed.write_text(f"{CANARY}\nchills\n")
-    done = client(*words)
-    assert done.returncode == 0, done.stderr
+    done = client.succeed(*words)
     assert "0.001 where it was 1e-3" in " ".join(done.stderr.split())
     assert json.loads(client("audit", tmp_path / "run", "--json").stdout)["holds"]
 
@@ -199,8 +192,7 @@ def test_texts_with_secrets_of_which_nothing_may_be_learned_are_not_counted(
         "secret_prior": 1e-3,
         "secret_bound": 1e-3,
     }
-    done = client(*asked(client, private, out, **own, epsilon=20_000))
-    assert done.returncode == 0, done.stderr
+    client.succeed(*asked(client, private, out, **own, epsilon=20_000))
     record = RunReader.strict(out)
     measured = load(record.bodies.file(next(each.measured for each in record.receipts if each.measured)))
     assert abs(measured["cells"].sum() - counted) < 0.5  # more than ten deviations of the noise of 24 cells
@@ -211,8 +203,7 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
 ):
     out, weights = tmp_path / "run", save_encoder(tmp_path / "encoder")
     own = {"encoder": "transformer:somebody/tiny", "encoder_weights": weights}
-    done = client(*asked(client, private, out, **own))
-    assert done.returncode == 0, done.stderr
+    client.succeed(*asked(client, private, out, **own))
     without = json.loads(client("audit", out, "--json").stdout)
     assert any("encoder-weights" in each["unchecked"] for each in without["findings"] if each["unchecked"])
     assert json.loads(client("audit", out, "--encoder-weights", weights, "--json").stdout)["holds"]

@@ -6,6 +6,7 @@ The toy: seven records, three secrets, whoever guesses one does so with p = 1e-4
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
+from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.dp.secrecy import secret_budget
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, Sampled, fair_weights
 from support.examples import is_nightly
-from support.sampled_secrets import Attacked, smallest_of
 
 GROUPS = ((0, 1, 2), (2, 3, 4, 5), (6,))
 PRIOR = 1e-4
@@ -26,6 +27,42 @@ BUDGETS = [secret_budget(PRIOR, bound) for bound in BOUNDS]
 SHARED = 2.4873
 """σ of all three secrets together at a sampling rate of 0.1 over ten rounds."""
 DRAWS = 4_000_000 if is_nightly() else 200_000
+
+
+def smallest_of(rates: tuple[float, ...], rounds: int, prior: float, bound: float, near: float) -> float:
+    """The least noise for numbers that a record moves by 1: as published, without the joint norm; rounded up.
+
+    Args:
+        rates: With which each record of the secret is sampled in a round.
+        rounds: How many.
+        prior: p.
+        bound: r.
+        near: What is looked for, within 5 %.
+    """
+    low, high = 0.95 * near, 1.05 * near
+    for _ in range(8):
+        middle = (low + high) / 2
+        kept = Sampled(rates, rounds, middle).success(prior) <= bound
+        low, high = (low, middle) if kept else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class Attacked(Sampled):
+    """Rounds of noisy numbers, and who tries to tell from them whether a secret's records are there."""
+
+    def numbers(self, draws: int, random: np.random.Generator, has_secret: bool) -> FloatArray:
+        """Noisy numbers of all rounds, float64 ``(draws, rounds)``."""
+        noise = random.normal(0, self.sigma, (draws, self.rounds))
+        for rate in self.rates if has_secret else ():
+            noise += random.random(noise.shape) < rate
+        return noise
+
+    def threshold(self, prior: float) -> float:
+        """The sum of losses that is exceeded with this probability without the secret."""
+        values, mass, _ = self.losses
+        false = np.cumsum((mass * np.exp(-values.clip(-600, 600)))[::-1])[::-1]
+        return float(values[np.flatnonzero(false <= prior)[0]])
 
 
 def test_no_secret_gets_more_than_its_budget_and_somebody_of_each_record_s_secrets_gets_all():

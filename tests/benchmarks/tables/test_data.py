@@ -13,7 +13,9 @@ from pcevolve_benchmarks.tables.catalogue import table
 from pcevolve_benchmarks.tables.data import described, digits, with_prompts
 from pcevolve_benchmarks.tables.making import Wanted, made
 from pcevolve_benchmarks.tables.sizes import Sizes
-from support.shots import LABELS, shots
+from support.folders import class_folders
+
+LABELS = ("cut", "good")
 
 
 def test_digits_are_written_once_and_no_image_is_in_both_parts(tmp_path: Path):
@@ -40,7 +42,7 @@ def wanted(folder: Path, workers: object = None, data: int = 1, **changes: objec
     sources = [folder / f"data {number}" for number in range(data)]
     for root in sources:
         for part in ("train", "test"):
-            shots(root / part)
+            class_folders(root / part, 0, LABELS, shots=2)
     values = {
         "name": "table1",
         "size": "smoke",

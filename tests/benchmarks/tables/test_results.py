@@ -11,9 +11,8 @@ from scipy.stats import t as student
 from pcevolve.evaluation.intervals import Value
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import table
-from pcevolve_benchmarks.tables.cells import Cell, Place
+from pcevolve_benchmarks.tables.cells import Cell, Figure, Place, Store, judged
 from pcevolve_benchmarks.tables.pages import as_json, markdown
-from pcevolve_benchmarks.tables.results import Figure, Store, judged
 from pcevolve_benchmarks.tables.sizes import FULL
 
 

@@ -6,11 +6,11 @@ The gate sees nothing of it: each run on its own is within its budget. What has 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from leaks.attempts import Attempt
+from leaks.attempts import Act, Attempt
 from leaks.world import World
 from pcevolve.errors import BudgetError, DataError, LedgerError
 from pcevolve.ledger.ledger import NO_TERMS, Ledger, Paid, PrivateUnit, Terms
@@ -46,78 +46,66 @@ class Step:
     terms: Terms = NO_TERMS
 
 
-def on(*digests: bytes, **terms: object) -> Step:
+def _digests(letters: str) -> list[bytes]:
+    """One for each letter."""
+    return [each.encode() for each in letters]
+
+
+def on(letters: str, **terms: object) -> Step:
     """A run on single images."""
-    return Step(images(*digests), terms=Terms(**terms))
+    return Step(images(*_digests(letters)), terms=Terms(**terms))
 
 
-def of(kind: str = "patient", terms: Terms = NO_TERMS, **units: Sequence[bytes]) -> Step:
+def of(kind: str = "patient", terms: Terms = NO_TERMS, **units: str) -> Step:
     """A run on named units."""
-    return Step(patients(**units), kind, terms=terms)
+    return Step(patients(**{name: _digests(letters) for name, letters in units.items()}), kind, terms=terms)
 
 
-def shown(step: Step) -> Step:
-    """The same run, but it spends nothing."""
-    return Step(step.units, step.kind, FREE, step.relation, step.terms)
-
-
-def under(step: Step, relation: Relation) -> Step:
-    """The same run under another neighbour relation."""
-    return Step(step.units, step.kind, step.event, relation, step.terms)
+def under_replacement(step: Step) -> Step:
+    """The same run under the other neighbour relation."""
+    return replace(step, relation="replace-one")
 
 
 TWO = Terms(unit_size=2)
 FIVE = Terms(unit_size=5)
 SEEDED = Terms(secure=False)
 SEQUENCES: dict[str, tuple[int, Sequence[Step], str]] = {
-    "the same image twice": (3, [on(b"1"), on(b"1")], OVER),
-    "the same image among others": (3, [on(b"1", b"2"), on(b"2", b"3")], OVER),
-    "a patient twice": (3, [of(p=[b"1"]), of(p=[b"1"])], OVER),
-    "a patient with new images": (3, [of(p=[b"1"]), of(p=[b"2"])], OVER),
-    "a patient with one image more": (3, [of(p=[b"1"]), of(p=[b"1", b"2"])], OVER),
-    "a patient under a second name": (3, [of(p=[b"1"]), of(q=[b"1"])], OVER),
-    "a patient under the name of another kind": (3, [of(p=[b"1"]), of("case", p=[b"1"])], OVER),
-    "a name in capitals of its kind": (3, [of(p=[b"1"]), of("PATIENT", p=[b"2"])], OVER),
-    "a name with blanks": (3, [of(p=[b"1"]), Step([PrivateUnit((b"2",), " p ")], "patient")], OVER),
-    "two patients who are exchanged": (6, [of(p=[b"1"], q=[b"2"]), of(p=[b"2"], q=[b"1"])], OVER_6),
-    "a patient's image on its own": (3, [of(p=[b"1", b"2"]), on(b"2")], OVER),
-    "an image and then its patient": (3, [on(b"1"), of(p=[b"1", b"2"])], OVER),
-    "a patient's images one by one": (6, [of(p=[b"1", b"2", b"3"]), on(b"1"), on(b"2")], OVER_6),
-    "a patient's images one by one, before him": (6, [on(b"1"), on(b"2"), of(p=[b"1", b"2"])], OVER_6),
-    "a patient's images at once": (6, [of(p=[b"1", b"2"]), on(b"1", b"2")], OVER),
-    "a patient between his images": (6, [on(b"1"), of(p=[b"1", b"2"]), on(b"2")], OVER_6),
-    "a patient of two months, by the images of each": (6, [of(p=[b"1"]), of(p=[b"2"]), on(b"1")], OVER_6),
-    "new images of a patient whose images were used": (6, [of(p=[b"1"]), on(b"1"), of(p=[b"2"])], OVER_6),
+    "the same image twice": (3, [on("1"), on("1")], OVER),
+    "the same image among others": (3, [on("12"), on("23")], OVER),
+    "a patient twice": (3, [of(p="1"), of(p="1")], OVER),
+    "a patient with new images": (3, [of(p="1"), of(p="2")], OVER),
+    "a patient with one image more": (3, [of(p="1"), of(p="12")], OVER),
+    "a patient under a second name": (3, [of(p="1"), of(q="1")], OVER),
+    "a patient under the name of another kind": (3, [of(p="1"), of("case", p="1")], OVER),
+    "a name in capitals of its kind": (3, [of(p="1"), of("PATIENT", p="2")], OVER),
+    "a name with blanks": (3, [of(p="1"), Step([PrivateUnit((b"2",), " p ")], "patient")], OVER),
+    "two patients who are exchanged": (6, [of(p="1", q="2"), of(p="2", q="1")], OVER_6),
+    "a patient's image on its own": (3, [of(p="12"), on("2")], OVER),
+    "an image and then its patient": (3, [on("1"), of(p="12")], OVER),
+    "a patient's images one by one": (6, [of(p="123"), on("1"), on("2")], OVER_6),
+    "a patient's images one by one, before him": (6, [on("1"), on("2"), of(p="12")], OVER_6),
+    "a patient's images at once": (6, [of(p="12"), on("12")], OVER),
+    "a patient between his images": (6, [on("1"), of(p="12"), on("2")], OVER_6),
+    "a patient of two months, by the images of each": (6, [of(p="1"), of(p="2"), on("1")], OVER_6),
+    "new images of a patient whose images were used": (6, [of(p="1"), on("1"), of(p="2")], OVER_6),
     "an image that a control said is the patient's": (
         3,
-        [shown(of(p=[b"1", b"2"])), of(p=[b"1"]), on(b"2")],
+        [replace(of(p="12"), event=FREE), of(p="1"), on("2")],
         OVER,
     ),
-    "wards that cross patients": (6, [of(p=[b"1", b"2"]), of("ward", a=[b"1", b"3"], b=[b"2", b"4"])], OVER),
-    "patients within a ward": (6, [of("ward", w=[b"1", b"2"]), of(p=[b"1"], q=[b"2"])], OVER),
-    "a ward whose patients were used apart": (
-        6,
-        [of(p=[b"1"]), of(q=[b"2"]), of("ward", w=[b"1", b"2"])],
-        OVER_6,
-    ),
-    "a patient of one image, with a neighbour of two": (6, [of(terms=TWO, p=[b"1"]), on(b"1")], OVER),
-    "an image, with a neighbour of five": (
-        9,
-        [on(b"1"), of(terms=FIVE, p=[b"1"])],
-        "already spent epsilon=15",
-    ),
-    "a size that an earlier run declared": (9, [of(terms=FIVE, p=[b"1"]), on(b"1")], OVER),
-    "a seeded run and then an honest one": (99, [Step(images(b"1"), terms=SEEDED), on(b"1")], INSECURE),
-    "a seeded run on the patient": (99, [of(terms=SEEDED, p=[b"1"]), of(p=[b"2"])], INSECURE),
-    "a seeded run on the patient's image": (99, [of(terms=SEEDED, p=[b"1", b"2"]), on(b"2")], INSECURE),
-    "a seeded run and a promise to the patient": (
-        99,
-        [Step(images(b"1"), terms=SEEDED), of(p=[b"1"])],
-        INSECURE,
-    ),
+    "wards that cross patients": (6, [of(p="12"), of("ward", a="13", b="24")], OVER),
+    "patients within a ward": (6, [of("ward", w="12"), of(p="1", q="2")], OVER),
+    "a ward whose patients were used apart": (6, [of(p="1"), of(q="2"), of("ward", w="12")], OVER_6),
+    "a patient of one image, with a neighbour of two": (6, [of(terms=TWO, p="1"), on("1")], OVER),
+    "an image, with a neighbour of five": (9, [on("1"), of(terms=FIVE, p="1")], "already spent epsilon=15"),
+    "a size that an earlier run declared": (9, [of(terms=FIVE, p="1"), on("1")], OVER),
+    "a seeded run and then an honest one": (99, [on("1", secure=False), on("1")], INSECURE),
+    "a seeded run on the patient": (99, [of(terms=SEEDED, p="1"), of(p="2")], INSECURE),
+    "a seeded run on the patient's image": (99, [of(terms=SEEDED, p="12"), on("2")], INSECURE),
+    "a seeded run and a promise to the patient": (99, [on("1", secure=False), of(p="1")], INSECURE),
     "a seeded run that one run forgot": (
         99,
-        [Step(images(b"1"), terms=SEEDED), on(b"1", forgets_insecure=True), on(b"1")],
+        [on("1", secure=False), on("1", forgets_insecure=True), on("1")],
         INSECURE,
     ),
 }
@@ -133,30 +121,26 @@ BOTH = (
 )
 """Sequences that add-remove refuses for the same reason, or asks for a declared size first."""
 ADDED: dict[str, tuple[int, Sequence[Step], str]] = {
-    "a patient by his image, of no declared size": (99, [of(p=[b"1"]), on(b"1")], SIZE),
-    "an image by its patient, of no declared size": (99, [on(b"1"), of(p=[b"1"])], SIZE),
-    "a new name, of no declared size": (99, [of(p=[b"1"]), of(q=[b"1"])], SIZE),
-    "an image of a patient with others": (6, [of(terms=TWO, p=[b"1", b"2"]), on(b"1")], OVER),
+    "a patient by his image, of no declared size": (99, [of(p="1"), on("1")], SIZE),
+    "an image by its patient, of no declared size": (99, [on("1"), of(p="1")], SIZE),
+    "a new name, of no declared size": (99, [of(p="1"), of(q="1")], SIZE),
+    "an image of a patient with others": (6, [of(terms=TWO, p="12"), on("1")], OVER),
     "a crossing patient of a declared size": (
         9,
-        [of(terms=TWO, p=[b"1"]), of(terms=TWO, q=[b"1"])],
+        [of(terms=TWO, p="1"), of(terms=TWO, q="1")],
         OVER + "|epsilon=12",
     ),
-    "a size that is too small": (
-        99,
-        [on(b"1", b"2", b"3"), of(terms=TWO, p=[b"1", b"2"]), of(terms=TWO, p=[b"3"])],
-        "larger",
-    ),
+    "a size that is too small": (99, [on("123"), of(terms=TWO, p="12"), of(terms=TWO, p="3")], "larger"),
     "a unit that is larger than declared": (
         99,
-        [of(terms=TWO, p=[b"1", b"2", b"3"])],
+        [of(terms=TWO, p="123")],
         "more images than data.unit_size 2",
     ),
-    "another relation": (99, [on(b"1"), under(on(b"1"), "replace-one")], RELATION),
-    "another relation for the patient": (99, [of(p=[b"1"]), under(of(p=[b"2"]), "replace-one")], RELATION),
+    "another relation": (99, [on("1"), under_replacement(on("1"))], RELATION),
+    "another relation for the patient": (99, [of(p="1"), under_replacement(of(p="2"))], RELATION),
     "another relation for an image of the patient": (
         99,
-        [of(terms=TWO, p=[b"1", b"2"]), under(on(b"2"), "replace-one")],
+        [of(terms=TWO, p="12"), under_replacement(on("2"))],
         RELATION,
     ),
 }
@@ -167,45 +151,39 @@ class _StoppedEarlyError(Exception):
     """A run was refused that should have been paid for, so nothing was tried."""
 
 
-@dataclass(frozen=True)
-class Sequenced:
-    """Carries out a sequence in a ledger of its own."""
+def _sequenced(limit: int, steps: Sequence[Step], relation: Relation) -> Act:
+    """Carry out a sequence in a ledger of its own; raises what the last run is told."""
 
-    limit: int
-    steps: Sequence[Step]
-    relation: Relation
-
-    def __call__(self, world: World) -> None:
-        """Raises what the last run is told."""
+    def act(world: World) -> None:
         with TemporaryDirectory() as folder:
             ledger = Ledger(Path(folder) / "ledger.sqlite")
-            for number, step in enumerate(self.steps[:-1]):
+            for number, step in enumerate(steps[:-1]):
                 try:
-                    self._run(ledger, number, step)
+                    run(ledger, number, step)
                 except BudgetError as error:
                     raise _StoppedEarlyError(str(error)) from error
-            self._run(ledger, len(self.steps), self.steps[-1])
+            run(ledger, len(steps), steps[-1])
 
-    def _run(self, ledger: Ledger, number: int, step: Step) -> None:
-        name, limits = f"{number:032x}", budget(9, self.limit)
-        relation = step.relation or self.relation
-        account = ledger.account(name, step.units, relation, limits, step.kind, step.terms)
+    def run(ledger: Ledger, number: int, step: Step) -> None:
+        name, limits = f"{number:032x}", budget(9, limit)
+        account = ledger.account(name, step.units, step.relation or relation, limits, step.kind, step.terms)
         account.require([step.event])
         account.enrol().pay(Query(name, 1), [step.event], lambda: Paid(()))
+
+    return act
 
 
 def _attempt(name: str, case: tuple[int, Sequence[Step], str], relation: Relation) -> Attempt:
     limit, steps, reason = case
     error = (
-        DataError
-        if "more images than" in reason
-        else LedgerError
+        LedgerError
         if reason in (SIZE, RELATION)
+        else DataError
+        if "more images than" in reason
         else BudgetError
     )
-    return Attempt(
-        "across runs", f"{name}, {relation}", "create-1", Sequenced(limit, steps, relation), reason, error
-    )
+    act = _sequenced(limit, steps, relation)
+    return Attempt("across runs", f"{name}, {relation}", "create-1", act, reason, error)
 
 
 ATTEMPTS = (

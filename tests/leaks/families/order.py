@@ -1,4 +1,4 @@
-"""Bits in which requests are sent, and when: skipped, swapped, repeated, added, or of another plan."""
+"""Bits in which requests are sent, when and where: skipped, swapped, repeated, added, of another plan, elsewhere."""
 
 from __future__ import annotations
 
@@ -7,28 +7,63 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from leaks import secrets
-from leaks.attempts import UNCHANGED, Act, Attempt, UnchangedError, at_each
+from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, attempts, called
+from leaks.families.calls import OTHER_PLAN, begun
 from leaks.families.receipts import named
-from leaks.world import CALLS, MOMENTS, World, asked
+from leaks.world import CALLS, MOMENTS, SIZES, World, asked
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.transport import Address
+from pcevolve.errors import UsageError
 from pcevolve.public.calls import Call
-from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho
 from pcevolve.transcript.log import Transcript
-from support.plans import changed
 from support.runs import ADDRESS, small_plan
 
-EARLY = "is out of order"
-UNPLANNED = "is not in the public plan"
-OTHER_PLAN = "on record with another plan"
-
-
-def _plan() -> PublicPlan:
-    """The plan of every world."""
-    return small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
+EVIL = "http://evil.example:9"
+TAG = "jane-canary-doe"
+HERE = ADDRESS.base_url
+ELSEWHERE = {
+    "a second host": EVIL,
+    "another port": "http://127.0.0.1:10",
+    "another scheme": "https://127.0.0.1:9",
+    "a path before the path": f"{HERE}/{TAG}",
+}
+ADDRESSES = {
+    "a user": "http://jane:doe@127.0.0.1:9",
+    "a user alone": "http://jane@127.0.0.1:9",
+    "a query": f"{HERE}/?{TAG}",
+    "a fragment": f"{HERE}/#{TAG}",
+    "another scheme": "file:///home/jane/" + secrets.FILE_NAME,
+    "no host": "http:///" + TAG,
+    "a line end": f"{HERE}/v1\r\nX-Leak: {TAG}",
+    "a line end in the host": f"{HERE}\r\nX-Leak: {TAG}",
+    "a tab": f"{HERE}/\t{TAG}",
+    "a space": f"{HERE}/ {TAG}",
+    "an empty query": f"{HERE}/?",
+    "a backslash": f"{HERE}\\@evil.example",
+    "a host in other letters": "http://127.0.0.1\u3002evil.example",
+}
+KEYS = {
+    "a line end": "key\r\nX-Leak: " + TAG,
+    "a space": "key " + TAG,
+    "other letters": "clé-" + TAG,
+    "nothing printable": "key\x7f",
+}
+PLANS = {
+    "more steps": {"steps": 51},
+    "another seed": {"run_seed": 8},
+    "another domain": {"domain": secrets.PERSON},
+    "another class": {"labels": ("cut", secrets.UNIT)},
+    "one class less": {"labels": ("cut",)},
+    "another budget": {"epsilon": "11"},
+    "another run": {"run_id": "d" * 32},
+    "another strength": {"strengths": (0.8, 0.79)},
+    "another address": {"api": "http://evil.example"},
+    "another template": {"prompt_template": "{label} of " + secrets.PERSON},
+    "more samples": {"more": 2},
+}
 
 
 def _ahead(slot: str) -> Act:
@@ -52,36 +87,44 @@ def _reason(world: World, call: Call) -> Source:
 
 
 def _later(moment: str) -> Iterator[str]:
-    """Slots of the plan after the one that a moment stops at."""
-    slots = list(_plan().calls)
+    """Slots of every world's plan after the one that a moment stops at."""
+    slots = list(small_plan(**SIZES).calls)
     yield from slots[slots.index(MOMENTS[moment]) + 1 :]
 
 
 def _again(world: World) -> NoReturn:
     """The first call once more, after it was answered: it is answered from memory."""
-    world.ask(call=next(iter(world.run.plan.calls.values())), source=None)
+    world.ask(call=world.first_call, source=None)
     raise UnchangedError(UNCHANGED)
 
 
 def _again_with_image(world: World) -> object:
-    call = next(iter(world.run.plan.calls.values()))
-    return world.ask(call=call, source=PublicEcho(world.candidate))
+    return world.ask(call=world.first_call, source=PublicEcho(world.candidate))
 
 
-def _begun(plan: PublicPlan) -> Act:
-    return lambda world: world.run.gate.begin(plan, world.run.account.committed, world.run.account.measured)
+def _gate(world: World, address: Address, transcript: Transcript | None = None) -> Gate:
+    """Another gate, on the run's record or on another, as a resumed run could have one."""
+    patience = Patience(seconds=1, first=1)
+    return Gate(transcript or world.run.transcript, world.dialect, address, world.provider, patience)
 
 
 def _before_a_plan(world: World) -> object:
     """A gate that has not been told of any plan."""
-    transcript = Transcript(world.run.root / "other")
-    gate = Gate(transcript, world.dialect, ADDRESS, world.provider, Patience(seconds=1, first=1))
-    return asked(gate, world.call, world.source)
+    return asked(_gate(world, ADDRESS, Transcript(world.run.root / "other")), world.call, world.source)
 
 
-def _closed_early(world: World) -> object:
-    """Where a run ends tells something, so it may only end where the plan does."""
-    return world.run.gate.finish()
+def _leading_to(base_url: str, greets: bool = True) -> Act:
+    """The same run through a gate that leads elsewhere, and may not look at the record first."""
+
+    def act(world: World) -> object:
+        world.spoilt = True
+        run, gate = world.run, _gate(world, dataclasses.replace(ADDRESS, base_url=base_url))
+        if greets:
+            gate.hello(run.plan.run_id)
+        gate.begin(run.plan, run.account.committed, run.account.measured)
+        return asked(gate, world.call, world.source)
+
+    return act
 
 
 def _believing(world: World) -> object:
@@ -90,82 +133,76 @@ def _believing(world: World) -> object:
     return world.run.gate.begin(world.run.plan, lambda receipt: True, world.run.account.measured)
 
 
-def _balance(world: World) -> object:
-    """A question that is the same for everybody, but asked now: a bit in whether it is asked."""
-    return world.run.gate.balance()
+def _built(base_url: str, key: str | None = None) -> Act:
+    return lambda world: Address(base_url, key)
 
-
-def _two_at_once(world: World) -> object:
-    """The question for two texts at once, which names a model: any words."""
-    return world.run.gate.takes_several("Ann Example")
-
-
-def _begun_without_a_greeting(world: World) -> object:
-    """A gate that leads elsewhere is told the plan, but does not look at the record first."""
-    address, patience = Address("http://evil.example:9"), Patience(seconds=1, first=1)
-    gate = Gate(world.run.transcript, world.dialect, address, world.provider, patience)
-    gate.begin(world.run.plan, world.run.account.committed, world.run.account.measured)
-    return asked(gate, world.call, world.source)
-
-
-def _extra(**changes: object) -> Act:
-    """One call more than the plan has."""
-
-    def act(world: World) -> object:
-        call = dataclasses.replace(world.call, **changes)
-        return world.ask(call=call)
-
-    return act
-
-
-PLANS = {
-    "more steps": {"steps": 51},
-    "another seed": {"run_seed": 8},
-    "another domain": {"domain": secrets.PERSON},
-    "another class": {"labels": ("cut", secrets.UNIT)},
-    "one class less": {"labels": ("cut",)},
-    "another budget": {"epsilon": "11"},
-    "another run": {"run_id": "d" * 32},
-    "another strength": {"strengths": (0.8, 0.79)},
-    "another address": {"api": "http://evil.example"},
-    "another template": {"prompt_template": "{label} of " + secrets.PERSON},
-    "more samples": {"more": 2},
-}
 
 ATTEMPTS: list[Attempt] = [
     *(
-        Attempt("order", f"{slot} too early", moment, _ahead(slot), EARLY)
+        attempt
         for moment in ("create-1", "look-0", "vary-1")
-        for slot in _later(moment)
+        for attempt in attempts(
+            "order", moment, {f"{slot} too early": _ahead(slot) for slot in _later(moment)}, "is out of order"
+        )
     ),
-    *(
-        Attempt("order", "again", moment, _again, UNCHANGED, UnchangedError)
-        for moment in ("vary-1", "extend", "all-sent")
+    *attempts("order", ("vary-1", "extend", "all-sent"), {"again": _again}, UNCHANGED, UnchangedError),
+    *attempts(
+        "order", ("vary-1", "extend"), {"again, with an image": _again_with_image}, "must carry no image"
     ),
-    *at_each(("vary-1", "extend"), "order", "again, with an image", _again_with_image, "must carry no image"),
-    *at_each(CALLS, "order", "begun again", _believing, "is fixed"),
-    *at_each((*CALLS, "all-sent"), "order", "the balance asked for", _balance, "is fixed"),
-    *at_each((*CALLS, "all-sent"), "order", "two asked for at once", _two_at_once, "is fixed"),
-    *at_each(
-        ("create-1", "vary-1"), "addresses", "without a greeting", _begun_without_a_greeting, "another API"
-    ),
-    *at_each(CALLS, "order", "closed early", _closed_early, "not all of the plan"),
-    *at_each(CALLS, "order", "before any plan", _before_a_plan, UNPLANNED),
-    *at_each(
-        ("create-1", "vary-2", "extend"),
+    *attempts(
         "order",
-        "one call more",
-        _extra(slot="i003/c000/n000000"),
+        CALLS,
+        {
+            "begun again": (_believing, "is fixed"),
+            "closed early": (lambda world: world.run.gate.finish(), "not all of the plan"),
+            "before any plan": (_before_a_plan, UNPLANNED),
+        },
+    ),
+    *attempts(
+        "order",
+        (*CALLS, "all-sent"),
+        {
+            "the balance asked for": lambda world: world.run.gate.balance(),
+            "two asked for at once": lambda world: world.run.gate.takes_several("Ann Example"),
+        },
+        "is fixed",
+    ),
+    *attempts(
+        "order",
+        ("create-1", "vary-2", "extend"),
+        {"one call more": called(slot="i003/c000/n000000"), "one batch more": called(first=4, count=2)},
         UNPLANNED,
     ),
-    *at_each(
-        ("create-1", "vary-2", "extend"), "order", "one batch more", _extra(first=4, count=2), UNPLANNED
+    *attempts(
+        "plans",
+        ("create-1", "vary-1"),
+        {name: begun(**changes) for name, changes in PLANS.items()},
+        OTHER_PLAN,
     ),
-    *(
-        attempt
-        for name, changes in PLANS.items()
-        for attempt in at_each(
-            ("create-1", "vary-1"), "plans", name, _begun(changed(_plan(), changes)), OTHER_PLAN
-        )
+    *attempts(
+        "addresses",
+        ("create-1", "vary-1"),
+        {"without a greeting": _leading_to(EVIL, greets=False)},
+        "another API",
+    ),
+    *attempts(
+        "addresses",
+        "create-1",
+        {name: _leading_to(address) for name, address in ELSEWHERE.items()},
+        "on record with another",
+    ),
+    *attempts(
+        "addresses",
+        "create-1",
+        {f"with {name}": _built(address) for name, address in ADDRESSES.items()},
+        "--api",
+        UsageError,
+    ),
+    *attempts(
+        "headers",
+        "create-1",
+        {f"a key with {name}": _built(HERE, key) for name, key in KEYS.items()},
+        "API key",
+        UsageError,
     ),
 ]

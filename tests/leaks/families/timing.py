@@ -7,16 +7,17 @@ the same after each.
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from leaks.attempts import Act, Attempt
+from leaks.attempts import UNPLANNED, Act, Attempt, attempts
 from leaks.world import World
 from pcevolve.egress.gate import PacedJudge
 from pcevolve.egress.pace import Pace
@@ -36,7 +37,6 @@ WORKS = (0.0, 0.3, 1.7, 3.9)
 LONG_WORKS = (0.0, 30.0, 3000.0)
 """The same where it may take longer than a tick."""
 UNMOVED = "the provider's clock reads the same"
-OVER = "nothing more is sent"
 
 
 class UnmovedError(ClientError):
@@ -124,8 +124,7 @@ class Played:
         return cls(run, clock, provider, judge)
 
     def evolve(self, judge: Judge | None = None) -> Evolved:
-        run = self.run
-        return evolve(run.plan, run.gate, judge or self.judge, Silent())
+        return evolve(self.run.plan, self.run.gate, judge or self.judge, Silent())
 
     def end(self) -> list[tuple[str, float]]:
         """What the provider saw, the process being over now."""
@@ -134,14 +133,18 @@ class Played:
         return self.provider.seen
 
 
-Trick = Callable[[Path, float], list[tuple[str, float]]]
+Seen = list[tuple[str, float]]
+Trick = Callable[[Path, float], Seen]
 
 
 def _same(trick: Trick, works: Iterable[float] = WORKS) -> Act:
     """Play a trick on data of different sizes, and compare what the provider's clock says."""
 
     def act(world: World) -> NoReturn:
-        seen = [_played(trick, took, world.run.root.parent) for took in works]
+        seen = []
+        for took in works:
+            with TemporaryDirectory(dir=world.run.root.parent) as folder:
+                seen.append(trick(Path(folder), took))
         assert seen[0]
         assert all(each == seen[0] for each in seen), f"the clock reads differently: {seen}"
         raise UnmovedError(UNMOVED)
@@ -149,18 +152,14 @@ def _same(trick: Trick, works: Iterable[float] = WORKS) -> Act:
     return act
 
 
-def _played(trick: Trick, took: float, beside: Path) -> list[tuple[str, float]]:
-    with TemporaryDirectory(dir=beside) as folder:
-        return trick(Path(folder), took)
-
-
-def _whole(root: Path, took: float, **plan: object) -> list[tuple[str, float]]:
-    played = Played.open(root, took, **plan)
-    played.evolve()
+def _whole(root: Path, took: float, **options: Any) -> Seen:
+    played = Played.open(root, took, **options)
+    with suppress(BudgetError):
+        played.evolve()
     return played.end()
 
 
-def _after_the_end(root: Path, took: float, **plan: object) -> list[tuple[str, float]]:
+def _after_the_end(root: Path, took: float, **plan: object) -> Seen:
     """Evaluation, pages and the release folder take their time as well."""
     played = Played.open(root, took, **plan)
     played.evolve()
@@ -169,23 +168,12 @@ def _after_the_end(root: Path, took: float, **plan: object) -> list[tuple[str, f
     return played.end()
 
 
-def _failing(root: Path, took: float) -> list[tuple[str, float]]:
-    """A run that ends in the middle ends at a tick."""
-    played = Played.open(root, took, failing_at=2)
-    with suppress(BudgetError):
-        played.evolve()
-    return played.end()
-
-
-def _busy(root: Path, took: float, **plan: object) -> list[tuple[str, float]]:
+def _busy(number: int) -> Incoming | None:
     """The API is busy at the first request of every round: the receipt stays as it is, and so do the pauses."""
-    refused = Incoming(503, (), b"")
-    played = Played.open(root, took, lambda number: refused if number in {2, 6, 11} else None, **plan)
-    played.evolve()
-    return played.end()
+    return Incoming(503, (), b"") if number in {2, 6, 11} else None
 
 
-def _resumed(root: Path, took: float, **plan: object) -> list[tuple[str, float]]:
+def _resumed(root: Path, took: float, **plan: object) -> Seen:
     """Killed in the middle; the second process finds receipts in ledger and record, at whatever speed."""
     first = Played.open(root, 0.0, lambda number: Incoming(401, (), b"") if number == 10 else None, **plan)
     with suppress(ProviderRefusedError):
@@ -194,24 +182,41 @@ def _resumed(root: Path, took: float, **plan: object) -> list[tuple[str, float]]
     return _whole(root, took, **plan)
 
 
-def _unrecorded(root: Path, took: float) -> list[tuple[str, float]]:
-    """The disk is full between commit and record: the second process finds the receipt in the ledger alone."""
-    first = Played.open(root, 0.0)
-    honest = first.run.transcript.append
+def _recording(played: Played, before: Callable[[], object]) -> None:
+    """Something happens before a receipt goes on record."""
+    honest = played.run.transcript.append
 
-    def full(record: object) -> object:
+    def append(record: object) -> object:
         if isinstance(record, Released):
-            raise OSError("no space left")
+            before()
         return honest(record)
 
-    first.run.transcript.append = full
+    played.run.transcript.append = append
+
+
+def _full() -> NoReturn:
+    raise OSError("no space left")
+
+
+def _unrecorded(root: Path, took: float) -> Seen:
+    """The disk is full between commit and record: the second process finds the receipt in the ledger alone."""
+    first = Played.open(root, 0.0)
+    _recording(first, _full)
     with suppress(OSError):
         first.evolve()
     first.end()
     return _whole(root, took)
 
 
-def _around_the_section(root: Path, took: float) -> list[tuple[str, float]]:
+def _slow_record(root: Path, took: float) -> Seen:
+    """The disk is slow to take a receipt."""
+    played = Played.open(root, 0.0)
+    _recording(played, lambda: played.clock.sleep(took))
+    played.evolve()
+    return played.end()
+
+
+def _around_the_section(root: Path, took: float) -> Seen:
     """The judge is asked outside of any section; the pause before the round is rounded up as a whole."""
     played = Played.open(root, took)
     inner = played.judge.judge
@@ -227,7 +232,7 @@ def _around_the_section(root: Path, took: float) -> list[tuple[str, float]]:
     return played.end()
 
 
-def _asked_twice(root: Path, took: float) -> list[tuple[str, float]]:
+def _asked_twice(root: Path, took: float) -> Seen:
     """The second answer comes from the ledger; two sections, whatever each of them took."""
     played = Played.open(root, took)
     paced = played.judge
@@ -244,7 +249,7 @@ def _asked_twice(root: Path, took: float) -> list[tuple[str, float]]:
     return played.end()
 
 
-def _within_a_round(root: Path, took: float) -> list[tuple[str, float]]:
+def _within_a_round(root: Path, took: float) -> Seen:
     """Private work between two requests of a round, through the only judge that the loop has."""
     played = Played.open(root, took)
     asked: list[Receipt] = []
@@ -259,21 +264,7 @@ def _within_a_round(root: Path, took: float) -> list[tuple[str, float]]:
     return played.end()
 
 
-def _slow_record(root: Path, took: float) -> list[tuple[str, float]]:
-    """The disk is slow to take a receipt."""
-    played = Played.open(root, 0.0)
-    honest = played.run.transcript.append
-
-    def slow(record: object) -> object:
-        played.clock.now += took if isinstance(record, Released) else 0.0
-        return honest(record)
-
-    played.run.transcript.append = slow
-    played.evolve()
-    return played.end()
-
-
-def _slow_ledger(root: Path, took: float) -> list[tuple[str, float]]:
+def _slow_ledger(root: Path, took: float) -> Seen:
     """Other runs keep the ledger busy, which answers the gate late."""
     played = Played.open(root, 0.0)
     policy = played.run.gate._policy
@@ -288,20 +279,13 @@ def _slow_ledger(root: Path, took: float) -> list[tuple[str, float]]:
     return played.end()
 
 
-def _slow_beginning(root: Path, took: float) -> list[tuple[str, float]]:
-    """Enrolment in a ledger with a long history, after the greeting."""
+def _beginning(root: Path, took: float, sections: int) -> Seen:
+    """Enrolment in a ledger with a long history, after the greeting, in a section or in one within another."""
     played = Played.open(root, 0.0)
-    with played.run.gate.private_section():
-        played.clock.now += took
-    played.evolve()
-    return played.end()
-
-
-def _in_sections(root: Path, took: float) -> list[tuple[str, float]]:
-    """A section within a section."""
-    played = Played.open(root, took)
-    with played.run.gate.private_section(), played.run.gate.private_section():
-        played.clock.now += took / 2
+    with ExitStack() as stack:
+        for _ in range(sections):
+            stack.enter_context(played.run.gate.private_section())
+        played.clock.now += took / sections
     played.evolve()
     return played.end()
 
@@ -329,68 +313,69 @@ def _on_a_closed_transport(world: World) -> object:
     return transport.send(world.run.gate._policy.greeting_request())
 
 
-def _call(world: World, place: int) -> object:
-    call = list(world.run.plan.calls.values())[place]
-    return world.ask(call=call, source=None)
-
-
 def _one_more(world: World) -> object:
-    call = next(iter(world.run.plan.calls.values()))
-    extra = type(call)(**{**vars(call), "slot": "x009/c000/n000000"})
-    return world.ask(call=extra, source=None)
+    return world.ask(call=dataclasses.replace(world.first_call, slot="x009/c000/n000000"), source=None)
 
 
 NO_ROUNDS = {"iterations": 0, "strengths": (), "keep": "selected", "pool": "all"}
 SELECTED = {"keep": "selected", "pool": "all"}
 ALL = {"lookahead": 1, "more": 1}
-
-
-def _schedule(name: str, trick: Trick, works: tuple[float, ...] = WORKS) -> Attempt:
-    return Attempt("timing", name, "create-1", _same(trick, works), UNMOVED, UnmovedError)
-
-
+TRICKS: dict[str, Trick] = {
+    "a selection that takes longer": _whole,
+    "the same with lookahead and more samples": partial(_whole, **ALL),
+    "the same and a dataset that is selected": partial(_whole, **SELECTED),
+    "finishing late after rounds": partial(_after_the_end, **SELECTED),
+    "failing in the middle": partial(_whole, failing_at=2),
+    "a busy API, so that the same is asked again": partial(_whole, meddle=_busy),
+    "a busy API before lookahead": partial(_whole, meddle=_busy, **ALL),
+    "resuming": _resumed,
+    "resuming with lookahead and more samples": partial(_resumed, **ALL),
+    "resuming without a record of the receipt": _unrecorded,
+    "releasing without a section": _around_the_section,
+    "releasing twice": _asked_twice,
+    "private work within a round": _within_a_round,
+    "a slow record": _slow_record,
+    "a slow ledger": _slow_ledger,
+    "a slow beginning": partial(_beginning, sections=1),
+    "a section within a section": partial(_beginning, sections=2),
+}
+LONG: dict[str, Trick] = {
+    "a selection after the last request": partial(_whole, **NO_ROUNDS),
+    "finishing late": partial(_after_the_end, **NO_ROUNDS),
+    "resuming after the last request": partial(_resumed, **NO_ROUNDS),
+}
 ATTEMPTS: list[Attempt] = [
-    _schedule("a selection that takes longer", _whole),
-    _schedule("the same with lookahead and more samples", partial(_whole, **ALL)),
-    _schedule("the same and a dataset that is selected", partial(_whole, **SELECTED)),
-    _schedule("a selection after the last request", partial(_whole, **NO_ROUNDS), LONG_WORKS),
-    _schedule("finishing late", partial(_after_the_end, **NO_ROUNDS), LONG_WORKS),
-    _schedule("finishing late after rounds", partial(_after_the_end, **SELECTED)),
-    _schedule("failing in the middle", _failing),
-    _schedule("a busy API, so that the same is asked again", _busy),
-    _schedule("a busy API before lookahead", partial(_busy, **ALL)),
-    _schedule("resuming", _resumed),
-    _schedule("resuming with lookahead and more samples", partial(_resumed, **ALL)),
-    _schedule("resuming after the last request", partial(_resumed, **NO_ROUNDS), LONG_WORKS),
-    _schedule("resuming without a record of the receipt", _unrecorded),
-    _schedule("releasing without a section", _around_the_section),
-    _schedule("releasing twice", _asked_twice),
-    _schedule("private work within a round", _within_a_round),
-    _schedule("a slow record", _slow_record),
-    _schedule("a slow ledger", _slow_ledger),
-    _schedule("a slow beginning", _slow_beginning),
-    _schedule("a section within a section", _in_sections),
-    Attempt("timing", "a request after the last one", "all-sent", _posted, OVER),
-    Attempt(
-        "timing", "a request on a closed transport", "all-sent", _on_a_closed_transport, "closed for good"
-    ),
-    Attempt("timing", "one call more, after the last one", "all-sent", _one_more, "not in the public plan"),
-    Attempt(
-        "timing", "the first call again", "all-sent", _unmoved(lambda w: _call(w, 0)), UNMOVED, UnmovedError
-    ),
-    Attempt(
+    *attempts(
         "timing",
-        "another greeting",
-        "all-sent",
-        _unmoved(lambda world: world.run.gate.hello(world.run.plan.run_id)),
+        "create-1",
+        {
+            **{name: _same(trick) for name, trick in TRICKS.items()},
+            **{name: _same(trick, LONG_WORKS) for name, trick in LONG.items()},
+        },
         UNMOVED,
         UnmovedError,
     ),
-    Attempt(
+    *attempts(
         "timing",
-        "a greeting for another run",
         "all-sent",
-        lambda world: world.run.gate.hello("d" * 32),
-        "on record with another API",
+        {
+            "a request after the last one": (_posted, "nothing more is sent"),
+            "a request on a closed transport": (_on_a_closed_transport, "closed for good"),
+            "one call more, after the last one": (_one_more, UNPLANNED),
+            "a greeting for another run": (
+                lambda world: world.run.gate.hello("d" * 32),
+                "on record with another API",
+            ),
+        },
+    ),
+    *attempts(
+        "timing",
+        "all-sent",
+        {
+            "the first call again": _unmoved(lambda world: world.ask(call=world.first_call, source=None)),
+            "another greeting": _unmoved(lambda world: world.run.gate.hello(world.run.plan.run_id)),
+        },
+        UNMOVED,
+        UnmovedError,
     ),
 ]

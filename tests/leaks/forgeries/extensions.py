@@ -11,25 +11,24 @@ from leaks.forgeries.forging import (
     Events,
     Forgery,
     edited,
+    forged,
     made_to_fit,
-    of_family,
     place,
     places,
     republished,
+    respelt,
     rewritten,
+    stored,
 )
-from leaks.forgeries.lines import DAMAGED, dropped, inserted, moved
+from leaks.forgeries.lines import DAMAGED, dropped, inserted, moved, stands
 from leaks.forgeries.requests import BODY
 from pcevolve.transcript import RunReader
-from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared import images
-from support.forge import forge, rewritten_body
 from support.provider import png
 
 ANCHOR = r"release/manifest.json is not what the record gives"
 USEFUL = {"classes_apart": 9.0, "distance": 0.1, "agreement": None}
-STANDS = r"line \d+: '{}'.* stands where {}"
-CLOSED = STANDS.format("sent", "nothing, for the record is closed is due")
+CLOSED = stands("'sent'.*", "nothing, for the record is closed is due")
 
 
 def asking(**changes: object) -> Act:
@@ -38,23 +37,10 @@ def asking(**changes: object) -> Act:
 
 
 def carrying(find: Callable[[RunReader], bytes], slot: str = "y001/c000/n000000") -> Act:
-    """A request of the extension that varies another image; its record is as it would be."""
-
-    def act(root: Path) -> None:
-        run = RunReader.strict(root)
-        image = images.to_base64(find(run)).encode()
-
-        def change(events: Events) -> Events:
-            here = place(events, "sent", slot=slot)
-            varied = BodyRef(**events[here]["body"]).files[0]
-            own = images.to_base64(Bodies(root / "transcript" / "bodies").file(varied)).encode()
-            events[here] = rewritten_body(root, events[here], lambda body: body.replace(own, image))
-            return events
-
-        forge(root, change)
-        made_to_fit(root)
-
-    return act
+    """A request of the extension that varies another image."""
+    return respelt(
+        lambda values, root: values.update(image=images.to_base64(find(RunReader.strict(root)))), slot
+    )
 
 
 def output(slot: str, index: int = 0) -> Callable[[RunReader], bytes]:
@@ -115,7 +101,7 @@ def of_the_owner_s(root: Path) -> None:
 
 def brought_something_else(root: Path) -> None:
     """What the record says that an extension brought is another picture, released as such."""
-    digest = Bodies(root / "transcript" / "bodies").keep(png(4242))
+    digest = stored(root, png(4242))
     slot = "y001/c000/n000000"
     edited("received", lambda event: event["outputs"].__setitem__(0, digest), slot=slot)(root)
     republished(root)
@@ -127,92 +113,7 @@ def uncounted(events: Events) -> Events:
     return events
 
 
-FORGERIES: list[Forgery] = of_family(
-    "extensions",
-    [
-        (
-            "asked for twice",
-            "larger",
-            inserted("extended", "extended", after=True),
-            STANDS.format("extended", "request y001"),
-        ),
-        ("asked for again at the end", "larger", rewritten(once_more), ANCHOR),
-        ("never asked for", "larger", dropped("extended"), CLOSED),
-        ("never closed", "larger", rewritten(never_closed), ANCHOR),
-        (
-            "asked for before the run was closed",
-            "larger",
-            moved("extended", 0, "finished", 0),
-            STANDS.format("extended", "the closing line"),
-        ),
-        (
-            "the run was never closed before",
-            "larger",
-            dropped("finished", 0),
-            STANDS.format("extended", "the closing line"),
-        ),
-        (
-            "nothing came of it",
-            "larger",
-            rewritten(without_what_it_asked_for),
-            STANDS.format("finished", "request y001"),
-        ),
-        ("as if it had been planned", "larger", rewritten(as_if_planned), DAMAGED),
-        ("one more than was asked for", "larger", asking(more=3), r"line \d+: .* stands where request y001"),
-        ("one less than was asked for", "larger", asking(more=1), r"request y001.* \(line \d+\): "),
-        ("none at all", "larger", asking(more=0), DAMAGED),
-        ("more than anybody may ask for", "larger", asking(more=1001), DAMAGED),
-        ("another strength", "larger", asking(strength=0.25), BODY),
-        ("a strength that is none", "larger", asking(strength=1.5), DAMAGED),
-        ("a key of its own", "larger", asking(note="patient 17"), DAMAGED),
-        (
-            "a release in the middle",
-            "larger",
-            rewritten(with_a_release),
-            STANDS.format("released", "request y001"),
-        ),
-        (
-            "another word on the dataset's use",
-            "larger selection",
-            edited("finished", lambda event: event.update(assessment=USEFUL), -1),
-            r"line \d+: says something of the dataset's use, of which an extension says nothing",
-        ),
-        (
-            "the first count",
-            "larger",
-            rewritten(uncounted),
-            r"line \d+: counts \d+ requests, and \d+ are on record",
-        ),
-        ("an image of an earlier round", "larger", carrying(output("i000/c000/n000000")), BODY),
-        ("another image of the dataset", "larger", carrying(output("i002/c000/n000000", 1)), BODY),
-        ("an image of another class", "larger", carrying(output("i002/c001/n000000")), BODY),
-        ("a picture of the owner's", "larger", carrying(lambda run: png(4242)), BODY),
-        ("another selected image", "larger selection", carrying(chosen("cut", 1)), BODY),
-        ("an image that was not selected", "larger selection", carrying(lambda run: _unselected(run)), BODY),
-        (
-            "an image that was added",
-            "larger selection",
-            carrying(output("y001/c000/n000000"), "y002/c000/n000000"),
-            BODY,
-        ),
-        ("left out of the release", "larger", left_out, r"release/.*y001-.* is missing"),
-        (
-            "another picture in the release",
-            "larger",
-            of_the_owner_s,
-            r"release/.*y001-.* is not the image that the provider sent",
-        ),
-        (
-            "another picture brought",
-            "larger",
-            brought_something_else,
-            r"answer y001.* \(line \d+\): brought other outputs",
-        ),
-    ],
-)
-
-
-def _unselected(run: RunReader) -> bytes:
+def unselected(run: RunReader) -> bytes:
     kept = {each.digest for each in run.receipts[-1].of("cut")}
     made = (
         digest
@@ -221,3 +122,74 @@ def _unselected(run: RunReader) -> bytes:
         for digest in made
     )
     return run.bodies.file(next(each for each in made if each not in kept))
+
+
+PICTURE = r"release/.*y001-.* is "
+UNSAID = r"line \d+: says something of the dataset's use, of which an extension says nothing"
+FAMILY = "extensions"
+FORGERIES: list[Forgery] = [
+    *forged(
+        FAMILY,
+        {
+            "asked for twice": (
+                inserted("extended", "extended", after=True),
+                stands("'extended'", "request y001"),
+            ),
+            "asked for again at the end": (rewritten(once_more), ANCHOR),
+            "never asked for": (dropped("extended"), CLOSED),
+            "never closed": (rewritten(never_closed), ANCHOR),
+            "asked for before the run was closed": (
+                moved("extended", 0, "finished", 0),
+                stands("'extended'", "the closing line"),
+            ),
+            "the run was never closed before": (
+                dropped("finished", 0),
+                stands("'extended'", "the closing line"),
+            ),
+            "nothing came of it": (
+                rewritten(without_what_it_asked_for),
+                stands("'finished'", "request y001"),
+            ),
+            "as if it had been planned": (rewritten(as_if_planned), DAMAGED),
+            "one more than was asked for": (asking(more=3), stands(".*", "request y001")),
+            "one less than was asked for": (asking(more=1), r"request y001.* \(line \d+\): "),
+            "none at all": (asking(more=0), DAMAGED),
+            "more than anybody may ask for": (asking(more=1001), DAMAGED),
+            "another strength": (asking(strength=0.25), BODY),
+            "a strength that is none": (asking(strength=1.5), DAMAGED),
+            "a key of its own": (asking(note="patient 17"), DAMAGED),
+            "a release in the middle": (rewritten(with_a_release), stands("'released'", "request y001")),
+            "the first count": (
+                rewritten(uncounted),
+                r"line \d+: counts \d+ requests, and \d+ are on record",
+            ),
+            "an image of an earlier round": (carrying(output("i000/c000/n000000")), BODY),
+            "another image of the dataset": (carrying(output("i002/c000/n000000", 1)), BODY),
+            "an image of another class": (carrying(output("i002/c001/n000000")), BODY),
+            "a picture of the owner's": (carrying(lambda run: png(4242)), BODY),
+            "left out of the release": (left_out, PICTURE + "missing"),
+            "another picture in the release": (
+                of_the_owner_s,
+                PICTURE + "not the image that the provider sent",
+            ),
+            "another picture brought": (
+                brought_something_else,
+                r"answer y001.* \(line \d+\): brought other outputs",
+            ),
+        },
+        "larger",
+    ),
+    *forged(
+        FAMILY,
+        {
+            "another word on the dataset's use": (
+                edited("finished", lambda event: event.update(assessment=USEFUL), -1),
+                UNSAID,
+            ),
+            "another selected image": (carrying(chosen("cut", 1)), BODY),
+            "an image that was not selected": (carrying(unselected), BODY),
+            "an image that was added": (carrying(output("y001/c000/n000000"), "y002/c000/n000000"), BODY),
+        },
+        "larger selection",
+    ),
+]

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from leaks.forgeries.forging import SECRET, Act, Forgery, of_family
+from leaks.forgeries.forging import SECRET, Act, Forgery, Row, forged
 
-STRAY = "is not part of the dataset"
-UNNAMED = "belongs to no record"
-
-
-def file(path: str, data: bytes = SECRET) -> Act:
-    """A file that a run would not write."""
-
-    def act(root: Path) -> None:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(data)
-
-    return act
-
-
-def folder(path: str) -> Act:
-    return lambda root: (root / path).mkdir(parents=True)
+STRAY, UNNAMED = "is not part of the dataset", "belongs to no record"
+NO_RELEASE = "and yet there is summary.json, report.html"
+BODY = "transcript/bodies/" + "0" * 64
 
 
 def instead(path: str, make: Callable[[Path], object]) -> Act:
-    """Something else in the place of a file or folder of the run."""
+    """Something else at a path, which may have wildcards, than what the run wrote there, if it wrote anything."""
 
     def act(root: Path) -> None:
         found = next(iter(sorted(root.glob(path))), root / path)
@@ -38,25 +26,18 @@ def instead(path: str, make: Callable[[Path], object]) -> Act:
             shutil.rmtree(found)
         else:
             found.unlink(missing_ok=True)
+        found.parent.mkdir(parents=True, exist_ok=True)
         make(found)
 
     return act
 
 
-def moved_behind_a_link(path: str) -> Act:
-    """The same content, reached through a link: what it leads to may be another tomorrow."""
-
-    def act(root: Path) -> None:
-        found = next(iter(sorted(root.glob(path))))
-        elsewhere = root.parent / "elsewhere"
-        found.rename(elsewhere)
-        found.symlink_to(elsewhere)
-
-    return act
+def note(path: Path) -> None:
+    path.write_bytes(SECRET)
 
 
-def linked(path: str, to: str) -> Act:
-    return lambda root: (root / path).symlink_to(to)
+def nothing(path: Path) -> None:
+    """What was there is gone."""
 
 
 def listening(path: Path) -> None:
@@ -71,224 +52,126 @@ def device(path: Path) -> None:
     os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))
 
 
-STRAYS: dict[str, str] = {
-    "a hidden file in a class": "release/cut/.hidden",
-    "a thumbnail cache": "release/cut/Thumbs.db",
-    "a file of another system": "release/good/desktop.ini",
-    "a picture nobody listed": "release/cut/extra.png",
-    "a file at the top": "release/labels.csv",
-    "a file in a folder of its own": "release/other/0.png",
-    "a file below a class": "release/cut/deep/0.png",
-    "half of a publication": "release/.release.partial",
+def to(target: str) -> Callable[[Path], object]:
+    return lambda path: path.symlink_to(target)
+
+
+def behind_a_link(path: str) -> Act:
+    """The same content, reached through a link: what it leads to may be another tomorrow."""
+
+    def act(root: Path) -> None:
+        found = next(iter(sorted(root.glob(path))))
+        elsewhere = root.parent / "elsewhere"
+        found.rename(elsewhere)
+        found.symlink_to(elsewhere)
+
+    return act
+
+
+def named(path: str) -> str:
+    """An expression that finds a path in what an audit says; one at the top stands at the beginning."""
+    return ("" if "/" in path else "^") + re.escape(path).replace(r"\*", ".*")
+
+
+def placed(name: str, path: str, make: Callable[[Path], object], said: str) -> tuple[str, Row]:
+    return name, (instead(path, make), f"{named(path)} {said}")
+
+
+FILES = {
+    "a hidden file in a class": ("release/cut/.hidden", STRAY),
+    "a thumbnail cache": ("release/cut/Thumbs.db", STRAY),
+    "a file of another system": ("release/good/desktop.ini", STRAY),
+    "a picture nobody listed": ("release/cut/extra.png", STRAY),
+    "a file at the top": ("release/labels.csv", STRAY),
+    "a file in a folder of its own": ("release/other/0.png", STRAY),
+    "a file below a class": ("release/cut/deep/0.png", STRAY),
+    "half of a publication": ("release/.release.partial", STRAY),
+    "a body that no line names": (BODY, UNNAMED),
+    "a hidden body": ("transcript/bodies/.partial", UNNAMED),
+    "a second log": ("transcript/log.jsonl.bak", UNNAMED),
+    "a file below the bodies": ("transcript/bodies/more/x", UNNAMED),
 }
-UNNAMED_FILES: dict[str, str] = {
-    "a body that no line names": "transcript/bodies/" + "0" * 64,
-    "a hidden body": "transcript/bodies/.partial",
-    "a second log": "transcript/log.jsonl.bak",
-    "a file below the bodies": "transcript/bodies/more/x",
+FOLDERS = {
+    "an empty folder": ("release/positive", STRAY),
+    "an empty folder in a class": ("release/cut/1", STRAY),
+    "an empty folder of the transcript": ("transcript/positive", UNNAMED),
+    "a folder named as a body that no line names": (BODY, UNNAMED),
+    "a folder in the place of a body": ("transcript/bodies/*", UNNAMED),
+    "a folder in the place of an image": ("release/cut/*.png", STRAY),
+    "a folder in the place of the card": ("release/README.md", STRAY),
 }
-BESIDE: dict[str, str] = {
+GONE = {"a body": "transcript/bodies/*", "a card": "release/README.md"}
+BESIDE = {
     "a picture beside the run": "original.png",
     "a hidden file beside the run": ".notes",
     "a half-written page": ".report.html.partial",
     "an evaluation beside the run": "evaluation/scores.json",
 }
-
-FORGERIES: list[Forgery] = of_family(
-    "stray files and folders",
+MOVED = {
+    "an image": "release/cut/*.png",
+    "a class": "release/cut",
+    "the release": "release",
+    "the transcript": "transcript",
+    "the bodies": "transcript/bodies",
+    "a body": "transcript/bodies/*",
+    "the log": "transcript/log.jsonl",
+    "the manifest": "release/manifest.json",
+    "the summary": "summary.json",
+    "the report": "report.html",
+}
+LINKS = {
+    "a link to the private folder": ("release/cut/private", "../../private"),
+    "a link that leads nowhere": ("release/x.png", "nowhere"),
+    "a link in the transcript": ("transcript/private", "../private"),
+    "the audit's pages behind a link": ("audit", "private"),
+    "options behind a link": ("config.toml", "private/config.toml"),
+    "a private folder behind a link": ("private", "/tmp"),
+}
+PIPES = {
+    "in a class": "release/cut/0.png",
+    "for a body": "transcript/bodies/*",
+    "for the log": "transcript/log.jsonl",
+    "for the manifest": "release/manifest.json",
+    "for the summary": "summary.json",
+    "for the report": "report.html",
+    "for the audit's pages": "audit",
+}
+STRAYS: dict[str, Row] = dict(
     [
+        *(placed(name, path, note, said) for name, (path, said) in FILES.items()),
+        placed("an empty file", "release/cut/0", Path.touch, STRAY),
         *(
-            (name, "control", file(path), rf"{path.replace('.', '[.]')} {STRAY}")
-            for name, path in STRAYS.items()
+            placed(name, path, Path.mkdir, f"is a folder that {said}")
+            for name, (path, said) in FOLDERS.items()
         ),
-        ("an empty file", "control", file("release/cut/0", b""), f"release/cut/0 {STRAY}"),
-        (
-            "an empty folder",
-            "control",
-            folder("release/positive"),
-            f"release/positive is a folder that {STRAY}",
-        ),
-        (
-            "an empty folder in a class",
-            "control",
-            folder("release/cut/1"),
-            f"release/cut/1 is a folder that {STRAY}",
-        ),
-        *((name, "control", file(path), f"{path} {UNNAMED}") for name, path in UNNAMED_FILES.items()),
-        (
-            "an empty folder of the transcript",
-            "control",
-            folder("transcript/positive"),
-            f"transcript/positive is a folder that {UNNAMED}",
-        ),
-        (
-            "a folder named as a body that no line names",
-            "control",
-            folder("transcript/bodies/" + "0" * 64),
-            f"transcript/bodies/0{{64}} is a folder that {UNNAMED}",
-        ),
-        (
-            "a folder in the place of a body",
-            "control",
-            instead("transcript/bodies/*", Path.mkdir),
-            f"transcript/bodies/[0-9a-f]{{64}} is a folder that {UNNAMED}",
-        ),
-        (
-            "a folder in the place of an image",
-            "control",
-            instead("release/cut/*.png", Path.mkdir),
-            rf"release/cut/.*\.png is a folder that {STRAY}",
-        ),
-        (
-            "a folder in the place of the card",
-            "control",
-            instead("release/README.md", Path.mkdir),
-            f"release/README.md is a folder that {STRAY}",
-        ),
-        (
-            "a body that is gone",
-            "control",
-            instead("transcript/bodies/*", lambda path: None),
-            "transcript/bodies/.* is missing",
-        ),
-        (
-            "a card that is gone",
-            "control",
-            instead("release/README.md", lambda path: None),
-            "release/README.md is missing",
-        ),
-        (
-            "a release that is gone",
-            "control",
-            instead("release", lambda path: None),
-            "and yet there is summary.json, report.html",
-        ),
-        *((name, "control", file(path), r"^'.*' belongs to no run") for name, path in BESIDE.items()),
-    ],
-) + of_family(
-    "links, pipes and devices",
+        *(placed(f"{name} that is gone", path, nothing, "is missing") for name, path in GONE.items()),
+    ]
+)
+ELSEWHERE: dict[str, Row] = dict(
     [
-        (
-            "a link to the private folder",
-            "control",
-            linked("release/cut/private", "../../private"),
-            "release/cut/private is a link",
-        ),
-        (
-            "a link that leads nowhere",
-            "control",
-            linked("release/x.png", "nowhere"),
-            "release/x.png is a link",
-        ),
-        (
-            "a link in the transcript",
-            "control",
-            linked("transcript/private", "../private"),
-            "transcript/private is a link",
-        ),
-        (
-            "an image behind a link",
-            "control",
-            moved_behind_a_link("release/cut/*.png"),
-            r"release/cut/.*\.png is a link",
-        ),
-        ("a class behind a link", "control", moved_behind_a_link("release/cut"), "release/cut is a link"),
-        ("the release behind a link", "control", moved_behind_a_link("release"), "^release is a link"),
-        (
-            "the transcript behind a link",
-            "control",
-            moved_behind_a_link("transcript"),
-            "^transcript is a link",
-        ),
-        (
-            "the bodies behind a link",
-            "control",
-            moved_behind_a_link("transcript/bodies"),
-            "transcript/bodies is a link",
-        ),
-        (
-            "a body behind a link",
-            "control",
-            moved_behind_a_link("transcript/bodies/*"),
-            "transcript/bodies/.* is a link",
-        ),
-        (
-            "the log behind a link",
-            "control",
-            moved_behind_a_link("transcript/log.jsonl"),
-            "transcript/log.jsonl is a link",
-        ),
-        (
-            "the manifest behind a link",
-            "control",
-            moved_behind_a_link("release/manifest.json"),
-            "release/manifest.json is a link",
-        ),
-        (
-            "the summary behind a link",
-            "control",
-            moved_behind_a_link("summary.json"),
-            "^summary.json is a link",
-        ),
-        ("the report behind a link", "control", moved_behind_a_link("report.html"), "^report.html is a link"),
-        ("the audit's pages behind a link", "control", linked("audit", "private"), "^audit is a link"),
-        (
-            "options behind a link",
-            "control",
-            linked("config.toml", "private/config.toml"),
-            "^config.toml is a link",
-        ),
-        ("a private folder behind a link", "control", linked("private", "/tmp"), "^private is a link"),
-        (
-            "a pipe in a class",
-            "control",
-            lambda root: os.mkfifo(root / "release/cut/0.png"),
-            "release/cut/0.png is a pipe",
-        ),
-        (
-            "a pipe for a body",
-            "control",
-            instead("transcript/bodies/*", os.mkfifo),
-            "transcript/bodies/.* is a pipe",
-        ),
-        (
-            "a pipe for the log",
-            "control",
-            instead("transcript/log.jsonl", os.mkfifo),
-            "transcript/log.jsonl is a pipe",
-        ),
-        (
-            "a pipe for the manifest",
-            "control",
-            instead("release/manifest.json", os.mkfifo),
-            "release/manifest.json is a pipe",
-        ),
-        ("a pipe for the summary", "control", instead("summary.json", os.mkfifo), "^summary.json is a pipe"),
-        ("a pipe for the report", "control", instead("report.html", os.mkfifo), "^report.html is a pipe"),
-        ("a pipe for the audit's pages", "control", instead("audit", os.mkfifo), "^audit is a pipe"),
-        (
-            "a socket in the release",
-            "control",
-            lambda root: listening(root / "release/x"),
-            "release/x is a socket",
-        ),
-        (
-            "a folder for the report",
-            "control",
-            instead("report.html", Path.mkdir),
-            "^report.html is a folder",
-        ),
-    ],
+        *(placed(name, path, to(target), "is a link") for name, (path, target) in LINKS.items()),
+        *(placed(f"a pipe {name}", path, os.mkfifo, "is a pipe") for name, path in PIPES.items()),
+        placed("a socket in the release", "release/x", listening, "is a socket"),
+        placed("a folder for the report", "report.html", Path.mkdir, "is a folder"),
+    ]
 )
 if os.geteuid() == 0:
-    FORGERIES += of_family(
-        "links, pipes and devices",
-        [
-            (
-                "a device in the release",
-                "control",
-                lambda root: device(root / "release/x"),
-                "release/x is a device",
-            )
-        ],
-    )
+    ELSEWHERE |= [placed("a device in the release", "release/x", device, "is a device")]
+LINKED = "links, pipes and devices"
+FORGERIES: list[Forgery] = [
+    *forged("stray files and folders", STRAYS),
+    *forged("stray files and folders", {"a release that is gone": (instead("release", nothing), NO_RELEASE)}),
+    *forged(
+        "stray files and folders",
+        {name: instead(path, note) for name, path in BESIDE.items()},
+        fault=r"^'.*' belongs to no run",
+    ),
+    *forged(LINKED, ELSEWHERE),
+    *forged(
+        LINKED,
+        {
+            f"{name} behind a link": (behind_a_link(path), f"{named(path)} is a link")
+            for name, path in MOVED.items()
+        },
+    ),
+]

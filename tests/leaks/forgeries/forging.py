@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from leaks.forgeries.honest import doubts
 from pcevolve.errors import ClientError
+from pcevolve.providers.codec import encode_json
 from pcevolve.publish import Release, publish
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.records import GENESIS, Line, digest
-from support.forge import Event, forge, reissue, rewritten_body
-from support.populations import Populations
+from support.forge import Event, Populations, forge, reissue, rewritten_body
 
 Act = Callable[[Path], object]
+Row = Act | tuple[Act, str]
 Events = list[Event]
 SECRET = b"patient 17: positive"
 NAMED = re.compile(
@@ -83,7 +84,7 @@ def respelled(change: Callable[[bytes], bytes], kind: str, which: int = 0) -> Ac
 
     def act(root: Path) -> None:
         log = root / "transcript" / "log.jsonl"
-        events = [json.loads(line)["event"] for line in log.read_bytes().splitlines()]
+        events = events_of(root)
         chosen, previous, lines = place(events, kind, which), GENESIS, []
         for seq, event in enumerate(events):
             raw = Line(seq=seq, prev=previous, event=event).encode()
@@ -129,17 +130,17 @@ def place(events: Events, kind: str, which: int = 0, **fields: object) -> int:
 
 
 def embodied(edit: Callable[[bytes, Path], bytes], slot: str, kind: str = "sent") -> Act:
-    """The request of a slot, or the answer to it, with another body; its record is as it would be.
+    """The last request whose slot begins so, or the answer to it, with another body; its record is as it would be.
 
     Args:
         edit: Given the body and the run's folder, returns another.
-        slot: Of the request.
+        slot: How that of the request begins.
         kind: Of the line.
     """
 
     def act(root: Path) -> None:
         def changed(events: Events) -> Events:
-            here = place(events, kind, slot=slot)
+            here = max(each for each in places(events, kind) if events[each]["slot"].startswith(slot))
             events[here] = rewritten_body(root, events[here], lambda body: edit(body, root))
             return events
 
@@ -147,6 +148,29 @@ def embodied(edit: Callable[[bytes, Path], bytes], slot: str, kind: str = "sent"
         made_to_fit(root)
 
     return act
+
+
+def respelt(change: Callable[[dict, Path], object], slot: str, kind: str = "sent") -> Act:
+    """A request, or the answer to it, with other fields."""
+
+    def edit(body: bytes, root: Path) -> bytes:
+        values = json.loads(body)
+        change(values, root)
+        return encode_json(values)
+
+    return embodied(edit, slot, kind)
+
+
+def sent_with(slot: str, **fields: object) -> Act:
+    """The last request of a stage with other fields."""
+    return respelt(lambda values, root: values.update(fields), slot)
+
+
+def events_of(root: Path) -> Events:
+    """The events of a run's record."""
+    return [
+        json.loads(line)["event"] for line in (root / "transcript" / "log.jsonl").read_bytes().splitlines()
+    ]
 
 
 def written(path: str, change: Callable[[bytes], bytes]) -> Act:
@@ -198,6 +222,17 @@ def prune(root: Path) -> None:
             path.unlink()
 
 
-def of_family(family: str, rows: Iterable[tuple[str, str, Act, str]]) -> list[Forgery]:
-    """Forgeries from rows of name, kind of run, act and fault."""
-    return [Forgery(family, *row) for row in rows]
+def forged(family: str, rows: Mapping[str, Row], *kinds: str, fault: str = "") -> list[Forgery]:
+    """Forgeries of a family.
+
+    Args:
+        family: What kind of way they are.
+        rows: By name, an act and what the audit has to say of it, or the act alone where ``fault`` is the same for all.
+        kinds: Of the runs that each is tried on; ``control`` if none is named.
+        fault: What the audit has to say of each.
+    """
+    return [
+        Forgery(family, name, kind, *(row if isinstance(row, tuple) else (row, fault)))
+        for name, row in rows.items()
+        for kind in kinds or ("control",)
+    ]

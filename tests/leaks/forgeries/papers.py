@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from leaks.forgeries.forging import SECRET, Act, Forgery, of_family, replaced, written
+from leaks.forgeries.forging import SECRET, Act, Forgery, forged, replaced, written
 from pcevolve.auditing import audit
 from pcevolve.pages.wire import render_viewer
 from pcevolve.public.finding import Finding
@@ -33,9 +33,13 @@ def with_values(change: Callable[[dict[str, Any]], object], **options: Any) -> C
     return act
 
 
+def manifest(change: Callable[[dict[str, Any]], object]) -> Change:
+    return with_values(change, sort_keys=True)
+
+
 def claimed(name: str, value: object) -> Change:
     """Another figure or claim in the manifest's guarantee."""
-    return with_values(lambda values: values["guarantee"].update({name: value}), sort_keys=True)
+    return manifest(lambda values: values["guarantee"].update({name: value}))
 
 
 def reversed_keys(data: bytes) -> bytes:
@@ -66,24 +70,21 @@ MANIFESTS: dict[str, tuple[Change, str]] = {
     "another statement": (claimed("statement", "epsilon = 0"), "guarantee.statement"),
     "fewer events": (claimed("events", []), "guarantee.events"),
     "another unit": (claimed("unit", "hospital"), "guarantee.unit"),
-    "a key of its own": (with_values(lambda each: each.update(note="patient 17"), sort_keys=True), "note"),
+    "a key of its own": (manifest(lambda each: each.update(note="patient 17")), "note"),
     "a key of its own in the guarantee": (claimed("note", "patient 17"), "guarantee.note"),
     "another end of the transcript": (
-        with_values(lambda each: each["transcript"].update(head="0" * 64), sort_keys=True),
+        manifest(lambda each: each["transcript"].update(head="0" * 64)),
         "transcript.head",
     ),
     "another number of lines": (
-        with_values(lambda each: each["transcript"].update(lines=3), sort_keys=True),
+        manifest(lambda each: each["transcript"].update(lines=3)),
         "transcript.lines",
     ),
-    "another order of files": (with_values(lambda each: each["files"].reverse(), sort_keys=True), "files"),
-    "an unreadable candidate": (
-        with_values(lambda each: each["unreadable"].append("patient-17"), sort_keys=True),
-        "unreadable",
-    ),
-    "a mark of its own": (with_values(lambda each: each["marks"].append("SECURE"), sort_keys=True), "marks"),
-    "another plan": (with_values(lambda each: each["plan"].update(shots=1), sort_keys=True), "plan.shots"),
-    "another format": (with_values(lambda each: each.update(format="x"), sort_keys=True), "format"),
+    "another order of files": (manifest(lambda each: each["files"].reverse()), "files"),
+    "an unreadable candidate": (manifest(lambda each: each["unreadable"].append("patient-17")), "unreadable"),
+    "a mark of its own": (manifest(lambda each: each["marks"].append("SECURE")), "marks"),
+    "another plan": (manifest(lambda each: each["plan"].update(shots=1)), "plan.shots"),
+    "another format": (manifest(lambda each: each.update(format="x")), "format"),
 }
 
 
@@ -102,10 +103,7 @@ NOTHING = "says nothing that can be checked"
 OTHER = "not this version's words"
 CARDS: dict[str, tuple[Change, str]] = {
     "epsilon = 0.1": (lambda data: data.replace(b"epsilon = 0", b"epsilon = 0.1"), "states epsilon '0.1'"),
-    "an epsilon in a remark": (
-        lambda data: data + b"<!-- \xce\xb5 \xe2\x89\xa4 **0.5** -->\n",
-        "states epsilon '0.5'",
-    ),
+    "an epsilon in a remark": (lambda data: data + "<!-- ε ≤ **0.5** -->\n".encode(), "states epsilon '0.5'"),
     "an epsilon in a title": (replaced(b"# Synthetic", b"# (Epsilon of 3) Synthetic"), "states epsilon '3'"),
     "another delta": (replaced(b"delta = 0", b"delta = 1e-9"), "states delta '1e-9'"),
     "another relation": (
@@ -147,15 +145,6 @@ REPORTS: dict[str, Change] = {
     "a picture of its own": replaced(b"</body>", b'<img src="data:image/png;base64,AAAA"></body>'),
     "a space": replaced(b"<body", b"<body "),
 }
-
-
-def manifests(name: str, change: Change, said: str) -> tuple[str, str, Act, str]:
-    return (
-        f"manifest: {name}",
-        "control",
-        written(MANIFEST, change),
-        f"{MANIFEST} is not what the record gives{said}",
-    )
 
 
 def paged(change: Change) -> Act:
@@ -205,14 +194,21 @@ VIEWS: dict[str, tuple[Act, str]] = {
     "wire page: of a shorter record": (of_another_record, "audit/"),
 }
 """Forged views, and as what each is named among what was not verified."""
-FORGERIES: list[Forgery] = of_family(
+FALSE = f"{MANIFEST} is not what the record gives"
+FORGERIES: list[Forgery] = forged(
     "forged papers",
-    [
-        *(manifests(name, change, f": .*{said}") for name, (change, said) in MANIFESTS.items()),
-        *(manifests(name, change, "") for name, change in {**SPELLINGS, **JSON_SPELLINGS}.items()),
-        *(
-            (f"card: {name}", "control", written(CARD, change), f"{CARD}:? {said}")
+    {
+        **{
+            f"manifest: {name}": (written(MANIFEST, change), f"{FALSE}: .*{said}")
+            for name, (change, said) in MANIFESTS.items()
+        },
+        **{
+            f"manifest: {name}": (written(MANIFEST, change), FALSE)
+            for name, change in {**SPELLINGS, **JSON_SPELLINGS}.items()
+        },
+        **{
+            f"card: {name}": (written(CARD, change), f"{CARD}:? {said}")
             for name, (change, said) in CARDS.items()
-        ),
-    ],
+        },
+    },
 )

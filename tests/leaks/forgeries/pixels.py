@@ -5,42 +5,37 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from leaks.forgeries.forging import SECRET, Act, Forgery, of_family
+from leaks.forgeries.forging import SECRET, Act, Forgery, forged
 from pcevolve_shared import images
 from support.forge import reissue
+from support.pngs import SIGNATURE, chunk, raw_png
 from support.provider import png
 
 ENCODING = r"release/cut/.*\.png holds more than its pixels, or holds them in another encoding"
 ANOTHER = r"release/(cut|good)/.*\.png is not the image that the provider sent"
-SIGNATURE = 8
 Change = Callable[[bytes], bytes]
 ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 """First row, first column, rows and columns between two pixels of each pass of an interlaced PNG."""
 
 
-def chunk(name: bytes, data: bytes) -> bytes:
-    """A PNG chunk with its checksum."""
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
 def chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Names and contents of a PNG's chunks."""
-    at = SIGNATURE
+    at = len(SIGNATURE)
     while at < len(data):
         length = struct.unpack(">I", data[at : at + 4])[0]
         yield data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
         at += length + 12
 
 
-def assembled(data: bytes, parts: list[tuple[bytes, bytes]]) -> bytes:
+def assembled(parts: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A PNG of these chunks."""
-    return data[:SIGNATURE] + b"".join(chunk(*part) for part in parts)
+    return SIGNATURE + b"".join(chunk(*part) for part in parts)
 
 
 def with_chunk(name: bytes, content: bytes, before: bytes = b"IDAT") -> Change:
@@ -49,7 +44,7 @@ def with_chunk(name: bytes, content: bytes, before: bytes = b"IDAT") -> Change:
     def change(data: bytes) -> bytes:
         parts = list(chunks(data))
         parts.insert([each for each, _ in parts].index(before), (name, content))
-        return assembled(data, parts)
+        return assembled(parts)
 
     return change
 
@@ -58,32 +53,20 @@ def with_scanlines(change: Change, level: int = 6) -> Change:
     """Other scan lines under the same header."""
 
     def act(data: bytes) -> bytes:
-        parts = dict(chunks(data))
-        lines = change(zlib.decompress(parts[b"IDAT"]))
-        return assembled(
-            data, [(b"IHDR", parts[b"IHDR"]), (b"IDAT", zlib.compress(lines, level)), (b"IEND", b"")]
-        )
+        header, whole, end = (content for _, content in chunks(data))
+        lines = zlib.compress(change(zlib.decompress(whole)), level)
+        return assembled([(b"IHDR", header), (b"IDAT", lines), (b"IEND", end)])
 
     return act
 
 
 def split_idat(data: bytes) -> bytes:
-    parts = dict(chunks(data))
-    whole = parts[b"IDAT"]
-    return assembled(
-        data, [(b"IHDR", parts[b"IHDR"]), (b"IDAT", whole[:17]), (b"IDAT", whole[17:]), (b"IEND", b"")]
-    )
+    header, whole, end = (content for _, content in chunks(data))
+    return assembled([(b"IHDR", header), (b"IDAT", whole[:17]), (b"IDAT", whole[17:]), (b"IEND", end)])
 
 
 def pixels_of(data: bytes) -> np.ndarray:
     return np.asarray(images.decode(data))
-
-
-def with_header(data: bytes, depth: int, colour: int, interlaced: int, lines: bytes) -> bytes:
-    """A PNG of the same size in another layout."""
-    size = dict(chunks(data))[b"IHDR"][:8]
-    header = size + struct.pack(">BBBBB", depth, colour, 0, 0, interlaced)
-    return assembled(data, [(b"IHDR", header), (b"IDAT", zlib.compress(lines)), (b"IEND", b"")])
 
 
 def rows_of(pixels: np.ndarray) -> bytes:
@@ -95,13 +78,13 @@ def deep(data: bytes) -> bytes:
     """16 bits per channel, of which a viewer shows the first eight; the others are the secret."""
     low = np.resize(np.frombuffer(SECRET, np.uint8), pixels_of(data).shape)
     both = np.stack([pixels_of(data), low], axis=-1).reshape(len(low), -1)
-    return with_header(data, 16, 2, 0, rows_of(both))
+    return raw_png(*images.decode(data).size, zlib.compress(rows_of(both)), depth=16)
 
 
 def interlaced(data: bytes) -> bytes:
     pixels = pixels_of(data)
     lines = b"".join(rows_of(pixels[y::down, x::across]) for y, x, down, across in ADAM7)
-    return with_header(data, 8, 2, 1, lines)
+    return raw_png(*images.decode(data).size, zlib.compress(lines), interlaced=1)
 
 
 def saved(mode: str | None = None, kind: str = "PNG", **options: object) -> Change:
@@ -234,62 +217,55 @@ BROKEN: dict[str, Change] = {
     "a picture that is cut off": lambda data: data[:-40],
 }
 
+MATCHED = ("control", "matched")
+ROUNDED = "values are one level off"
+PIXELS = "forged pixels"
 FORGERIES: list[Forgery] = [
-    *of_family(
+    *forged(
         "forged layout of an image",
-        [
-            (name, kind, altered(change), ENCODING)
-            for name, change in LAYOUTS.items()
-            for kind in ("control", "matched")
-        ],
+        {name: altered(change) for name, change in LAYOUTS.items()},
+        *MATCHED,
+        fault=ENCODING,
     ),
-    *of_family(
-        "forged pixels",
-        [
-            *(
-                (name, kind, altered(each), ANOTHER)
-                for name, each in PICTURES.items()
-                for kind in ("control", "matched")
-            ),
-            *(
-                (name, "control", altered(each), r"release/cut/.*\.png is no image")
-                for name, each in BROKEN.items()
-            ),
-            ("the lowest bits of every value", "control", altered(in_lowest_bits), ANOTHER),
-            ("the lowest bits of every value", "as-is", altered(in_lowest_bits), ANOTHER),
-            (
-                "the lowest bits of every value",
-                "matched",
-                altered(in_lowest_bits),
-                "values are one level off",
-            ),
-            ("the lowest bits of every value", "auto", altered(in_lowest_bits), "values are one level off"),
-            ("one value one level off", "control", altered(moved_by(1)), ANOTHER),
-            ("one value one level off", "as-is", altered(moved_by(1)), ANOTHER),
-            ("two values one level off", "matched", altered(moved_by(1, 2)), "2 values are one level off"),
-            (
-                "a value one level off in each of two images",
-                "matched",
+    *forged(PIXELS, {name: altered(change) for name, change in PICTURES.items()}, *MATCHED, fault=ANOTHER),
+    *forged(
+        PIXELS,
+        {name: altered(change) for name, change in BROKEN.items()},
+        fault=r"release/cut/.*\.png is no image",
+    ),
+    *forged(PIXELS, {"two images exchanged": swapped}, *MATCHED, fault=ANOTHER),
+    *forged(
+        PIXELS,
+        {
+            "the lowest bits of every value": altered(in_lowest_bits),
+            "one value one level off": altered(moved_by(1)),
+        },
+        "control",
+        "as-is",
+        fault=ANOTHER,
+    ),
+    *forged(
+        PIXELS, {"the lowest bits of every value": altered(in_lowest_bits)}, "matched", "auto", fault=ROUNDED
+    ),
+    *forged(
+        PIXELS,
+        {
+            "two values one level off": (altered(moved_by(1, 2)), f"2 {ROUNDED}"),
+            "a value one level off in each of two images": (
                 altered(moved_by(1), moved_by(1)),
-                "2 values are one level off",
+                f"2 {ROUNDED}",
             ),
-            ("two images exchanged", "control", swapped, ANOTHER),
-            ("two images exchanged", "matched", swapped, ANOTHER),
-            ("an image of another class", "control", of_another_class, ANOTHER),
-            ("an image of an earlier round", "control", of_an_earlier_round, ANOTHER),
-            ("an image that nobody matched", "matched", of_an_earlier_round, ANOTHER),
-            (
-                "an image left out and called unreadable",
-                "control",
-                left_out,
-                r"release/cut/.*\.png is missing",
-            ),
-            (
-                "an image twice",
-                "control",
-                twice,
-                r"release/cut/i009-c000-000000\.png is not part of the dataset",
-            ),
-        ],
+            "an image that nobody matched": (of_an_earlier_round, ANOTHER),
+        },
+        "matched",
+    ),
+    *forged(
+        PIXELS,
+        {
+            "an image of another class": (of_another_class, ANOTHER),
+            "an image of an earlier round": (of_an_earlier_round, ANOTHER),
+            "an image left out and called unreadable": (left_out, r"release/cut/.*\.png is missing"),
+            "an image twice": (twice, r"release/cut/i009-c000-000000\.png is not part of the dataset"),
+        },
     ),
 ]

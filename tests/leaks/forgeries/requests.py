@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,55 +13,39 @@ from leaks.forgeries.forging import (
     Events,
     Forgery,
     edited,
+    events_of,
+    forged,
     made_to_fit,
-    of_family,
-    place,
     places,
+    respelt,
     rewritten,
+    sent_with,
     stored,
 )
-from pcevolve.providers.codec import encode_json
+from leaks.forgeries.lines import DAMAGED, KEY, stands
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared import images
-from support.forge import forge, rewritten_body
 from support.provider import png
 
 BODY = r"request .* \(line \d+\): its body differs from what the plan and the receipt give"
 HEADERS = r"request .* \(line \d+\): carried headers that"
 ELSEWHERE = r"request .* \(line \d+\): went to .*, not where the plan says"
+OUTPUTS = r"answer .* \(line \d+\): brought other outputs than are on record"
+SPELT = r"answer .* \(line \d+\): its body is written down in another way"
 
 
-def sent_with(slot: str, **fields: object) -> Act:
-    """The last request of a stage with other fields, as it would be written down."""
-
-    def act(root: Path) -> None:
-        def edit(body: bytes) -> bytes:
-            values = json.loads(body) | fields
-            return encode_json(values)
-
-        def change(events: Events) -> Events:
-            here = max(each for each in places(events, "sent") if events[each]["slot"].startswith(slot))
-            events[here] = rewritten_body(root, events[here], edit)
-            return events
-
-        forge(root, change)
-        made_to_fit(root)
-
-    return act
-
-
-def headed(
-    change: Callable[[list[list[str]]], object], which: int = 2, kind: str = "sent", **fields: object
-) -> Act:
+def headed(change: Callable[[list[list[str]]], object], which: int = 2, **fields: object) -> Act:
     """A request with other headers, its length counted with them."""
 
-    def edit(event: Event) -> None:
-        before = sum(len(name) + len(value) for name, value in event["headers"]) + 4 * len(event["headers"])
-        change(event["headers"])
-        after = sum(len(name) + len(value) for name, value in event["headers"]) + 4 * len(event["headers"])
-        event["wire_bytes"] += after - before
+    def size(headers: list[list[str]]) -> int:
+        return sum(len(name) + len(value) + 4 for name, value in headers)
 
-    return edited(kind, edit, which, **fields)
+    def edit(event: Event) -> None:
+        before = size(event["headers"])
+        change(event["headers"])
+        event["wire_bytes"] += size(event["headers"]) - before
+
+    return edited("sent", edit, which, **fields)
 
 
 def key_moved(headers: list[list[str]]) -> None:
@@ -70,10 +53,6 @@ def key_moved(headers: list[list[str]]) -> None:
     key = next(each for each in headers if each[0] == "Authorization")
     headers.remove(key)
     headers.insert(0, key)
-
-
-def key_twice(headers: list[list[str]]) -> None:
-    headers.insert(4, ["Authorization", "(hidden)"])
 
 
 def without_key(event: Event) -> None:
@@ -100,33 +79,30 @@ def in_another_way(whole: bool) -> Act:
     return act
 
 
-def outputs_exchanged(events: Events) -> Events:
-    """What the first call brought, in another order."""
-    event = events[place(events, "received")]
-    event["outputs"].reverse()
-    return events
-
-
 def another_output(root: Path) -> None:
     """A call that brought a private picture, so the record says."""
     edited("received", lambda event: event["outputs"].__setitem__(0, stored(root, png(4242))))(root)
 
 
-def answers_exchanged(events: Events) -> Events:
-    """The answers to two calls, each under the other's slot."""
-    one, other = place(events, "answered", 1), place(events, "answered", 2)
+def answers_exchanged(events: Events, one: int, other: int) -> Events:
+    """Two answers, by their places, each under the other's slot."""
     for name in ("body", "headers", "wire_bytes"):
         events[one][name], events[other][name] = events[other][name], events[one][name]
     return events
 
 
+def two_answers_exchanged(events: Events) -> Events:
+    return answers_exchanged(events, *places(events, "answered")[1:3])
+
+
+def ahead(events: Events) -> Event:
+    """What looking ahead brought."""
+    return next(each for each in events if each["kind"] == "received" and each["slot"].startswith("l"))
+
+
 def unread_output(root: Path) -> None:
     """An output that nobody chose, with other content under its name: the record's text holds the honest one."""
-    events = [
-        json.loads(line)["event"] for line in (root / "transcript" / "log.jsonl").read_text().splitlines()
-    ]
-    ahead = next(each for each in events if each["kind"] == "received" and each["slot"].startswith("l"))
-    (root / "transcript" / "bodies" / ahead["outputs"][0]).write_bytes(png(4242))
+    (root / "transcript" / "bodies" / ahead(events_of(root))["outputs"][0]).write_bytes(png(4242))
 
 
 def unread_output_of_another(root: Path) -> None:
@@ -134,8 +110,7 @@ def unread_output_of_another(root: Path) -> None:
     private = stored(root, png(4242))
 
     def change(events: Events) -> Events:
-        ahead = next(each for each in events if each["kind"] == "received" and each["slot"].startswith("l"))
-        ahead["outputs"][0] = private
+        ahead(events)["outputs"][0] = private
         return events
 
     rewritten(change)(root)
@@ -154,11 +129,6 @@ def renamed_body(root: Path) -> None:
     path.rename(path.with_name(hashlib.sha256(SECRET).hexdigest()))
 
 
-def link_elsewhere(url: str) -> Act:
-    """An image fetched from where the provider had not pointed."""
-    return edited("sent", lambda event: event.update(url=url), slot="i000/c000/n000000/link0")
-
-
 PRIVATE = images.to_base64(png(4242))
 FIELDS: dict[str, tuple[str, dict[str, object]]] = {
     "a private picture": ("i002/", {"image": PRIVATE}),
@@ -168,133 +138,161 @@ FIELDS: dict[str, tuple[str, dict[str, object]]] = {
     "a strength": ("i002/", {"strength": 0.79}),
     "a field of its own": ("i000/", {"user": "patient 17"}),
 }
-FORGERIES: list[Forgery] = of_family(
-    "forged requests",
-    [
-        *(
-            (f"body: {name}", "control", sent_with(slot, **fields), BODY)
-            for name, (slot, fields) in FIELDS.items()
-        ),
-        ("body: another image looked ahead on", "evolved", sent_with("l000/", image=PRIVATE), BODY),
-        (
-            "another host",
-            "control",
-            edited(
-                "sent", lambda each: each.update(url=each["url"].replace("127.0.0.1:9", "evil.example")), 3
-            ),
-            ELSEWHERE,
-        ),
-        (
-            "a query",
-            "control",
-            edited("sent", lambda each: each.update(url=each["url"] + "?p=17"), 3),
-            ELSEWHERE,
-        ),
-        ("another method", "control", edited("sent", lambda each: each.update(method="PUT"), 3), ELSEWHERE),
-        ("a header of its own", "control", headed(lambda headers: headers.append(["X-Ward", "3"])), HEADERS),
-        ("two headers exchanged", "control", headed(lambda headers: headers.reverse()), HEADERS),
-        (
-            "a header in other letters",
-            "control",
-            headed(lambda headers: headers[1].__setitem__(0, "user-agent")),
-            HEADERS,
-        ),
-        ("the key in another place", "control", headed(key_moved), HEADERS),
-        ("the key twice", "control", headed(key_twice), HEADERS),
-        (
-            "the key in clear",
-            "control",
-            headed(lambda headers: headers[4].__setitem__(1, "Bearer 17")),
-            HEADERS,
-        ),
-        (
-            "the key left out of one request",
-            "control",
-            edited("sent", without_key, 3),
-            r"request .* \(line \d+\): was sent with another key",
-        ),
-        (
-            "a link that nobody pointed to",
-            "linked",
-            link_elsewhere("http://127.0.0.1:8/patient17.png"),
-            r"request .*/link0 \(line \d+\): the provider had not pointed there",
-        ),
-        (
-            "a link that carries the key",
-            "linked",
-            headed(
-                lambda headers: headers.append(["Authorization", "(hidden)"]),
-                0,
-                slot="i000/c000/n000000/link0",
-            ),
-            r"request .*/link0 \(line \d+\): carried headers that no link is followed with",
-        ),
-        (
-            "a link of another number",
-            "linked",
-            rewritten(lambda events: _renumbered(events)),
-            r"(request|line) .*link7",
-        ),
-    ],
-) + of_family(
-    "forged answers and bodies",
-    [
-        (
-            "outputs in another order",
-            "control",
-            rewritten(outputs_exchanged),
-            r"answer .* \(line \d+\): brought other outputs than are on record",
-        ),
-        (
-            "an output that the provider did not send",
-            "control",
-            another_output,
-            r"answer .* \(line \d+\): brought other outputs than are on record",
-        ),
-        (
-            "an output that the provider did not send and nobody reads again",
-            "slashed",
-            unread_output_of_another,
-            r"answer l.* \(line \d+\): brought other outputs than are on record",
-        ),
-        (
-            "two answers exchanged",
-            "control",
-            rewritten(answers_exchanged),
-            r"answer .* \(line \d+\): brought other outputs than are on record",
-        ),
-        (
-            "an image left in its text",
-            "control",
-            in_another_way(whole=False),
-            r"answer .* \(line \d+\): its body is written down in another way",
-        ),
-        (
-            "a text kept as a file",
-            "control",
-            in_another_way(whole=True),
-            r"answer .* \(line \d+\): its body is written down in another way",
-        ),
-        (
-            "an output that nobody reads again",
-            "slashed",
-            unread_output,
-            r"transcript/bodies/[0-9a-f]{64}: transcript file .* was changed",
-        ),
-        ("a stored file changed", "control", changed_body, r"\(line \d+\): transcript file .* was changed"),
-        (
-            "a stored file under another name",
-            "control",
-            renamed_body,
-            r"transcript/bodies/[0-9a-f]{64} is missing",
-        ),
-    ],
-)
 
 
-def _renumbered(events: Events) -> Events:
+def renumbered(events: Events) -> Events:
     """What lies behind a link, under a number that no link has."""
     for event in events:
         if event.get("slot", "").endswith("/link0"):
             event["slot"] = event["slot"].removesuffix("0") + "7"
     return events
+
+
+def fielded(change: Callable[[dict], object], kind: str = "sent") -> Act:
+    """The first request of a run whose fields have an API's own names, or the answer to it, with other fields."""
+    return respelt(lambda values, root: change(values), "i000/c000/n000000", kind)
+
+
+def renamed(old: str, new: str) -> Act:
+    """A field under another name than the plan has for it, in its place."""
+
+    def change(values: dict) -> None:
+        before = dict(values)
+        values.clear()
+        values.update((new if name == old else name, value) for name, value in before.items())
+
+    return fielded(change)
+
+
+def planned(**changes: object) -> Act:
+    """A plan that says otherwise how a request takes its fields."""
+    return edited("planned", lambda event: event["plan"]["modality"].update(changes))
+
+
+def answered_by(model: str, name: str | None = None) -> Act:
+    """All that came from another model, which the run kept; the plan may say that this is its name."""
+
+    def act(root: Path) -> None:
+        fielded(lambda values: values.update(model=model), "answered")(root)
+        if name is not None:
+            edited("planned", lambda event: event["plan"].update(answered_by=name))(root)
+        made_to_fit(root)
+
+    return act
+
+
+def at_first(change: Callable[[Event], object]) -> Act:
+    """The second request for an image, changed in what it says of itself."""
+    return edited("sent", change, 3)
+
+
+OTHER_MODEL = stands("'received' i000/c000/n000000", "request i000/c000/n000000 is due")
+LINK = "i000/c000/n000000/link0"
+FORGERIES: list[Forgery] = [
+    *forged(
+        "forged requests",
+        {f"body: {name}": sent_with(slot, **fields) for name, (slot, fields) in FIELDS.items()},
+        fault=BODY,
+    ),
+    *forged(
+        "forged requests",
+        {"body: another image looked ahead on": sent_with("l000/", image=PRIVATE)},
+        "evolved",
+        fault=BODY,
+    ),
+    *forged(
+        "forged requests",
+        {
+            "another host": at_first(
+                lambda each: each.update(url=each["url"].replace("127.0.0.1:9", "evil.example"))
+            ),
+            "a query": at_first(lambda each: each.update(url=each["url"] + "?p=17")),
+            "another method": at_first(lambda each: each.update(method="PUT")),
+        },
+        fault=ELSEWHERE,
+    ),
+    *forged(
+        "forged requests",
+        {
+            "a header of its own": headed(lambda headers: headers.append(["X-Ward", "3"])),
+            "two headers exchanged": headed(lambda headers: headers.reverse()),
+            "a header in other letters": headed(lambda headers: headers[1].__setitem__(0, "user-agent")),
+            "the key in another place": headed(key_moved),
+            "the key twice": headed(lambda headers: headers.insert(4, ["Authorization", "(hidden)"])),
+            "the key in clear": headed(lambda headers: headers[4].__setitem__(1, "Bearer 17")),
+        },
+        fault=HEADERS,
+    ),
+    *forged("forged requests", {"the key left out of one request": (at_first(without_key), KEY)}),
+    *forged(
+        "forged requests",
+        {
+            "a link that nobody pointed to": (
+                edited("sent", lambda event: event.update(url="http://127.0.0.1:8/patient17.png"), slot=LINK),
+                r"request .*/link0 \(line \d+\): the provider had not pointed there",
+            ),
+            "a link that carries the key": (
+                headed(lambda headers: headers.append(["Authorization", "(hidden)"]), 0, slot=LINK),
+                r"request .*/link0 \(line \d+\): carried headers that no link is followed with",
+            ),
+            "a link of another number": (rewritten(renumbered), r"(request|line) .*link7"),
+        },
+        "linked",
+    ),
+    *forged(
+        "forged answers and bodies",
+        {
+            "outputs in another order": (
+                edited("received", lambda event: event["outputs"].reverse()),
+                OUTPUTS,
+            ),
+            "an output that the provider did not send": (another_output, OUTPUTS),
+            "two answers exchanged": (rewritten(two_answers_exchanged), OUTPUTS),
+            "an image left in its text": (in_another_way(whole=False), SPELT),
+            "a text kept as a file": (in_another_way(whole=True), SPELT),
+            "a stored file changed": (changed_body, r"\(line \d+\): transcript file .* was changed"),
+            "a stored file under another name": (renamed_body, r"transcript/bodies/[0-9a-f]{64} is missing"),
+        },
+    ),
+    *forged(
+        "forged answers and bodies",
+        {
+            "an output that the provider did not send and nobody reads again": (
+                unread_output_of_another,
+                OUTPUTS.replace("answer ", "answer l"),
+            ),
+            "an output that nobody reads again": (
+                unread_output,
+                r"transcript/bodies/[0-9a-f]{64}: transcript file .* was changed",
+            ),
+        },
+        "slashed",
+    ),
+    *forged(
+        "forged fields",
+        {
+            "a field by its usual name": (renamed("max_completion_tokens", "max_tokens"), BODY),
+            "a field by a name of its own": (renamed("max_completion_tokens", "patient_17"), BODY),
+            "a field that is left out": (fielded(lambda values: values.update(temperature=0.17)), BODY),
+            "another value under its name": (
+                fielded(lambda values: values.update(max_completion_tokens=17)),
+                BODY,
+            ),
+            "both names": (fielded(lambda each: each.update(max_tokens=each["max_completion_tokens"])), BODY),
+            "a plan with the usual names": (planned(fields=["temperature="]), BODY),
+            "a plan that leaves none out": (
+                planned(fields=["max_tokens=max_completion_tokens"], temperature=1.0),
+                BODY,
+            ),
+            "a plan that renames what is said": (planned(fields=["seed=messages"]), DAMAGED),
+            "a plan whose rule is words": (planned(fields=["seed=patient 17"]), DAMAGED),
+            "an answer by another model": (answered_by("another-model"), OTHER_MODEL),
+            "an answer by neither of two names": (answered_by("another-model", "third-model"), OTHER_MODEL),
+            "a plan that names the model otherwise than all answers": (
+                edited("planned", lambda event: event["plan"].update(model="another-model")),
+                BODY,
+            ),
+        },
+        "renamed",
+    ),
+]

@@ -14,7 +14,7 @@ from pcevolve.public.figures import parse_epsilon
 from pcevolve.selectors import AUTO_DELTA, Scope
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
-from pcevolve_benchmarks.tables.cells import columns_of, places
+from pcevolve_benchmarks.tables.cells import Judged, columns_of, judged, places
 from pcevolve_benchmarks.tables.data import (
     PAPERS_DATA,
     BenchData,
@@ -27,7 +27,6 @@ from pcevolve_benchmarks.tables.data import (
     with_prompts,
 )
 from pcevolve_benchmarks.tables.pages import as_json, written
-from pcevolve_benchmarks.tables.results import Judged, judged
 from pcevolve_benchmarks.tables.sheets import sheets
 from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, Facts, Scale, Sizes
 from pcevolve_benchmarks.tables.table import Measure, Table

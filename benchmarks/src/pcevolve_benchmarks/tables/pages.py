@@ -21,7 +21,7 @@ from pcevolve.pages.report.charts import (
     write_legend,
     write_text,
 )
-from pcevolve_benchmarks.tables.results import Judged
+from pcevolve_benchmarks.tables.cells import Judged
 from pcevolve_benchmarks.tables.table import Measure, Table
 
 UNITS: dict[Measure, str] = {

@@ -27,11 +27,10 @@ from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
-from pcevolve_benchmarks.tables.cells import Cell
+from pcevolve_benchmarks.tables.cells import Cell, Figure
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.judges import HeldOut, as_seen_by, has_embeddings, held_out, table_judges
 from pcevolve_benchmarks.tables.outcomes import distances, noise_on_votes, populations, spread
-from pcevolve_benchmarks.tables.results import Figure
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
 from pcevolve_benchmarks.tables.wide import WideNetwork, ensembled
 

@@ -15,10 +15,9 @@ from typing import Any
 from pcevolve.errors import ClientError
 from pcevolve.evaluation.closeness import FEWEST
 from pcevolve.session.first.local_server import serve_locally
-from pcevolve_benchmarks.tables.cells import Cell, Place
+from pcevolve_benchmarks.tables.cells import BY_ITERATION, Cell, Place, Store
 from pcevolve_benchmarks.tables.data import BenchData, classes, kept_in
 from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges
-from pcevolve_benchmarks.tables.results import BY_ITERATION, Store
 from pcevolve_benchmarks.tables.sizes import Facts, Scale
 from pcevolve_benchmarks.tables.table import Measure, Table
 from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carried_out

@@ -1,7 +1,8 @@
-"""What the container files promise, read from the files themselves; needs no engine."""
+"""What the container files promise, monitoring's among them, read from the files themselves; needs no engine."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from boundary.topology import Topology, variables_of
+from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import MIN_KEY_CHARS
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +21,15 @@ SERVICES: dict[str, Any] = COMPOSE["services"]
 SIDES = {"server": "api_server", "client": "client"}
 AUDITED = variables_of(ROOT / "docker" / "audit.env")
 VARIABLE = re.compile(r"\$\{([A-Z_]+):-([^}]*)\}")
+MONITORING = ROOT / "docker" / "monitoring"
+MONITORED = yaml.safe_load((MONITORING / "docker-compose.yml").read_text())
+DASHBOARD = json.loads((MONITORING / "grafana" / "dashboards" / "pcevolve-server.json").read_text())
+ALERTS = yaml.safe_load((MONITORING / "alerts.yml").read_text())
+METRIC = re.compile(r"\b(?:pcevolve|process)_[a-z_]+\b")
+EXPRESSIONS = [
+    *(target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]),
+    *(rule["expr"] for group in ALERTS["groups"] for rule in group["rules"]),
+]
 
 
 def mounts(service: str) -> dict[str, str]:
@@ -43,21 +54,21 @@ def default(text: str) -> str:
     return VARIABLE.sub(lambda match: match[2], text)
 
 
-def test_client_has_the_private_data_read_only() -> None:
+def test_client_has_the_private_data_read_only():
     assert mounts("client")["/private"] == "${PCEVOLVE_PRIVATE:-./docker/demo}:ro"
 
 
 @pytest.mark.parametrize("service", sorted(set(SERVICES) - {"client", "online"}))
-def test_nobody_else_has_the_private_data(service: str) -> None:
+def test_nobody_else_has_the_private_data(service: str):
     assert "PRIVATE" not in str(SERVICES[service])
     assert "/private" not in str(SERVICES[service])
 
 
-def test_server_has_no_mount_but_models_read_only() -> None:
+def test_server_has_no_mount_but_models_read_only():
     assert mounts("api") == {"/models": "${PCEVOLVE_MODELS:-./docker/models}:ro"}
 
 
-def test_both_sides_meet_on_the_internal_network_only() -> None:
+def test_both_sides_meet_on_the_internal_network_only():
     direct = Topology.of(TEXT, {})
     assert {name: set(each.names) for name, each in direct.services.items()} == {
         "api": {"wire"},
@@ -67,7 +78,7 @@ def test_both_sides_meet_on_the_internal_network_only() -> None:
     assert direct.internal == {"wire": True}
 
 
-def test_an_auditor_stands_between_them_on_two_internal_networks() -> None:
+def test_an_auditor_stands_between_them_on_two_internal_networks():
     audited = Topology.of(TEXT, AUDITED)
     assert {name: set(each.names) for name, each in audited.services.items()} == {
         "api": {"behind"},
@@ -79,51 +90,51 @@ def test_an_auditor_stands_between_them_on_two_internal_networks() -> None:
     assert audited.internal == {"behind": True, "wire": True}
 
 
-def test_an_audited_client_calls_the_auditor_and_the_auditor_the_server() -> None:
+def test_an_audited_client_calls_the_auditor_and_the_auditor_the_server():
     audited = Topology.of(TEXT, AUDITED).services
     assert "--api=http://auditor:8000" in audited["client"].command
     assert "--mode=reverse:http://api:8000" in audited["auditor"].command
     assert "--api=http://api:8000" in Topology.of(TEXT, {}).services["client"].command
 
 
-def test_the_auditor_listens_towards_the_client_alone_and_is_no_router() -> None:
+def test_the_auditor_listens_towards_the_client_alone_and_is_no_router():
     auditor = Topology.of(TEXT, AUDITED).services["auditor"]
     listens = [word.partition("=")[2] for word in auditor.command if word.startswith("--listen-host=")]
     assert [network for network, names in auditor.names.items() if listens[0] in names] == ["wire"]
     assert auditor.sysctls == {"net.ipv4.ip_forward": "0"}
 
 
-def test_the_auditor_writes_where_the_client_cannot() -> None:
+def test_the_auditor_writes_where_the_client_cannot():
     assert mounts("auditor") == {"/captures": "${PCEVOLVE_CAPTURES:-./captures}"}
     assert mounts("captures") == mounts("auditor")
     assert "CAPTURES" not in str(SERVICES["client"])
     assert SERVICES["auditor"]["environment"]["PCEVOLVE_AUDITOR_CAPTURE"].startswith("/captures/")
 
 
-def test_the_auditor_is_told_the_key_that_it_has_to_hide() -> None:
+def test_the_auditor_is_told_the_key_that_it_has_to_hide():
     key = SERVICES["auditor"]["environment"]["PCEVOLVE_AUDITOR_KEY"]
     assert key == SERVICES["client"]["environment"]["PCEVOLVE_API_KEY"]
 
 
 @pytest.mark.parametrize("service", ["folders", "captures"])
-def test_helper_has_no_network(service: str) -> None:
+def test_helper_has_no_network(service: str):
     assert SERVICES[service]["network_mode"] == "none"
     assert "networks" not in SERVICES[service]
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_no_port_leads_in(service: str) -> None:
+def test_no_port_leads_in(service: str):
     assert not {"ports", "expose"} & set(SERVICES[service])
 
 
 @pytest.mark.parametrize("service", ["api", "auditor", "client"])
-def test_names_are_not_looked_up_outside(service: str) -> None:
+def test_names_are_not_looked_up_outside(service: str):
     # Some engines forward lookups even from internal networks (CVE-2024-29018); 192.0.2.0/24 is nowhere (RFC 5737).
     assert SERVICES[service]["dns"] == ["192.0.2.1"]
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_every_container_is_confined(service: str) -> None:
+def test_every_container_is_confined(service: str):
     its = SERVICES[service]
     assert its["read_only"] is True
     assert its["tmpfs"] == ["/tmp"]
@@ -132,7 +143,7 @@ def test_every_container_is_confined(service: str) -> None:
     assert not {"privileged", "devices", "pid", "ipc", "userns_mode"} & set(its)
 
 
-def test_all_but_the_helpers_are_ordinary_users_without_capabilities() -> None:
+def test_all_but_the_helpers_are_ordinary_users_without_capabilities():
     users = {name: default(SERVICES[name]["user"]).split(":") for name in ("api", "auditor", "client")}
     assert all(int(number) >= 1000 for pair in users.values() for number in pair)
     assert users["api"] != users["client"]
@@ -142,19 +153,19 @@ def test_all_but_the_helpers_are_ordinary_users_without_capabilities() -> None:
     }
 
 
-def test_both_sides_use_one_key_that_the_server_accepts() -> None:
+def test_both_sides_use_one_key_that_the_server_accepts():
     key = SERVICES["api"]["environment"]["PCEVOLVE_SERVER_API_KEY"]
     assert key == SERVICES["client"]["environment"]["PCEVOLVE_API_KEY"]
     assert len(default(key)) >= MIN_KEY_CHARS
 
 
-def test_ledger_outlives_the_containers() -> None:
+def test_ledger_outlives_the_containers():
     assert mounts("client")["/state"] == "ledger"
     assert "ledger" in COMPOSE["volumes"]
     assert any("PCEVOLVE_LEDGER=/state/ledger.sqlite" in line for line in instructions("client"))
 
 
-def test_client_refuses_to_run_where_the_ledgers_folder_is_no_mount() -> None:
+def test_client_refuses_to_run_where_the_ledgers_folder_is_no_mount():
     text = " ".join(instructions("client"))
     volume = re.search(r"PCEVOLVE_LEDGER_VOLUME=(\S+)", text)
     ledger = re.search(r"PCEVOLVE_LEDGER=(\S+)", text)
@@ -169,7 +180,7 @@ def test_client_refuses_to_run_where_the_ledgers_folder_is_no_mount() -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_image_gets_nothing_of_the_other_side(side: str) -> None:
+def test_image_gets_nothing_of_the_other_side(side: str):
     other = next(folder for name, folder in SIDES.items() if name != side)
     package = {"server": "pcevolve", "client": "pcevolve_server"}[side]
     for line in instructions(side):
@@ -180,7 +191,7 @@ def test_image_gets_nothing_of_the_other_side(side: str) -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_last_stage_holds_what_was_installed_and_no_tools(side: str) -> None:
+def test_last_stage_holds_what_was_installed_and_no_tools(side: str):
     lines = instructions(side)
     last = lines[max(number for number, line in enumerate(lines) if line.startswith("FROM")) :]
     copies = [line.split()[1:] for line in last if line.startswith("COPY")]
@@ -193,7 +204,7 @@ def test_last_stage_holds_what_was_installed_and_no_tools(side: str) -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_everything_that_is_installed_is_checked_against_a_hash(side: str) -> None:
+def test_everything_that_is_installed_is_checked_against_a_hash(side: str):
     commands = [part for line in instructions(side) for part in re.split(r"&&|;", line)]
     installs = [part for part in commands if re.search(r"\b(pip install|uv build)\b", part)]
     assert len(installs) == 5
@@ -202,7 +213,7 @@ def test_everything_that_is_installed_is_checked_against_a_hash(side: str) -> No
         assert ours or "--require-hashes" in install, install
 
 
-def test_the_auditors_image_holds_nothing_of_either_side() -> None:
+def test_the_auditors_image_holds_nothing_of_either_side():
     copied = [line.split()[1:] for line in instructions("auditor") if line.startswith("COPY")]
     assert copied == [
         ["docker/auditor/requirements.txt", "./"],
@@ -212,7 +223,7 @@ def test_the_auditors_image_holds_nothing_of_either_side() -> None:
     assert "pcevolve" not in " ".join(instructions("auditor"))
 
 
-def test_the_auditor_is_installed_from_hashes_alone() -> None:
+def test_the_auditor_is_installed_from_hashes_alone():
     pinned = (ROOT / "docker" / "auditor" / "requirements.txt").read_text().replace("\\\n", " ")
     packages = [line for line in pinned.splitlines() if not line.startswith("#")]
     assert len(packages) > 30
@@ -224,7 +235,7 @@ def test_the_auditor_is_installed_from_hashes_alone() -> None:
 
 
 @pytest.mark.parametrize("side", [*SIDES, "auditor"])
-def test_images_start_from_the_public_base_and_name_no_other_host(side: str) -> None:
+def test_images_start_from_the_public_base_and_name_no_other_host(side: str):
     lines = instructions(side)
     assert {line.split()[1] for line in lines if line.startswith("FROM")} - {"dependencies"} == {
         "python:3.11-slim"
@@ -237,7 +248,7 @@ def test_images_start_from_the_public_base_and_name_no_other_host(side: str) -> 
     assert choices == (["ARG EXTRAS="] if side == "server" else [])
 
 
-def test_nothing_is_sent_to_the_engine_but_sources_and_pins() -> None:
+def test_nothing_is_sent_to_the_engine_but_sources_and_pins():
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
     assert rules[0] == "*"
@@ -254,9 +265,7 @@ def test_nothing_is_sent_to_the_engine_but_sources_and_pins() -> None:
     }
 
 
-def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_towards_the_client_alone() -> (
-    None
-):
+def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_towards_the_client_alone():
     online = Topology.of(TEXT, {"COMPOSE_PROFILES": "online"})
     assert {name: set(online.services[name].names) for name in ("online", "gate")} == {
         "online": {"wire"},
@@ -269,3 +278,38 @@ def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_tow
     assert "insecure" not in " ".join(gate.command), "its certificate is verified"
     assert gate.sysctls == {"net.ipv4.ip_forward": "0"}
     assert "--api=http://gate:8000" in online.services["online"].command
+
+
+@pytest.fixture(scope="module")
+def metrics():
+    """Names of all samples of a server that has done everything once."""
+    found = Metrics()
+    found.requests.labels("/v1/models", 200).inc()
+    found.latency.labels("/v1/models").observe(1)
+    for stage in ("wait", "encode", "denoise", "decode", "write"):
+        found.stages.labels(stage).observe(1)
+    return {sample.name for family in found.registry.collect() for sample in family.samples}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_every_metric_that_is_asked_for_exists(metrics, expression):
+    asked = set(METRIC.findall(expression)) - {"pcevolve_device_memory_bytes"}  # on GPUs
+    assert asked <= metrics
+    assert asked or "up{" in expression or "device_memory" in expression
+
+
+def test_what_is_mounted_is_there_and_nothing_but_loopback_listens():
+    for service in MONITORED["services"].values():
+        binds = [each for each in service["volumes"] if isinstance(each, dict) and "$" not in each["source"]]
+        assert all((MONITORING / bind["source"]).exists() and bind["read_only"] for bind in binds)
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+
+
+def test_the_scraper_has_the_servers_key_and_no_file_has_one():
+    services = MONITORED["services"]
+    key = services["api"]["environment"]["PCEVOLVE_SERVER_API_KEY"]
+    assert key.startswith("${PCEVOLVE_API_KEY:?")
+    assert services["prometheus"]["environment"]["KEY"] == key
+    job = yaml.safe_load((MONITORING / "prometheus.yml").read_text())["scrape_configs"][0]
+    assert job["authorization"]["credentials_file"] in "".join(services["prometheus"]["command"])
+    assert job["static_configs"][0]["targets"] == ["api:8000"]

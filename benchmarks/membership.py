@@ -1,8 +1,7 @@
 """Membership inference by the provider: how well he tells neighbouring datasets apart by all that crosses the wire.
 
-    .venv/bin/python benchmarks/membership
-
-    .venv/bin/python benchmarks/membership --timing 40
+    .venv/bin/python -m benchmarks.membership
+    .venv/bin/python -m benchmarks.membership --timing 40
 
 It writes docs/results/membership.{md,json}. With ``--timing`` the attacker has nothing but a clock, and the rows of the
 other attack stay as they are. Every bet follows a whole run of the client's own loop, judge, ledger and
@@ -24,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from benchmarks.rows import parser_of
 from membership.attack import Bare, Bet, Result, attacked, rehearsed, too_quiet
 from membership.stopwatch import IMAGE_SIZE, LARGE, PATIENT, PATIENT_SIZE, Verdict, timed, undefended
 from membership.stopwatch import Client as Timed
@@ -91,9 +91,7 @@ def join(known: list[dict[str, Any]], fresh: list[dict[str, Any]]) -> list[dict[
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--runs", type=int, default=500, help="whole runs on each of two datasets, per row")
     parser.add_argument(
         "--methods", nargs="+", default=METHODS, choices=METHODS, help="rows of the others stay as they are"
