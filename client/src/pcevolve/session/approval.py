@@ -23,20 +23,15 @@ from pcevolve.public.calls import Call
 from pcevolve.public.figures import describe_guesses, format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish import (
-    NO_GUARANTEE,
-    ON_TRUST,
-    describe_library,
     list_assumptions,
-    list_marks,
     state_cumulative_loss,
-    state_folder_promise,
 )
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.selectors.planner import CHANCE, describe_lift
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.reaching import Connection, describe_rewriter
+from pcevolve.session.reaching import Connection
 
 NAMED = 5
 """Files that one note names."""
@@ -68,32 +63,23 @@ class PrivateNotes:
 
 
 def describe_run(
-    components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None = None
+    components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None
 ) -> dict[str, str]:
-    """Tell the owner before a run, by title, its price, its guarantee and what the selection is worth."""
+    """Say by title what ``console.introduce`` leaves out: reasons, the ledger, the selection's worth, how is asked."""
     paid, method, kind = list_paid_events(components, plan), components.method, plan.modality.kind
     first = first_selection(method.planned(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
+    rounds = f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
     return {
-        "method": method.summary + (f" (auto: {components.reason})" if components.reason else ""),
+        **({"method by auto": components.reason} if components.reason else {}),
         "encoder": plan.encoder
         + (f" (auto: {components.encoder_reason})" if components.encoder_reason else ""),
-        "guarantee": _guarantee(plan, paid),
-        **({"the whole folder": folder} if (folder := state_folder_promise(plan, paid)) else {}),
         **notes.known,
-        "accesses": f"{sum(event.count for event in paid)} to the private data, "
-        f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
+        "accesses": f"{sum(event.count for event in paid)} to the private data, {rounds}"
         + (f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""),
         **_selection(plan, lift),
-        **_secrets(plan),
         "assumed public": "; ".join(list_assumptions(plan)),
-        "provider": f"{plan.model} at {plan.api}, {len(plan.calls)} requests for "
-        f"{sum(call.brings for call in plan.calls.values())} {kind}s",
-        **({"rewriter": describe_rewriter(plan)} if plan.rewriter else {}),
         "asked with": _asked_with(plan, advice),
-        **({"images": describe_library(plan.library)} if plan.library else {}),
-        **notes.odd,
-        **{f"WARNING {number}": mark for number, mark in enumerate(list_marks(plan), 1)},
     }
 
 
@@ -111,14 +97,6 @@ def _worked_on(components: Components) -> dict[str, str]:
     return {f"private {components.dialect.makes}s": f"embedded and compared on Ray, {where}"}
 
 
-def _secrets(plan: PublicPlan) -> dict[str, str]:
-    """Say how often the listed secrets can be guessed, for several probabilities of guessing them beforehand."""
-    if plan.secrecy is None:
-        return {}
-    mu = secret_budget(plan.secrecy.prior, plan.secrecy.bound)
-    return {"listed secrets": f"{describe_guesses(protection(mu))}; by this release alone"}
-
-
 def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
     """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
     degrees = f"{plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
@@ -131,14 +109,6 @@ def list_paid_events(components: Components, plan: PublicPlan) -> tuple[Event, .
     return tuple(
         event for each in components.method.planned(plan).values() for event in each if not event.free
     )
-
-
-def _guarantee(plan: PublicPlan, paid: Sequence[Event]) -> str:
-    if not plan.secure:
-        return NO_GUARANTEE
-    spent = format_loss(epsilon(paid, plan.delta))
-    promised = f"epsilon {spent}, delta {plan.delta:g}, {plan.relation}, unit: one {plan.unit}"
-    return f"{promised}; {ON_TRUST}" if plan.in_process else promised
 
 
 def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
@@ -188,7 +158,8 @@ def _news(
         if title in known:
             yield short, known[title]
     if plan.secrecy is not None:
-        yield "secrets", _secrets(plan)["listed secrets"]
+        guesses = protection(secret_budget(plan.secrecy.prior, plan.secrecy.bound))
+        yield "secrets", f"{describe_guesses(guesses)}; by this release alone"
     yield from odd.items()
 
 

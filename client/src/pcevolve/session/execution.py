@@ -240,7 +240,7 @@ def _introduce(
     audience: Audience,
     resumes: bool,
 ) -> None:
-    """Tell the owner what a run does, costs and promises: every fact, or what has to be read."""
+    """Tell the owner what a run does, costs and promises; before it, if asked for, every other fact."""
     meter, tick = connection.meter, connection.pace.tick
     if audience.verbose:
         told = {
@@ -248,12 +248,10 @@ def _introduce(
             **forecast_costs(plan, meter),
             "time": describe_padding(tick),
         }
-        audience.console.print(
-            tabulate("Before the run goes on" if resumes else "Before anything is spent", told)
-        )
-    else:
-        ahead = introduce(components, plan, notes, meter, tick)
-        audience.console.print(lay_out([*(RESUMED if resumes else ()), *ahead]))
+        title = "Before the run goes on" if resumes else "Before anything is spent"
+        audience.console.print(tabulate(title, told))
+    ahead = introduce(components, plan, notes, meter, tick)
+    audience.console.print(lay_out([*(RESUMED if resumes else ()), *ahead]))
 
 
 def _greet(

@@ -105,12 +105,7 @@ def _guidance(settings: RunConfig, advice: Advice | None) -> float:
 
 
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
-    """Read the images that a run is asked to use.
-
-    Raises:
-        DataError: The images cannot be used, or the classes do not hold about --shots units each.
-        UsageError: The options do not go together.
-    """
+    """Read the images that a run is asked to use."""
     source = parse_source(settings.data.private)
     if isinstance(source, PICTURES):
         from pcevolve.private.bundled import load_pictures  # scikit-learn takes seconds to load
@@ -132,12 +127,7 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
-    """The owner's images that an option of ``evaluate`` names; see ``KindOfRun``.
-
-    Raises:
-        DataError: They cannot be used.
-        UsageError: They are of another kind.
-    """
+    """The owner's images that an option of ``evaluate`` names; see ``KindOfRun``."""
     source = parse_source(given)
     if isinstance(source, TermsSource):
         raise UsageError(f"{option} {given}: these are texts, and the run is of images")

@@ -23,7 +23,7 @@ from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize, asks_for
 from pcevolve.public.fields import TEMPLATE
-from pcevolve.public.options import spell, validate
+from pcevolve.public.options import validate
 from pcevolve.public.parts import Earlier, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import UNKNOWN_LICENCE
@@ -33,13 +33,14 @@ from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_se
 from pcevolve.session.approval import PrivateNotes
 from pcevolve.session.components import Components
 from pcevolve.session.kind import load_kind
-from pcevolve.session.preflight import require_ledger
+from pcevolve.session.preflight import refuse_options, require_ledger
 from pcevolve.session.private_data import compute_least_share, find_secrets, make_promise, read_declared
 from pcevolve.session.reaching import plan_rewriter
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Opened
 
 NOTHING_EARLIER = Earlier()
+STRENGTHS = ("strengths", "strength_start", "strength_end")
 _SETTLED = ("prompts", "at_once", "licence")
 """Options that a run settles when it begins, where nobody says them."""
 
@@ -68,7 +69,8 @@ def resolve_plan(
     asked = asks_for(components.dialect, components.generator is not None)
     asked -= frozenset() if graded else {"strength"}
     if "strength" not in asked:
-        _require_no_strength(settings)
+        why = ": the API takes no strength and varies to a degree of its own: leave it out"
+        refuse_options(settings, STRENGTHS, why)
     given = {name: value for name, value in settings.options().items() if value is not None}
     values = {name: given[name] for name in given.keys() & PublicPlan.model_fields.keys()} | {
         "run_id": run_id,
@@ -241,21 +243,8 @@ def _require_prompts_vary(components: Components) -> None:
             f"method.vary_by={settings.method.vary_by} needs rounds of variation, which this run has not: give "
             "--iterations"
         )
-    for name in ("strengths", "strength_start", "strength_end", "adapter"):
-        if settings.get(name) not in (None, ()):
-            raise UsageError(
-                f"{spell(name, RunConfig)} is about images that are varied, and method.vary_by="
-                f"{settings.method.vary_by} sends none"
-            )
-
-
-def _require_no_strength(settings: RunConfig) -> None:
-    """Refuse strengths for an API that takes none."""
-    for name in ("strengths", "strength_start", "strength_end"):
-        if settings.get(name) not in (None, ()):
-            raise UsageError(
-                f"{spell(name, RunConfig)}: the API takes no strength and varies to a degree of its own: leave it out"
-            )
+    why = f" is about images that are varied, and method.vary_by={settings.method.vary_by} sends none"
+    refuse_options(settings, (*STRENGTHS, "adapter"), why)
 
 
 def _strengths(components: Components, own: Schedule, advice: Advice | None) -> tuple[float, ...]:

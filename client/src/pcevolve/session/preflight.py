@@ -5,7 +5,7 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -270,7 +270,7 @@ OF_TEXTS_ALONE = (
 
 def _require_images(settings: RunConfig) -> None:
     """Refuse paths of images that lead nowhere, and options that are about texts."""
-    _require_no_texts(settings)
+    refuse_options(settings, OF_TEXTS_ALONE, " is about texts, and this API makes images")
     source = parse_source(settings.data.private)
     if isinstance(source, TermsSource):
         raise UsageError(
@@ -287,10 +287,17 @@ def _require_images(settings: RunConfig) -> None:
         )
 
 
-def _require_no_texts(settings: RunConfig) -> None:
-    for name in OF_TEXTS_ALONE:
-        if settings.get(name) not in (None, False, ()):
-            raise UsageError(f"{spell(name, RunConfig)} is about texts, and this API makes images")
+def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
+    """Refuse options that mean nothing to a run, if one of them is given.
+
+    Raises:
+        UsageError: One is.
+    """
+    for name in names:
+        given = settings.get(name)
+        # A strength of 0 equals False, and is given.
+        if given is not None and given is not False and given not in ((), "local"):
+            raise UsageError(f"{spell(name, RunConfig)}{why}")
 
 
 def _require_image_files(settings: RunConfig, private: Path) -> None:
@@ -312,9 +319,7 @@ OF_IMAGES_ALONE = ("unit_map", "engine", "window")
 
 def _require_texts(settings: RunConfig) -> None:
     """Refuse paths of texts that lead nowhere, and options that are about images."""
-    for name in OF_IMAGES_ALONE:
-        if settings.get(name) not in (None, "local"):
-            raise UsageError(f"{spell(name, RunConfig)} is about images, and this API writes texts")
+    refuse_options(settings, OF_IMAGES_ALONE, " is about images, and this API writes texts")
     source = parse_source(settings.data.private)
     if isinstance(source, PICTURES):
         raise UsageError(

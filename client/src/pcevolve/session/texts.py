@@ -54,11 +54,7 @@ if TYPE_CHECKING:
 def choose_modality(
     settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
-    """The settings of texts in a plan; see ``KindOfRun``.
-
-    Raises:
-        UsageError: A temperature is asked for, of an API that takes none.
-    """
+    """The settings of texts in a plan; see ``KindOfRun``."""
     fields = choose_fields(settings.provider.fields, settings.provider.model)
     temperature = settings.provider.temperature
     if "temperature=" in fields and temperature is not None:
@@ -90,12 +86,7 @@ def choose_appearance(method: Method, budget: Budget, scope: Scope, calibration:
 
 
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
-    """Read the texts that a run is asked to use.
-
-    Raises:
-        DataError: The texts cannot be used, or the classes do not hold about --shots units each.
-        UsageError: The options do not go together.
-    """
+    """Read the texts that a run is asked to use."""
     source = parse_source(settings.data.private)
     if isinstance(source, TermsSource):
         from pcevolve.private.bundled import load_terms
@@ -108,14 +99,7 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
-    """The owner's texts that an option of ``evaluate`` names; see ``KindOfRun``.
-
-    Columns are called as in the run's own table, or as usual where the run is somebody else's.
-
-    Raises:
-        DataError: They cannot be used.
-        UsageError: They are of another kind.
-    """
+    """The owner's texts that an option of ``evaluate`` names; see ``KindOfRun``."""
     source = parse_source(given)
     if isinstance(source, PICTURES):
         raise UsageError(f"{option} {given}: these are images, and the run is of texts")
@@ -258,9 +242,5 @@ def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
 
 
 def require_drawable(name: str) -> None:
-    """Refuse a sheet of pictures.
-
-    Raises:
-        UsageError: Always; there is another way to see texts.
-    """
+    """Refuse a sheet of pictures."""
     raise UsageError(f"--sheet draws images, and {name} has texts: --html shows them side by side")
