@@ -126,7 +126,7 @@ def _judge(setting: Setting, seed: int, images: list[Image.Image], targets: np.n
         verdicts.append(asdict(Verdict(name, name == ENCODER, share)))
         if name == FID_EYE:
             near = measure_closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
-            found["frechet"] = round(near.fidelity.frechet, 2)
+            found["frechet"] = round(near.frechet, 2)
     return found
 
 

@@ -22,7 +22,7 @@ from benchmarks.split import SETS
 from pcevolve import selectors
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.encoders import Encoder, frame_digest, load_encoder
-from pcevolve.evaluation.closeness import measure_fidelity
+from pcevolve.evaluation.closeness import measure_closeness
 from pcevolve.evolution import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
 from pcevolve.modality.images.appearance import develop, find_released_appearance
@@ -310,9 +310,8 @@ def scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray
     made = seen[trial.encoder]
     classes = range(len(held_out.labels))
     apart = [pdist(made[targets == each]).mean() for each in classes if (targets == each).sum() > 1]
-    close = (
-        measure_fidelity(made, real).to_json() if len(made) >= FEWEST else {}
-    )  # one shot of three classes is too few
+    enough = len(made) >= FEWEST  # one shot of three classes is too few
+    close = measure_closeness(made, real).to_json() if enough else {}
     return {
         "verdicts": verdicts,
         **{name: close.get(name) for name in ("frechet", "precision", "recall")},

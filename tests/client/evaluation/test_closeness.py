@@ -12,7 +12,6 @@ from pcevolve.evaluation import closeness as blocks
 from pcevolve.evaluation.closeness import (
     estimate_intrinsic_dimension,
     measure_closeness,
-    measure_fidelity,
     measure_memorisation,
 )
 from pcevolve.evaluation.texts import LEAST, measure_distinct_pairs, measure_mauve, measure_next_word_accuracy
@@ -46,18 +45,18 @@ def test_frechet_distance_equals_the_textbook_formula(count, dimension):
     root = linalg.sqrtm(covariances[0] @ covariances[1] + 1e-12 * np.eye(dimension)).real
     shift = one.mean(axis=0) - other.mean(axis=0)
     expected = shift @ shift + np.trace(covariances[0] + covariances[1] - 2 * root)
-    assert measure_fidelity(one, other).frechet == pytest.approx(expected, rel=1e-3)
+    assert measure_closeness(one, other).frechet == pytest.approx(expected, rel=1e-3)
 
 
 def test_frechet_distance_of_a_shifted_copy_is_the_squared_shift():
     rows = cloud(3)
-    assert measure_fidelity(rows + 2.0, rows).frechet == pytest.approx(5 * 4.0)
+    assert measure_closeness(rows + 2.0, rows).frechet == pytest.approx(5 * 4.0)
 
 
 def test_collapsed_set_has_precision_without_recall():
     real = cloud(7, count=200)
     collapsed = real[0] + 1e-3 * cloud(8, count=50)
-    result = measure_fidelity(collapsed, real)
+    result = measure_closeness(collapsed, real)
     assert result.precision == 1.0
     assert result.recall < 0.05
 
@@ -124,11 +123,6 @@ def test_without_memorisation_half_are_nearer_and_with_it_more():
     near = np.repeat(private, 2, axis=0) + 0.6 * rows(80, 0)
     found = measure_memorisation(near, private, rows(90, 2))
     assert (found.closer > 0.8, found.ratio < 0.8) == (True, True)
-
-
-def test_results_show_nothing_of_themselves():
-    assert repr(measure_closeness(rows(9, 0), rows(9, 1))) == "Closeness"
-    assert repr(measure_memorisation(rows(9, 0), rows(9, 1), rows(9, 2))) == "Memorisation"
 
 
 def test_the_next_word_is_guessed_from_two_words_from_one_and_from_none():

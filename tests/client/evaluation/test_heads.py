@@ -52,4 +52,3 @@ def test_a_verdict_has_the_golden_numbers():
     first = (2 * 1 * (2 / 3) / (1 + 2 / 3) + 2 * (2 / 3) * 1 / (2 / 3 + 1) + 1) / 3
     second = (2 * (3 / 5) * 1 / (3 / 5 + 1) + 2 * 1 * (1 / 2) / (1 + 1 / 2) + 0) / 3
     assert found.macro_f1 == pytest.approx((first + second + 1) / 3)
-    assert repr(found) == "Verdict"

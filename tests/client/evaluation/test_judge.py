@@ -7,7 +7,7 @@ from PIL import Image
 
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.heads import Training, train_cnn, train_linear
-from pcevolve.evaluation.judge import SEEDS, Accuracy, AccuracyTest, Judge
+from pcevolve.evaluation.judge import SEEDS, AccuracyTest, Judge
 from pcevolve.private.bundled import load_digits
 
 pytestmark = pytest.mark.models
@@ -112,8 +112,3 @@ def test_coordinate_that_is_constant_in_training_cannot_decide_on_real_data():
 def test_fewer_than_three_seeds_are_refused(digits, linear):
     with pytest.raises(UsageError, match="accuracy over 2 seeds asked for: use 3 or more"):
         judged_by(linear, digits[0], (0, 1))
-
-
-def test_private_results_show_their_class_name_alone(linear):
-    assert repr(linear) == "AccuracyTest"
-    assert str(Accuracy.of([0.5, 0.6, 0.7])) == "Accuracy"

@@ -24,10 +24,12 @@ from pcevolve.modality.images.appearance import Appearance
 from pcevolve.private import no_progress
 from pcevolve.private.cluster import RayEngine, connection
 from pcevolve.private.cluster import engine as parts
+from pcevolve.private.cluster.engine import run_jobs
 from pcevolve.private.dataset import load
 from pcevolve.private.engine import LocalEngine
 from pcevolve.private.listing import list_folder
 from support.folders import class_folders
+from support.jobs import worked
 from support.processes import free_port
 from support.served import wait_until
 
@@ -245,3 +247,19 @@ def test_only_this_user_gets_at_its_files_its_processes_have_no_key_and_listen_o
     ]
     assert listening
     assert set(listening) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+def test_jobs_on_a_cluster_are_done_refused_or_told_to_have_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    inherited = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}{os.pathsep}{inherited}")
+    jobs = ["one", "die", "refuse", "two", "three"]
+    begun: list[str] = []
+    found = dict(run_jobs(worked, jobs, begun.append, 2, None, tmp_path / "cluster"))
+    assert begun == jobs
+    assert isinstance(found["die"], EngineError)
+    assert isinstance(found["refuse"], DataError)
+    assert str(found["refuse"]) == "no image"
+    assert {name: found[name] for name in ("one", "two", "three")} == {"one": 3, "two": 3, "three": 5}
+    assert list(tmp_path.iterdir()) == [], "the cluster's files are gone"

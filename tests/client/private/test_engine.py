@@ -14,7 +14,7 @@ from pcevolve.geometry.distances import nearest_candidates, nearest_of_some
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.private import engine as engines
 from pcevolve.private.dataset import load
-from pcevolve.private.engine import LocalEngine, Shown
+from pcevolve.private.engine import LocalEngine
 from pcevolve.private.judge import PrivateViews
 from pcevolve.private.listing import list_folder
 from support.folders import class_folders
@@ -83,10 +83,7 @@ def test_rows_that_are_still_to_come_are_not_cast_from_memory_that_nobody_wrote(
 
 def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(monkeypatch):
     random = np.random.default_rng(0)
-    points, candidates = (
-        random.integers(0, 3, (200, 4)).astype(float),
-        random.integers(0, 3, (40, 4)).astype(float),
-    )
+    points, candidates = (random.integers(0, 3, (count, 4)).astype(float) for count in (200, 40))
     places = np.flatnonzero(random.random(200) < 0.5)
     whole = nearest_candidates(points[places], candidates)
     monkeypatch.setattr(distances, "BLOCK_ROWS", 7)
@@ -106,8 +103,3 @@ def test_a_pool_without_a_usable_candidate_takes_bounded_memory_and_the_first_is
     near = nearest_of_some(np.zeros((20, 2)), np.arange(20), np.full((5, 2), np.nan))
     assert near.tolist() == [[0]] * 20
     assert max(asked) == 7
-
-
-def test_what_is_shown_says_nothing_about_itself(data):
-    assert repr(Shown(data.items, None)) == "Shown"
-    assert [each.size for each in Shown(data.items, None)[2:4]] == [each.size for each in data.items[2:4]]

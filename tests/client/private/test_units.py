@@ -42,14 +42,12 @@ def grouped(folder: Path, tmp_path: Path):
     return read
 
 
-def test_every_image_is_a_unit_of_its_own_unless_told_otherwise(folder):
-    dataset = load_folder(folder)
-    assert (dataset.unit_of.tolist(), dataset.unit_name) == ([0, 1, 2, 3], "image")
-    assert dataset.privacy_units() == tuple(PrivateUnit((digest,)) for digest in dataset.digests)
-
-
-def test_images_are_grouped_across_classes_and_the_header_names_the_unit(grouped):
-    dataset = grouped(ROWS)
+def test_every_image_is_a_unit_of_its_own_or_grouped_across_classes_and_the_header_names_the_unit(
+    folder, grouped
+):
+    alone, dataset = load_folder(folder), grouped(ROWS)
+    assert (alone.unit_of.tolist(), alone.unit_name) == ([0, 1, 2, 3], "image")
+    assert alone.privacy_units() == tuple(PrivateUnit((digest,)) for digest in alone.digests)
     a, b, c, d = dataset.digests
     assert dataset.names == NAMES
     assert dataset.unit_of.tolist() == [0, 1, 0, 1]
@@ -78,10 +76,7 @@ def test_images_that_are_not_listed_are_named_up_to_five(folder, grouped):
         (ROWS.replace("good/a.png,p0", "good/a.png,p0,p1"), r"must have two columns.*not so: line 4\)"),
         ("", "must have two columns, a first line like file,patient"),
         ("file,patient\n", "must have two columns, a first line like file,patient"),
-        (
-            ROWS.removeprefix("file,patient\n"),
-            "begins with an image: it needs a first line like file,patient",
-        ),
+        (ROWS.removeprefix("file,patient\n"), "begins with an image: it needs a first line like file,pat"),
         (ROWS.replace("patient", ""), "does not say what a unit is: it needs a first line like file,patient"),
         (ROWS.replace("patient", "pa\x1btient"), "does not say what a unit is"),
         (ROWS.replace("patient", "Image"), "calls a unit an image: name what its images have in common"),
@@ -109,11 +104,6 @@ def test_a_unit_of_more_images_than_declared_is_refused_by_its_files_and_not_by_
     assert not {"p0", "p1"} & set(str(caught.value).replace(",", " ").split())
 
 
-def test_names_of_units_do_not_show(grouped):
-    assert repr(grouped(ROWS)) == "PrivateDataset"
-    assert "p0" not in repr(grouped(ROWS).privacy_units())
-
-
 def test_no_error_names_a_unit(grouped):
     with pytest.raises(DataError) as caught:
         grouped(ROWS.replace("p1", "Erika Mustermann") + "good/b.png,Max Mustermann\n")
@@ -135,12 +125,7 @@ def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
     [
         ("nowhere", "leather", "nowhere: no such folder"),
         ("empty", "leather", "empty holds no images"),
-        (
-            "data",
-            "aux",
-            "'aux' cannot be used as a label, because Windows keeps .*: choose other --domain words",
-        ),
-        ("data", "a/b", "'a/b' cannot be used as a label, because .*: choose other --domain words"),
+        ("data", "aux", "'aux' cannot be used as a label, because Windows .*: choose other --domain words"),
     ],
 )
 def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, path, label, fault):

@@ -258,7 +258,7 @@ def _train(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
 
 def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterator[tuple[str, float]]:
     found = measure_closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
-    yield "fid", found.fidelity.frechet
+    yield "fid", found.frechet
     yield "kid", found.kid
 
 

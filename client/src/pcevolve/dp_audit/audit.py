@@ -40,7 +40,6 @@ class Neighbours:
         common: The units of both datasets.
         first: The unit that only the first dataset has.
         second: The unit that the second has instead; None under ``add-remove``.
-        relation: Neighbour relation.
     """
 
     pools: tuple[tuple[Point, ...], ...]
@@ -126,11 +125,9 @@ class Simulation:
     """Many runs of one method on the same data.
 
     Attributes:
-        selector: The method's own.
         pair: Neighbouring datasets and the candidates.
         accesses: Events of each access by iteration, as the method's calibration makes them; 0 is the appearance.
         wanted: Prototypes per class and round.
-        noise_of: Noise of each run.
     """
 
     selector: Selector

@@ -169,8 +169,6 @@ class Distinguisher:
     """The event that a score lies on one side of a threshold.
 
     Attributes:
-        score: What is compared.
-        threshold: What it is compared with.
         likelier: On which dataset the event happens more often: the second one has the high scores.
     """
 

@@ -16,9 +16,7 @@ class Claim:
     """A whole run of a method, calibrated to a budget, is (ε, δ)-DP.
 
     Attributes:
-        method: Name of the method.
         budget: The ε and δ that the run is calibrated to.
-        relation: Neighbour relation.
         images: Images in the privacy unit that changes.
         rounds: Rounds of the run, at least 1; their releases are combined.
         runs: Simulated runs on each dataset; one half chooses an event, the other half bounds.
@@ -55,10 +53,8 @@ class Verdict:
         epsilon_lower_bound: The method's true ε is at least this, with the claim's confidence.
         epsilon_ceiling: The most that this many runs could have shown of any method.
         inference: What the bound takes for granted.
-        event: The event that was tested.
         likelier: On which dataset it happens more often.
         counts: Times that it happened on the first dataset and on the second, in ``tested`` runs of each.
-        noise: Where the randomness came from.
     """
 
     claim: Claim

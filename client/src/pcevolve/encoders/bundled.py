@@ -43,7 +43,6 @@ class WithSpectrum:
     """An ``Encoder`` whose embeddings go on with the spectrum.
 
     Attributes:
-        name: The name it was loaded by.
         inner: Embeds first.
         frame: What both make of public images together, where that is known.
     """
@@ -102,8 +101,6 @@ class BundledEncoder:
     """An ``Encoder`` with the bundled architecture.
 
     Attributes:
-        name: The name it was loaded by.
-        state: Weights by name.
         frame: What its embeddings of public images look like, where that is known.
     """
 

@@ -1,5 +1,7 @@
 """Encoders that torch computes: architecture, weights by path or from a library, preprocessing.
 
+Of torchvision's architectures the classifier is cut off; weights and preprocessing are those that it publishes.
+
 Images go through one at a time; see ``threads.embed_each`` for why.
 """
 
@@ -18,6 +20,7 @@ from torch import Tensor, nn
 from pcevolve.encoders import TRANSFORMER, VISION, Encoder
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.threads import embed_each
+from pcevolve.encoders.weights import absence_error, fit, read_state
 from pcevolve.errors import UsageError
 from pcevolve.modality.images.decoding import DecodedImage
 
@@ -27,11 +30,8 @@ class FrozenEncoder:
     """An ``Encoder`` around a torch network in eval mode.
 
     Attributes:
-        name: The name it was loaded by.
-        dimension: Length of one embedding.
         network: Float32 ``(1, 3, height, width)`` to ``(1, dimension)``.
         preprocess: Square RGB image to float32 ``(3, height, width)``, without statistics of a set.
-        device: Where ``network`` lies.
         frame: What its embeddings of public images look like, where that is known.
     """
 
@@ -57,6 +57,14 @@ class FrozenEncoder:
 
 
 Parts = tuple[nn.Module, Callable[[Any], Tensor], int]
+_ARCHITECTURES = {
+    "inception": "inception_v3",
+    "vit": "vit_b_16",
+    "vit-b32": "vit_b_32",
+    "vit-l16": "vit_l_16",
+    "vit-l32": "vit_l_32",
+}
+"""Torchvision's names of encoders that have another one here."""
 
 
 def load(name: str, weights: str | None, device: str) -> Encoder:
@@ -68,16 +76,45 @@ def load(name: str, weights: str | None, device: str) -> Encoder:
         return load_transformer(name, weights, place)
     path = None if weights is None else Path(weights).expanduser()
     if name in VISION:
-        # Torchvision takes as long to import as torch itself.
-        from pcevolve.encoders.vision import load_vision
-
-        network, preprocess, dimension = load_vision(name, path)
+        network, preprocess, dimension = _load_vision(name, path)
     else:
         from pcevolve.encoders.clip import load_clip
 
         network, preprocess, dimension = load_clip(name, path)
     network.eval().requires_grad_(requires_grad=False)
     return FrozenEncoder(name, dimension, network.float().to(place), preprocess, place)
+
+
+def find_vision_weights(name: str) -> Any:  # noqa: ANN401 - torchvision has no types
+    """Torchvision's enum member of the weights that it publishes for an encoder: file and preprocessing."""
+    from torchvision import models  # takes as long to import as torch itself
+
+    return models.get_model_weights(_ARCHITECTURES.get(name, name)).IMAGENET1K_V1
+
+
+def _load_vision(name: str, path: Path | None) -> Parts:
+    """A network without its head, its preprocessing, and the length of its features.
+
+    Raises:
+        ModelError: The weights are not at hand or do not fit.
+    """
+    from torchvision import models
+
+    published = find_vision_weights(name)
+    path = path or Path(torch.hub.get_dir()) / "checkpoints" / str(published.url).rpartition("/")[2]
+    if not path.exists() and path.parent.name == "checkpoints":
+        raise absence_error(name, str(published))
+    options = (
+        {"aux_logits": False, "transform_input": True, "init_weights": False} if name == "inception" else {}
+    )
+    network: nn.Module = models.get_model(_ARCHITECTURES.get(name, name), weights=None, **options)
+    head = "heads" if hasattr(network, "heads") else "fc"
+    dimension = next(
+        each.in_features for each in getattr(network, head).modules() if isinstance(each, nn.Linear)
+    )
+    setattr(network, head, nn.Identity())
+    fit(network, read_state(path), str(path), (f"{head}.", "AuxLogits."))
+    return network, published.transforms(), dimension
 
 
 def find_gpu() -> str:

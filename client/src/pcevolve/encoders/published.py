@@ -89,9 +89,9 @@ def fetch_encoder(name: str) -> None:
     if name in BUNDLED_FRAMES:
         raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
     if name in VISION:
-        from pcevolve.encoders.vision import ARCHITECTURES
+        from pcevolve.encoders.loading import find_vision_weights
 
-        weights = ARCHITECTURES[name].published
+        weights = find_vision_weights(name)
         with _reaching(name, str(weights), str(weights.url)):
             weights.get_state_dict(progress=True, check_hash=True, weights_only=True)
     else:

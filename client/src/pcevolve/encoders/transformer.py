@@ -26,16 +26,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TransformerEncoder:
-    """An ``Encoder`` of texts.
-
-    Attributes:
-        name: What it was loaded by.
-        dimension: Of one embedding.
-        network: In eval mode.
-        tokenizer: Of the network.
-        device: Where the network lies.
-        frame: None: it brings no statistics of public texts.
-    """
+    """An ``Encoder`` of texts."""
 
     name: str
     dimension: int

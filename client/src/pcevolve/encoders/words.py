@@ -36,11 +36,9 @@ class WordEncoder:
     """An ``Encoder`` of texts.
 
     Attributes:
-        name: What it was loaded by.
         places: Row of each known word.
         vectors: float64 ``(words, dimension)``, each of length 1.
         weights: float64 ``(words,)``: the rarer, the more.
-        frame: None: it brings no statistics of public texts.
     """
 
     name: str

@@ -87,50 +87,6 @@ FEWEST = _NEIGHBOURS + 2
 """Usable images of which a distance can be told."""
 
 
-@dataclass(frozen=True, repr=False)
-class Fidelity:
-    """Distance and overlap of a synthetic and a real set; private.
-
-    Attributes:
-        frechet: Squared Fréchet distance of two Gaussians (FID on the encoder at hand), >= 0.
-        precision: Share of synthetic images inside the real set's support, 0..1.
-        recall: Share of real images inside the synthetic set's support, 0..1.
-    """
-
-    frechet: float
-    precision: float
-    recall: float
-
-    def __repr__(self) -> str:
-        return "Fidelity"
-
-    def to_json(self) -> dict[str, object]:
-        """Return the three figures for a private file or the owner's screen."""
-        return {"frechet": self.frechet, "precision": self.precision, "recall": self.recall}
-
-
-def measure_fidelity(synthetic: NDArray[np.float64], real: NDArray[np.float64]) -> Fidelity:
-    """Compare two sets of embeddings; rows that are not finite are left out.
-
-    Args:
-        synthetic: float64 ``(images, dimension)``.
-        real: float64 ``(images, dimension)``, held out from the evolution.
-
-    Raises:
-        DataError: A set has fewer than five usable rows.
-
-    Source: Heusel et al. 2017 (Fréchet); Kynkäänniemi et al. 2019 with 3 neighbours.
-    """
-    one, other = _usable(synthetic), _usable(real)
-    inside_real, _ = inside(one, other, radii(other, _NEIGHBOURS))
-    inside_synthetic, _ = inside(other, one, radii(one, _NEIGHBOURS))
-    return Fidelity(
-        frechet=_frechet(one, other),
-        precision=float((inside_real > 0).mean()),
-        recall=float((inside_synthetic > 0).mean()),
-    )
-
-
 def _usable(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     kept = rows[np.isfinite(rows).all(axis=1)]
     if len(kept) < FEWEST:
@@ -189,7 +145,9 @@ class Closeness:
     """A synthetic set beside a real one, through one encoder; private.
 
     Attributes:
-        fidelity: Fréchet distance, precision, recall.
+        frechet: Squared Fréchet distance of two Gaussians (FID on the encoder at hand), >= 0.
+        precision: Share of synthetic images inside the real set's support, 0..1.
+        recall: Share of real images inside the synthetic set's support, 0..1.
         kid: Kernel distance, unbiased: may be negative.
         cmmd: Distance of normalised embeddings under a Gaussian kernel, times 1000; None but for CLIP.
         density: Synthetic images in the neighbourhoods of real ones, 1 for equal sets.
@@ -197,7 +155,9 @@ class Closeness:
         few: Whether a set is smaller than ``FEW``.
     """
 
-    fidelity: Fidelity
+    frechet: float
+    precision: float
+    recall: float
     kid: float
     cmmd: float | None
     density: float
@@ -209,8 +169,7 @@ class Closeness:
 
     def to_json(self) -> dict[str, object]:
         """For a private file or the owner's screen."""
-        rest = {name: value for name, value in asdict(self).items() if name != "fidelity"}
-        return {**self.fidelity.to_json(), **rest}
+        return asdict(self)
 
 
 def measure_closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = False) -> Closeness:
@@ -224,14 +183,18 @@ def measure_closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = F
     Raises:
         DataError: A set has fewer than five usable rows.
 
-    Source: Binkowski et al. 2018 (KID), Jayasumana et al. 2024 (CMMD), Naeem et al. 2020 (density, coverage, k = 5).
+    Source: Heusel et al. 2017 (Fréchet), Kynkäänniemi et al. 2019 with 3 neighbours (precision, recall), Binkowski et
+    al. 2018 (KID), Jayasumana et al. 2024 (CMMD), Naeem et al. 2020 (density, coverage, k = 5).
     """
-    one, other = (rows[np.isfinite(rows).all(axis=1)] for rows in (synthetic, real))
-    found = measure_fidelity(one, other)
+    one, other = _usable(synthetic), _usable(real)
+    inside_real, _ = inside(one, other, radii(other, _NEIGHBOURS))
+    inside_synthetic, _ = inside(other, one, radii(one, _NEIGHBOURS))
     rank = min(_NEAREST, len(other) - 1)
     centres, reached = inside(one, other, radii(other, rank))
     return Closeness(
-        fidelity=found,
+        frechet=_frechet(one, other),
+        precision=float((inside_real > 0).mean()),
+        recall=float((inside_synthetic > 0).mean()),
         kid=_mmd(one, other),
         cmmd=_cmmd(one, other) if clip else None,
         density=float(centres.sum() / (rank * len(one))),

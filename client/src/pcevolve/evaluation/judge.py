@@ -173,7 +173,6 @@ class Verdict:
     """One classifier, trained several times; private.
 
     Attributes:
-        accuracy: Over seeds of the head.
         macro_f1: Mean over the classes and the seeds.
         per_class: Accuracy on each class, mean over the seeds, by label.
         confusion: Counts ``[true][said]``, all seeds together.

@@ -15,13 +15,11 @@ from pathlib import Path
 import numpy as np
 from sklearn import datasets
 
-from pcevolve.errors import UsageError
 from pcevolve.modality.images.decoding import cut_tiles, set_on_black
 from pcevolve.modality.images.files import digest_pixels
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records
 from pcevolve.private.sources import CellsSource, DigitsSource
-from pcevolve.public.words import find_label_faults
 
 _BRIGHTEST = 16.0  # grey level of full ink
 ALL_DIGITS: Mapping[int, str] = {digit: f"digit {digit}" for digit in range(10)}
@@ -41,13 +39,9 @@ def load_digits(
         The private and the held-out dataset; 64x64 RGB, light on dark with a margin.
 
     Raises:
-        UsageError: The choice of digits, labels or shots makes no sense.
+        UsageError: ``shots`` is below 1.
         DataError: Fewer than ``shots`` + 1 images of a digit exist.
     """
-    if len(names) < 2 or len(set(names.values())) < len(names) or not set(names) <= set(ALL_DIGITS):
-        raise UsageError("digits: choose two or more of 0..9, each under its own label")
-    if faults := find_label_faults(names.values()):
-        raise UsageError(f"digits: a label must be visible text that can name a folder: {faults[0]}")
     source = datasets.load_digits()
     labels = tuple(sorted(names.values()))
     chosen = [index for index, digit in enumerate(source.target) if int(digit) in names]

@@ -229,7 +229,6 @@ class StoredImages(Sequence[DecodedImage]):
     embedded are the same pixels.
 
     Attributes:
-        files: Where each image lies.
         digests: SHA-256 of each image's pixels when it was first read; see ``files.digest_pixels``.
         window: What is black and what is white in grey files; None for what each says itself.
     """

@@ -88,7 +88,6 @@ class Shown(Sequence[DecodedImage]):
     """Images as an encoder is shown them, each made when it is asked for.
 
     Attributes:
-        images: As they are.
         rendition: The appearance that each is given; None for its own.
     """
 

@@ -25,8 +25,6 @@ class Inspection:
     """The findings; private.
 
     Attributes:
-        listing: The images by name.
-        units: What the privacy unit of each image is called.
         sizes: Pixels of each image that could be read, width and height, as it is kept.
         faults: Images that a run would refuse, each with what to do.
         twins: Pairs with the same pixels; a run would refuse them.

@@ -38,7 +38,6 @@ class PrivateViews:
     """Private images through an encoder's eyes; each is embedded once in every rendition.
 
     Attributes:
-        data: The private images.
         encoder: In eval mode; embeds one image at a time.
         caps: What secrets leave each image or text of a vote; None for all of it.
         engine: Where that is done, and the search for nearest candidates; running.
@@ -96,15 +95,7 @@ class PrivateViews:
 
 @dataclass(frozen=True, repr=False)
 class PrivateJudge:
-    """Releases prototypes that the private data prefer; private by the events that it pays for.
-
-    Attributes:
-        views: The private images.
-        chooser: Shows candidates to the selector, and names what it picks.
-        account: Pays.
-        noise: Draws.
-        events: What each release does to the data, by iteration.
-    """
+    """Releases prototypes that the private data prefer; private by the events that it pays for."""
 
     views: PrivateViews
     chooser: Chooser

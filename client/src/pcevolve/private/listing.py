@@ -38,9 +38,7 @@ class Listing:
     """The images of a folder by name, in an order that the names fix; private but for the labels.
 
     Attributes:
-        root: The folder.
         labels: Sorted class names; public by assumption.
-        files: Paths of the images.
         targets: Class of each file, an index into ``labels``.
         skipped: Files that are no images and say so, in no class.
         faults: What a run would be refused for, where the folder was only looked at; those about its layout first.

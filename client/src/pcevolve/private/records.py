@@ -30,8 +30,6 @@ class Records:
 
     Attributes:
         names: Where each stands, for the owner.
-        texts: In their normal form.
-        labels: Of each.
         units: What the owner calls each one's unit; empty where each text is a unit.
         marks: Of each, its values in the columns of secrets; empty where there are none.
         faults: What a run would be refused for, where the texts were only looked at.

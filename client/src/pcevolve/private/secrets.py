@@ -74,8 +74,6 @@ class Held:
 
     Attributes:
         name: Where the owner finds it; nothing of it.
-        budget: η.
-        places: Of these texts.
     """
 
     name: str
@@ -88,7 +86,6 @@ class Sources:
     """The owner's declaration of secrets.
 
     Attributes:
-        listed: Secrets by their letters.
         columns: Columns of the table in which every value is a secret.
         detected: Whether what looks like a number, a date or an address is one.
         budget: η of each that has none of its own.

@@ -42,33 +42,21 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class DigitsSource:
-    """Scikit-learn's handwritten digits; load with ``bundled.load_digits``.
-
-    Attributes:
-        names: Chosen digits and their labels.
-    """
+    """Scikit-learn's handwritten digits; load with ``bundled.load_digits``."""
 
     names: Mapping[int, str]
 
 
 @dataclass(frozen=True)
 class CellsSource:
-    """Pictures of blood cells that come with the client; load with ``bundled.load_cells``.
-
-    Attributes:
-        names: Chosen kinds of cells and their labels.
-    """
+    """Pictures of blood cells that come with the client; load with ``bundled.load_cells``."""
 
     names: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class TermsSource:
-    """Meanings of nouns that come with the client; load with ``bundled.load_terms``.
-
-    Attributes:
-        names: Chosen kinds of nouns and their labels.
-    """
+    """Meanings of nouns that come with the client; load with ``bundled.load_terms``."""
 
     names: Mapping[str, str]
 

@@ -37,15 +37,12 @@ class Images(BaseModel):
         refuses_looks: Why one cannot be given an appearance; empty where it can.
         more_of_it: What else may help where a provider sends nothing that can be used; empty for nothing.
         other_provider: What to do where a provider does not make what was released, without its full stop.
-        kind: Says that it is images.
         negative_prompt: What they should not show; empty for nothing.
         guidance: Scale; None where the API is not asked for any.
         steps: Of denoising; None where the API is not asked for any.
         sampler: By name; None for the API's usual one.
         adapter: IP-Adapter by which prototypes also speak as image prompts; None without one.
         adapter_scale: Its weight; None without one.
-        width: Pixels.
-        height: Pixels.
         sized: Whether the API is asked for that size; else it is the model's own.
         graded: Whether the API is asked for a strength of its variations; else their degree is the API's own.
     """
@@ -145,7 +142,6 @@ class Texts(BaseModel):
     """Settings by which texts are asked for; see ``Images`` for the rest.
 
     Attributes:
-        kind: Says that it is texts.
         tokens: Most of one text.
         temperature: Of the language model; None where the API is not asked for any.
         fields: How the API takes the fields of a request: ``NAME=OTHER`` each for one that it calls otherwise,

@@ -86,11 +86,9 @@ class Option:
         section: The part of the model that it is in; empty where the model has none.
         key: Its field there.
         setting: What becomes of it.
-        help: One or two sentences.
         kind: What its value looks like: ``int``, ``matched|as-is``.
         bounds: ``1<=x<=100``; empty without.
         default: As text; empty where there is none, or none that is always the same.
-        required: Whether it has to be given.
         is_switch: Whether it takes no value.
         is_repeated: Whether it may be given several times.
         owners: Of a section that is one of several: those that have the option; empty if all have it.

@@ -111,7 +111,6 @@ class Rewriter(_Part):
 
     Attributes:
         api: Address of its chat API.
-        model: As the API calls it.
         question: Text with one ``{prompt}``, in whose place the prompt stands.
         texts: Length and temperature of its answers, and how its API takes the fields of a request.
     """
@@ -135,13 +134,7 @@ class Licence(_Part):
 
 
 class LicenceFile(_Part):
-    """A licence, a notice or a list of sources.
-
-    Attributes:
-        name: Of the file.
-        sha256: Of all of it.
-        text: Its beginning.
-    """
+    """A licence, a notice or a list of sources."""
 
     name: Line
     sha256: Digest
@@ -155,7 +148,6 @@ class Library(_Part):
     what is promised.
 
     Attributes:
-        images: How many there are.
         licences: Of single images.
         files: What says under which terms they may be passed on.
     """

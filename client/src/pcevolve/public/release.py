@@ -55,7 +55,6 @@ class Query:
     """One question to the private data: who of each class's candidates becomes a prototype.
 
     Attributes:
-        run_id: The run that asks.
         iteration: Round for which the prototypes are chosen (1..T), T+1 for the choice of the dataset, or 0 for what
             the private images look like on the whole.
     """
@@ -90,7 +89,6 @@ class Receipt:
     """Proof that a round's release was drawn and paid for in one committed transaction; public.
 
     Attributes:
-        run_id: Run it belongs to.
         iteration: Round whose requests it allows (1..T); T+1 for the choice of the dataset, 0 for the appearance.
         choices: The prototypes, class by class, in the plan's order of classes.
         events: What was done to the private data for it; the accountants say what that costs.

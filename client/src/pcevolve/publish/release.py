@@ -29,17 +29,7 @@ from pcevolve.transcript.reader import RunReader
 
 @dataclass(frozen=True)
 class Release:
-    """A dataset and where it comes from.
-
-    Attributes:
-        plan: The public plan.
-        method: The method that chose.
-        population: The candidates of the dataset, by class.
-        receipts: Every release that was paid for.
-        transcript_head: Digest of the transcript's last line.
-        transcript_lines: How many lines it has.
-        assessment: What was found about its use; None where nothing was.
-    """
+    """A dataset and where it comes from."""
 
     plan: PublicPlan
     method: Method

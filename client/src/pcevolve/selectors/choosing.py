@@ -54,10 +54,8 @@ class Chooser:
     """Shows candidates to a selector, and turns what it picks into choices by candidate id.
 
     Attributes:
-        plan: What is public about the run.
         encoder: In eval mode; embeds one image at a time.
         received: Bytes of a candidate by digest.
-        selector: Picks.
     """
 
     plan: PublicPlan
@@ -220,7 +218,6 @@ class EmbeddingGenerator:
     """A generator whose answers are embedded as they come, while the API works on the next ones.
 
     Attributes:
-        generator: Brings them.
         chooser: Embeds them, which is public work: whoever sees when requests leave learns what the provider's images
             would have told.
         decided: Whether the release of an iteration is on record, so that nothing has to be compared for it.

@@ -122,7 +122,6 @@ class Method:
         centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
             then how the method does it unless a plan says otherwise; empty for a method that releases no means.
         selects_anew: Whether the dataset's selection asks the private data once more, after all rounds.
-        own: Options that mean something to this method and not to every other, as the run's settings name them.
     """
 
     name: str

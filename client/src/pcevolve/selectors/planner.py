@@ -32,10 +32,8 @@ class SecretPlan:
     Attributes:
         prior: p: with what probability somebody guesses one before the run.
         bound: r: with what probability at most after it.
-        most: Texts that one secret stands in, at most.
         mu: η; the run is μ-GDP for the value of a secret.
         share: What is left of the vote of a text that holds one, in [0, 1].
-        cells: Most cells of each class.
         success: r by p, for this run alone.
     """
 
@@ -53,7 +51,6 @@ class BudgetPlan:
     """The price and the worth of a run.
 
     Attributes:
-        method: Name of the method.
         scope: Public sizes of the run, and its neighbour relation.
         delta: δ at which all ε hold; 0 for pure DP.
         events: Everything that would be done to the private data, equal events together.
@@ -65,8 +62,6 @@ class BudgetPlan:
         lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal utility.
         noise_multiplier: Standard deviation of Gaussian noise over L2 sensitivity; None for other methods.
         sigma: Standard deviation of Gaussian noise; None for other methods.
-        sigma_unit: What ``sigma`` counts.
-        verdict: The lift in plain words.
         reason: Why ``auto`` chose the method; empty where it did not.
         secrets: What is promised of declared secrets; None for a method that takes none.
     """

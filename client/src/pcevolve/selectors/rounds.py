@@ -30,7 +30,6 @@ class Scope:
     """The public sizes of a run on which prices depend.
 
     Attributes:
-        relation: Neighbour relation.
         iterations: Rounds of evolution, T.
         classes: Number of classes, C.
         shots: Nominal private units per class, K.

@@ -83,7 +83,6 @@ class Scene:
     """One round's question; all of it is public.
 
     Attributes:
-        labels: Names of the classes.
         pools: Of each class, the candidates' embeddings, float64 ``(candidates, d)``; rows that are not finite
             are candidates that cannot be used.
         wanted: How many candidates of each class to choose.

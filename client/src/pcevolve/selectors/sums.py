@@ -45,11 +45,6 @@ class AtOnce:
 
     A unit adds to the sums of all classes together the mean of its images' clipped points, a vector of L2 norm at
     most R, so the L2 sensitivity is R under ``add-remove`` and 2R under ``replace-one``.
-
-    Attributes:
-        frame: Public.
-        scene: Public.
-        event: Gaussian; pays.
     """
 
     frame: Frame
@@ -92,11 +87,6 @@ class CentreFirst:
     The second access is chosen after seeing the first: adaptive composition, which the accountants do. With
     multipliers z1 and z2 both together are as private as one Gaussian release with ``1/z^2 = 1/z1^2 + 1/z2^2``, and a
     unit that goes from end to end attains both sensitivities at once, so neither constant has room left.
-
-    Attributes:
-        frame: Public.
-        scene: Public.
-        events: Two Gaussian ones, of the centre and of the deviations; pay.
     """
 
     frame: Frame

@@ -175,7 +175,6 @@ class _Colours:
     Attributes:
         image: RGB as the file stores it.
         shown: The same in the colours that every screen assumes.
-        bits: Of a value in the file.
         inverted: Whether high values of the file are dark.
     """
 

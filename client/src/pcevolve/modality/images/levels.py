@@ -58,9 +58,7 @@ class Seen:
 
     Attributes:
         how: By what it is shown, or ``REFUSED``.
-        bits: Of a value in its file.
         low: Its least value, in its own units.
-        high: Its greatest value.
         levels: Of 0 to 255, for each channel where 99.8 % of its pixels lie, uint8 ``(2, channels)``.
         varies: Whether its values differ at all; a picture of one colour has no contrast to lose.
     """
@@ -97,7 +95,6 @@ class Grey:
     Attributes:
         stored: The values as the file has them, ``(rows, columns)``; the ledger knows the picture by them.
         values: The same in the file's own units, float64.
-        bits: Of a stored value.
         whole: What the least and the greatest number of so many bits stand for; None where that says nothing.
         own: Between 0 and 1, what the file's own window or table makes of each value; None without any.
         inverted: Whether high values are dark.

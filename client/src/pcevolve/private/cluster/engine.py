@@ -43,11 +43,8 @@ class Embedding:
     """The way in which images are embedded; public.
 
     Attributes:
-        encoder: The encoder's name.
         weights: The file of its weights, on every machine of the cluster; None for the installed ones.
         digest: What the plan says of these weights; see ``encoders.named_weights``.
-        device: Of a worker.
-        rendition: The appearance that each image is given; None for its own.
         window: What is black and what is white in grey files; None for what each says itself.
     """
 

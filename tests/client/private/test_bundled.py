@@ -1,5 +1,6 @@
 """Handwritten digits and blood cells as private data, and how sources are written on the command line."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,29 +23,29 @@ def test_shots_are_private_and_the_rest_is_held_out():
     assert len(set(private.digests) | set(held_out.digests)) == 539
 
 
-@pytest.mark.parametrize("names", [{3: "a"}, {3: "a", 5: "a"}, {3: "a", 11: "b"}])
-def test_unusable_choice_of_digits_is_refused(names):
-    with pytest.raises(UsageError, match=r"choose two or more of 0\.\.9, each under its own label"):
-        load_digits(10, names)
-
-
 @pytest.mark.parametrize(
     ("text", "source"),
     [
         ("digits", DigitsSource({digit: f"digit {digit}" for digit in range(10)})),
         ("digits:3,5", DigitsSource({3: "digit 3", 5: "digit 5"})),
         ("digits:3=type A, 5 = type B", DigitsSource({3: "type A", 5: "type B"})),
+        *((f"digits:{each}", None) for each in ("3", "3=a,5=a", "3,11", "3,3", "3=,5", "3=a/b,5", "")),
         ("./digits", FolderSource(Path("digits"))),
+        ("cells:platelet=type 1, platelet 2", None),
         (
-            "cells:platelet=type 1, white blood cell",
-            CellsSource({"platelet": "type 1", "white blood cell": "white blood cell"}),
+            "cells:platelet=1, red blood cells",
+            CellsSource({"platelet": "1", "red blood cells": "red blood cells"}),
         ),
         ("terms:disease, body part=B", TermsSource({"disease": "disease", "body part": "B"})),
         ("data/clinic:2024", FolderSource(Path("data/clinic:2024"))),
     ],
 )
-def test_sources_are_read_as_documented(text, source):
-    assert parse_source(text) == source
+def test_sources_are_read_as_documented_or_refused(text, source):
+    if source is None:
+        with pytest.raises(UsageError, match=re.escape(repr(text))):
+            parse_source(text)
+    else:
+        assert parse_source(text) == source
 
 
 @given(st.text())
