@@ -48,7 +48,7 @@ class Training:
     classes: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _Layer:
     """A linear layer and its Adam; the last weight of each class is that of a feature that is always 1.
 
