@@ -167,7 +167,9 @@ def serve(folder: Path, count: int, port: int) -> None:
         mock.patch.object(Collection, "read", return_value=plain),
     ):
         load = partial(loading.load, settings(folder), lambda: False)
-        server.run(Settings(model=settings(folder), port=port), thread.opening(partial(models.Shelf, [load])))
+        server.run(
+            Settings(model=settings(folder), port=port), thread.opening(partial(models.ModelCache, [load]))
+        )
 
 
 def ask_server(command: list[str]) -> dict[str, object]:

@@ -192,7 +192,7 @@ def test_a_server_told_to_stop_serves_on_and_then_tells_the_rest(serve, fake, wa
             callers.submit(client.post, wire.TEXT_TO_IMAGE, json=ASK | {"seed": seed}) for seed in (1, 2)
         ]
         wait(lambda: fake.batches)
-        client.app.state.host.drain()
+        client.app.state.parts.host.drain()
         wait(lambda: client.get("/readyz").json() == {"status": "stopping"})
         assert not any(each.done() for each in asked)  # there is a second left
         for each in asked:
@@ -296,7 +296,7 @@ def test_an_engine_that_is_lost_ends_the_server_whether_anybody_asks_or_not(fake
         async def run(tasks, told):
             raise EngineLostError("nothing is left")
 
-        async def lost():
+        async def wait_for_failure():
             while not over.is_set():
                 await asyncio.sleep(0.01)
             return EngineLostError("nothing is left")
@@ -304,7 +304,7 @@ def test_an_engine_that_is_lost_ends_the_server_whether_anybody_asks_or_not(fake
         if asks:
             engine.run = run
         else:
-            engine.lost = lost
+            engine.wait_for_failure = wait_for_failure
         return engine
 
     with TestClient(create_app(Settings(), opened, failures.append), base_url=HERE) as client:
@@ -343,30 +343,9 @@ def test_metrics_count_by_route_and_never_by_a_callers_text(client):
     assert "SECRET" not in text
 
 
-class Lines(logging.Handler):
-    """Keeps formatted records."""
-
-    def __init__(self):
-        super().__init__()
-        self.setFormatter(JsonFormatter())
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(self.format(record))
-
-
-@pytest.fixture
-def log():
-    handler, root = Lines(), logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    yield handler.lines
-    root.removeHandler(handler)
-    root.setLevel(level)
-
-
-def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fake, log):
+def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fake, caplog):
+    caplog.set_level(logging.DEBUG)
+    caplog.handler.setFormatter(JsonFormatter())
     image = picture_text()
     headers = {"Authorization": f"Bearer {KEY}"}
     with serve(fake, keys=(Key(KEY),)) as client:
@@ -375,7 +354,7 @@ def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fak
             client.post(wire.IMAGE_TO_IMAGE, json=body, headers=headers)
         client.post(wire.TEXT_TO_IMAGE, json={"SECRET": image, "prompt": 5}, headers=headers)
         client.get("/SECRET?SECRET", headers=headers)
-    text = "\n".join(line for line in log if '"logger": "httpx' not in line)
+    text = "\n".join(line for line in caplog.text.splitlines() if '"logger": "httpx' not in line)
     entries = [json.loads(line) for line in text.splitlines()]
     requests = [entry for entry in entries if entry["event"] == "request" and entry["method"] == "POST"]
     assert [entry["status"] for entry in requests] == [200, 500, 422]

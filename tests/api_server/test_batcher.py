@@ -9,7 +9,7 @@ from PIL import Image
 from pcevolve_server.errors import BusyError, DeadlineError, GenerationError, NotReadyError
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.model_settings import Batching, ModelSettings
-from pcevolve_server.models import Offer, Traffic
+from pcevolve_server.models import ModelDescription, Traffic
 from pcevolve_server.queue.batcher import Batcher
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Picture, Recipe, Task
@@ -51,7 +51,7 @@ def running(scenario, generator, **options):
 class Pair:
     """An engine of two replicas that note what they run and end when told to."""
 
-    replicas, offers, traffic = 2, (Offer(FakeGenerator().info, 1, False),), Traffic()
+    replicas, descriptions, traffic = 2, (ModelDescription(FakeGenerator().info, 1, False),), Traffic()
 
     def __init__(self):
         self.begun, self.gate = [], asyncio.Event()
@@ -82,12 +82,18 @@ def test_each_replica_runs_a_batch_and_the_next_waits_for_one_of_them():
     assert "pcevolve_images_rejected_total 6.0" in metrics
 
 
-async def behind_a_running_batch(batcher, generator, *requests):
-    """Submit ``requests``, tasks or a caller and tasks, while the model is held up by another, then let go."""
+async def hold(batcher, generator, asked):
+    """Submit tasks and return when the model is held up by them."""
     generator.gate.clear()
-    first = asyncio.create_task(batcher.submit(tasks(99, steps=1)))
+    first = asyncio.create_task(batcher.submit(asked))
     while not generator.batches:
         await asyncio.sleep(0.001)
+    return first
+
+
+async def behind_a_running_batch(batcher, generator, *requests):
+    """Submit ``requests``, tasks or a caller and tasks, while the model is held up by another, then let go."""
+    first = await hold(batcher, generator, tasks(99, steps=1))
     named = [each if isinstance(each, tuple) else ("", each) for each in requests]
     waiting = [asyncio.create_task(batcher.submit(asked, caller)) for caller, asked in named]
     await asyncio.sleep(0.02)
@@ -150,11 +156,7 @@ def test_what_takes_too_long_is_refused_and_leaves_the_queue(fake):
 
 def test_a_run_that_nobody_waits_for_ends_before_it_is_done(fake):
     async def scenario(batcher):
-        fake.gate.clear()
-        given_up = asyncio.create_task(batcher.submit(tasks(1)))
-        while not fake.batches:
-            await asyncio.sleep(0.001)
-        given_up.cancel()
+        (await hold(batcher, fake, tasks(1))).cancel()
         # The gate stays shut: the model is free again only because the run was given up.
         for _ in range(500):
             if batcher.idle:
@@ -167,10 +169,8 @@ def test_a_run_that_nobody_waits_for_ends_before_it_is_done(fake):
 
 def test_a_refusing_batcher_tells_whoever_waits_and_whoever_is_served(fake):
     async def scenario(batcher):
-        fake.gate.clear()
-        asked = [asyncio.create_task(batcher.submit(tasks(seed, steps=seed))) for seed in (1, 2)]
-        while not fake.batches:
-            await asyncio.sleep(0.001)
+        asked = [await hold(batcher, fake, tasks(1)), asyncio.create_task(batcher.submit(tasks(2, steps=2)))]
+        await asyncio.sleep(0.01)
         batcher.refuse()
         return await asyncio.gather(*asked, return_exceptions=True)
 
@@ -190,10 +190,7 @@ def test_a_failing_batch_fails_its_requests_and_no_other(fake):
 
 def test_a_cancelled_request_leaves_the_queue(fake):
     async def scenario(batcher):
-        fake.gate.clear()
-        first = asyncio.create_task(batcher.submit(tasks(99)))
-        while not fake.batches:
-            await asyncio.sleep(0.001)
+        first = await hold(batcher, fake, tasks(99))
         given_up = asyncio.create_task(batcher.submit(tasks(1)))
         await asyncio.sleep(0.01)
         given_up.cancel()
@@ -208,10 +205,7 @@ def test_a_cancelled_request_leaves_the_queue(fake):
 
 def test_closing_finishes_the_running_batch_and_refuses_the_rest(fake):
     async def scenario(batcher):
-        fake.gate.clear()
-        first = asyncio.create_task(batcher.submit(tasks(99)))
-        while not fake.batches:
-            await asyncio.sleep(0.001)
+        first = await hold(batcher, fake, tasks(99))
         waiting = asyncio.create_task(batcher.submit(tasks(1)))
         await asyncio.sleep(0.01)
         closing = asyncio.create_task(batcher.close())
@@ -228,7 +222,7 @@ def test_closing_finishes_the_running_batch_and_refuses_the_rest(fake):
 
 
 def test_exact_batching_shares_runs_where_companions_do_not_show(fake):
-    fake.companions = 4
+    fake.bit_exact_batch_size = 4
     requests = [tasks(1), tasks(2), tasks(*range(3, 8))]
     running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=Batching.EXACT)
     assert batches_of(fake) == [[99], [1, 2, 3, 4], [5, 6, 7]]

@@ -9,7 +9,7 @@ from pcevolve_server import benching
 from pcevolve_server.engines import choice
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.models import Offer
+from pcevolve_server.models import ModelDescription
 from pcevolve_server.settings import EngineKind, Settings
 from support.served import FakeGenerator
 
@@ -20,7 +20,7 @@ class Pair:
     replicas = 2
 
     def __init__(self, companions=1):
-        self.offers = (Offer(FakeGenerator().info, companions, False),)
+        self.descriptions = (ModelDescription(FakeGenerator().info, companions, False),)
         self.runs, self.at_once = [], 0
 
     async def run(self, tasks):
@@ -54,7 +54,7 @@ ON_PROCESSOR = Settings(model=ModelSettings(device="cpu"))
 
 @pytest.fixture
 def eight_cores(monkeypatch):
-    monkeypatch.setattr(choice, "cores", lambda: 8)
+    monkeypatch.setattr(choice, "count_cores", lambda: 8)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def opened(eight_cores, monkeypatch):
 class Cores:
     """An engine that takes no time."""
 
-    replicas, offers = 1, (Offer(FakeGenerator().info, 2, False),)
+    replicas, descriptions = 1, (ModelDescription(FakeGenerator().info, 2, False),)
 
     async def run(self, tasks):
         await asyncio.sleep(0.001)

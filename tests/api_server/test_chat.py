@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve_server import models
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.models import Shelf
+from pcevolve_server.models import ModelCache
 from pcevolve_shared import limits, wire
 from support.served import FakeGenerator, served
 from support.tiny_writer import load, save_writer
@@ -35,7 +35,7 @@ def both(directory):
     text = partial(models.load, ModelSettings(f"text:{directory}", threads=1))
     fake = FakeGenerator()
     fake.memory = 1
-    with served(Shelf([lambda: fake, text])) as found:
+    with served(ModelCache([lambda: fake, text])) as found:
         yield found
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pcevolve_server.engines import processes
 from pcevolve_server.errors import GenerationError, ModelLoadError
-from pcevolve_server.models import Shelf
+from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Recipe, Task
 from support.replicas import Obedient, unloadable
 
@@ -28,7 +28,7 @@ def engaged(scenario, load=Obedient, replicas=1):
     """Run ``scenario(engine)`` on an event loop of its own."""
 
     async def run():
-        engine = await processes.opening(partial(Shelf, [load]), replicas)()
+        engine = await processes.opening(partial(ModelCache, [load]), replicas)()
         try:
             return await asyncio.wait_for(scenario(engine), 60)
         finally:

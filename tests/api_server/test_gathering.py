@@ -7,22 +7,22 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.models import Offer
+from pcevolve_server.models import ModelDescription
 from pcevolve_server.queue.batcher import Batcher
-from pcevolve_server.queue.gathering import Gathering, Room
+from pcevolve_server.queue.gathering import BatchLimit, Gathering
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Picture, Recipe, Task
 from support.served import FakeGenerator
 from support.virtual_time import passing
 
 RUN_SECONDS, FULL = 0.24, 16
-PADDED, PLAIN = Room(FULL, merges=True, least=FULL), Room(FULL, merges=True)
+PADDED, PLAIN = BatchLimit(FULL, merges=True, least=FULL), BatchLimit(FULL, merges=True)
 
 
 class Padding:
     """Replicas of a model whose run takes as long for one image as for sixteen."""
 
-    offers = (Offer(FakeGenerator().info, FULL, True),)
+    descriptions = (ModelDescription(FakeGenerator().info, FULL, True),)
 
     def __init__(self, replicas):
         self.replicas, self.sizes, self.begun = replicas, [], []
@@ -79,20 +79,20 @@ def test_a_lone_client_waits_for_nobody(replicas):
     assert passing(loaded(replicas, 1))[1] == pytest.approx(RUN_SECONDS, abs=1e-6)
 
 
-async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
+async def filled(limit, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
     """Seconds that a batch waited while images arrived at these times, so long after a run of so many seconds."""
     loop, gathering = asyncio.get_running_loop(), Gathering()
     gathering.learn(seconds, answered)
     await asyncio.sleep(ago)
     begun = loop.time()
     await gathering.fill(
-        room, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping
+        limit, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping
     )
     return loop.time() - begun
 
 
 @pytest.mark.parametrize(
-    ("room", "arrivals", "answered", "waited"),
+    ("limit", "arrivals", "answered", "waited"),
     [
         (PADDED, [0.0] * FULL, FULL, 0.0),  # it is full
         (PADDED, [0.0], 1, 0.0),  # nobody else is likely to come
@@ -103,5 +103,5 @@ async def filled(room, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.
         (PLAIN, [0.0, 0.01, 0.03], 3, 0.04),  # until all are there
     ],
 )
-def test_a_batch_waits_as_long_as_newcomers_are_worth_it(room, arrivals, answered, waited):
-    assert passing(filled(room, arrivals, answered)) == pytest.approx(waited, abs=1e-6)
+def test_a_batch_waits_as_long_as_newcomers_are_worth_it(limit, arrivals, answered, waited):
+    assert passing(filled(limit, arrivals, answered)) == pytest.approx(waited, abs=1e-6)

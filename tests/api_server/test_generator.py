@@ -93,7 +93,7 @@ def test_every_strength_runs_at_every_number_of_steps(generator, strength, steps
 @pytest.mark.parametrize("kind", ["sd21", "sdxl", "lcm", "sd3"])
 def test_runs_are_shared_where_there_is_one_text_encoder_and_nothing_else_to_prepare(zoo, kind):
     generator = load(model=str(zoo(kind)), device="cpu", threads=1)
-    assert (generator.companions > 1) == (kind == "sd21")
+    assert (generator.bit_exact_batch_size > 1) == (kind == "sd21")
 
 
 def posted(client, path, **fields):

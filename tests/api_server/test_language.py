@@ -73,12 +73,12 @@ def test_a_stop_ends_the_text_and_is_no_part_of_it(model):
 def test_a_text_that_nobody_waits_for_ends(model):
     steps = []
 
-    def unwanted(step, most):
+    def is_cancelled(step, most):
         steps.append((step, most))
         return step == 3
 
     with pytest.raises(AbandonedError):
-        model.write([task()], unwanted)
+        model.write([task()], is_cancelled)
     assert steps == [(1, 20), (2, 20), (3, 20)]
 
 

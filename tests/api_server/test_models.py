@@ -17,7 +17,7 @@ from pcevolve_server.engines import processes
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.models import Shelf
+from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Recipe, Task
 from support.collections import library
 from support.shelves import MIB, Painter, two_that_do_not_fit_together
@@ -35,8 +35,10 @@ def shade(pictures):
 
 def test_a_model_whose_batches_are_padded_is_announced_with_what_a_lone_image_costs():
     padding, plain = Painter("padding", 1, companions=16), Painter("plain", 2, companions=16)
-    padding.padded = True
-    one, other = (each.info.model_dump() for each in Shelf([lambda: padding, lambda: plain]).offers)
+    padding.fixed_cost_batches = True
+    one, other = (
+        each.info.model_dump() for each in ModelCache([lambda: padding, lambda: plain]).descriptions
+    )
     assert one["lone_costs"] == 16
     assert "lone_costs" not in other
 
@@ -55,52 +57,52 @@ class Loads:
 
 
 def test_a_batch_runs_on_the_model_that_its_recipe_names_and_else_on_the_first():
-    shelf = Shelf(Loads(one=1, two=1).all)
+    cache = ModelCache(Loads(one=1, two=1).all)
     asked = [task("two"), task("one"), task(""), task("two", strength=0.5)]
-    assert [shade(shelf.run([each])) for each in asked] == [
+    assert [shade(cache.run([each])) for each in asked] == [
         20,
         10,
         10,
         20,
     ]
-    assert [offer.info.id for offer in shelf.offers] == ["one", "two"]
+    assert [each.info.id for each in cache.descriptions] == ["one", "two"]
 
 
 def test_the_model_that_was_used_least_recently_is_dropped_and_comes_back_when_it_is_asked_for():
     loads = Loads(one=4, two=4, three=3)
-    shelf = Shelf(loads.all, 8 * MIB)
+    cache = ModelCache(loads.all, 8 * MIB)
     gc.collect()
     assert sorted(loads.alive) == ["three", "two"]  # all were loaded once, the first had to go
-    shelf.run([task("two")])
-    assert shade(shelf.run([task("one")])) == 10
+    cache.run([task("two")])
+    assert shade(cache.run([task("one")])) == 10
     gc.collect()
     assert sorted(loads.alive) == ["one", "two"]
     assert loads.count == ["one", "two", "three", "one"]
-    assert shelf.traffic.loads == {"one": 2, "two": 1, "three": 1}
-    assert shelf.traffic.evictions == {"one": 1, "three": 1}
-    assert shelf.memory == 8 * MIB
+    assert cache.traffic.loads == {"one": 2, "two": 1, "three": 1}
+    assert cache.traffic.evictions == {"one": 1, "three": 1}
+    assert cache.memory == 8 * MIB
 
 
 def test_a_model_larger_than_the_bound_is_refused_at_the_start():
     with pytest.raises(
         ModelLoadError, match="the model two takes 9 MiB: raise --model-memory-mib or leave it out"
     ):
-        Shelf(Loads(one=1, two=9).all, 8 * MIB)
+        ModelCache(Loads(one=1, two=9).all, 8 * MIB)
 
 
 def test_a_model_that_cannot_be_loaded_again_fails_its_request_and_no_other():
     loads = Loads(one=1, two=1)
-    shelf = Shelf(loads.all, MIB)
+    cache = ModelCache(loads.all, MIB)
 
     def gone():
         raise ModelLoadError("SECRET place is gone")
 
-    shelf._loads["one"] = gone
+    cache._loads["one"] = gone
     with pytest.raises(GenerationError, match="could not be loaded again") as caught:
-        shelf.run([task("one")])
+        cache.run([task("one")])
     assert caught.value.code == "model_unavailable"
     assert "SECRET" not in str(caught.value)
-    assert shade(shelf.run([task("two")])) == 20
+    assert shade(cache.run([task("two")])) == 20
 
 
 @pytest.mark.models
@@ -115,10 +117,10 @@ def test_real_models_are_weighed_and_dropped_and_draw_the_same_again(zoo, tmp_pa
     weights = sum(part.nbytes for part in alone.text_to_image.transformer.parameters())
     encodings = 2 * 64 * MIB
     assert weights < alone.memory - encodings < 8 * MIB
-    shelf = models.shelve(each, 0)
-    assert [offer.info.id for offer in shelf.offers] == ["sd3", "sdxl", "library:tiles"]
-    bound = max(shelf._bytes.values())
-    tight = Shelf([partial(models.load, one) for one in each], bound, models._give_back)
+    cache = models.load_models(each, 0)
+    assert [each.info.id for each in cache.descriptions] == ["sd3", "sdxl", "library:tiles"]
+    bound = max(cache._bytes.values())
+    tight = ModelCache([partial(models.load, one) for one in each], bound, models._give_back)
     asked = Task(Recipe(32, 32, steps=2, guidance=3.0, model="sd3"), "a cat", "", 5)
     expected = alone.create([asked])[0].image.tobytes()
     for name in ("sdxl", "library:tiles", "sd3", "sdxl", "sd3"):

@@ -12,7 +12,7 @@ from pcevolve_server.errors import (
     GenerationError,
 )
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.models import Offer, Shelf
+from pcevolve_server.models import ModelCache, ModelDescription
 from pcevolve_server.work import Recipe, Task
 
 TASKS = [Task(Recipe(width=8, height=8), "p", "", 1)]
@@ -75,7 +75,9 @@ class Connection:
 
 def engine_before(cluster, handle, times=1000):
     _, engine = cluster
-    return engine.ClusterEngine(Connection(times), handle, (Offer(None, 1, False),), 1, False, 0.01)
+    return engine.ClusterEngine(
+        Connection(times), handle, (ModelDescription(None, 1, False),), 1, False, 0.01
+    )
 
 
 def test_a_batch_runs_again_where_its_replica_died(cluster):
@@ -117,7 +119,7 @@ def test_cancelling_a_run_cancels_it_on_the_replica(cluster):
 
 def test_a_replica_raises_nothing_to_ray_and_logs_no_message(cluster, fake, caplog):
     deployment, _ = cluster
-    replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: Shelf([lambda: fake]))
+    replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: ModelCache([lambda: fake]))
     with caplog.at_level(logging.ERROR):
         failure = asyncio.run(replica.run([Task(Recipe(8, 8), "explode", "", 1)]))
     assert isinstance(failure, GenerationError)

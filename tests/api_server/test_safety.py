@@ -16,12 +16,12 @@ RECIPE = Recipe(width=8, height=8)
 class Painter:
     """Paints the seed's last byte."""
 
-    info, companions, padded, memory = None, 1, False, 0
+    info, bit_exact_batch_size, fixed_cost_batches, memory = None, 1, False, 0
 
     def __init__(self):
         self.seeds = []
 
-    def create(self, tasks, unwanted=None):
+    def create(self, tasks, is_cancelled=None):
         self.seeds.append([task.seed for task in tasks])
         return [Picture(Image.new("RGB", (8, 8), (task.seed % 256, 0, 0)), cut_tokens=2) for task in tasks]
 

@@ -58,7 +58,7 @@ def drawn(generator, tasks):
 
 
 def test_a_picture_has_the_same_bits_alone_and_at_every_place_of_a_batch(bundled, changes):
-    assert bundled.companions == IMAGES
+    assert bundled.bit_exact_batch_size == IMAGES
     # One step shows it as well as three, and bfloat16 is slow on processors that have no instructions for it.
     steps = 1 if bundled.text_to_image.dtype == torch.bfloat16 else RECIPE.steps
     tasks = [task(number, steps=steps, **changes) for number in range(19)]
@@ -71,8 +71,8 @@ def test_a_picture_has_the_same_bits_alone_and_at_every_place_of_a_batch(bundled
 
 def test_without_fixed_sizes_companions_show():
     loose = load(model="bundled", device="cpu", precision=Precision.FLOAT32, batching=Batching.MERGE)
-    assert loose.companions == 1
-    assert not loose.padded
+    assert loose.bit_exact_batch_size == 1
+    assert not loose.fixed_cost_batches
     tasks = [task(number) for number in range(IMAGES)]
     assert any(drawn(loose, [each]) != [one] for each, one in zip(tasks, drawn(loose, tasks), strict=True))
 
@@ -100,7 +100,7 @@ def test_the_usual_shape_is_compiled_before_the_model_is_ready_and_no_other(tiny
     monkeypatch.setattr(torch, "compile", lambda forward, dynamic: noting(shapes, forward))
     generator = load(model=str(tiny_model), compiled=True)
     assert set(shapes) == {(2 * PADDED, 4, 8, 8)}
-    assert (generator.companions, generator.padded) == (PADDED, True)
+    assert (generator.bit_exact_batch_size, generator.fixed_cost_batches) == (PADDED, True)
     shapes.clear()
     size = dataclasses.asdict(RECIPE) | generator.info.base_resolution.model_dump()
     generate(generator, [dataclasses.replace(task(1), recipe=Recipe(**size | {"scheduler": "ddim"}))])
@@ -181,4 +181,4 @@ def test_without_the_kernels_a_lone_image_rounds_otherwise_and_the_proof_notices
     plain = load(model="bundled", device="cpu", precision=Precision.FLOAT32, threads=1)
     tasks = [task(number, guidance=1.0) for number in range(3)]
     assert drawn(plain, tasks[:1]) == drawn(plain, tasks)[:1]
-    assert plain.padded
+    assert plain.fixed_cost_batches

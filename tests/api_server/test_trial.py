@@ -22,7 +22,7 @@ pytestmark = pytest.mark.models
 
 def started(model, **settings):
     """Load a model as a server does before it says that it is ready."""
-    return models.shelve([ModelSettings(model=str(model), device="cpu", threads=1, **settings)])
+    return models.load_models([ModelSettings(model=str(model), device="cpu", threads=1, **settings)])
 
 
 @pytest.mark.parametrize("batching", Batching)
@@ -46,8 +46,8 @@ def test_every_kind_of_model_draws_and_varies_before_it_is_ready(zoo, kind, batc
 
 
 def test_a_library_and_a_language_model_are_tried_too(tmp_path):
-    assert started(f"library:{library(tmp_path / 'images')}", library_cache=str(tmp_path)).offers
-    assert started("text:bundled").offers
+    assert started(f"library:{library(tmp_path / 'images')}", library_cache=str(tmp_path)).descriptions
+    assert started("text:bundled").descriptions
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_model_without_room_names_offload_and_any_other_fault_names_itself():
     def failing(error):
         fake = FakeGenerator()
 
-        def create(tasks, unwanted=None):
+        def create(tasks, is_cancelled=None):
             raise error
 
         fake.create = fake.vary = create

@@ -14,9 +14,9 @@ from PIL import Image
 
 from pcevolve_server import logs, server
 from pcevolve_server.engines import thread
-from pcevolve_server.models import Shelf
+from pcevolve_server.models import ModelCache
 from pcevolve_server.settings import Key, Settings
-from pcevolve_server.work import Completion, Picture, Task, TextTask, Unwanted, wanted
+from pcevolve_server.work import Completion, IsCancelled, Picture, Task, TextTask, never_cancelled
 from pcevolve_shared.wire import ModelInfo, Resolution
 
 
@@ -32,15 +32,17 @@ class Painter:
         max_images=64,
     )
 
-    companions, padded, memory = 64, False, 0
+    bit_exact_batch_size, fixed_cost_batches, memory = 64, False, 0
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Paint."""
         return [Picture(Image.new("RGB", (task.recipe.width, task.recipe.height), "navy")) for task in tasks]
 
     vary = create
 
-    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+    def write(
+        self, tasks: Sequence[TextTask], is_cancelled: IsCancelled = never_cancelled
+    ) -> list[Completion]:
         """Say the seed."""
         return [Completion(str(task.seed), "stop", len(task.messages), 1) for task in tasks]
 
@@ -51,5 +53,5 @@ if __name__ == "__main__":
     keys = tuple(map(Key, given.pop("keys", ())))
     server.run(
         Settings(keys=keys, **{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}),
-        thread.opening(partial(Shelf, [Painter])),
+        thread.opening(partial(ModelCache, [Painter])),
     )

@@ -15,7 +15,7 @@ from pcevolve_shared.wire import ModelInfo, Resolution
 class Obedient:
     """Paints its seed, or does as told: ``die``, ``die once FILE``, ``wait FILE``, ``count N``, ``explode``."""
 
-    companions, padded, memory = 4, False, 0
+    bit_exact_batch_size, fixed_cost_batches, memory = 4, False, 0
     info = ModelInfo(
         id="obedient",
         name="obedient",
@@ -24,7 +24,7 @@ class Obedient:
         base_resolution=Resolution(width=8, height=8),
     )
 
-    def create(self, tasks, unwanted):
+    def create(self, tasks, is_cancelled):
         match tasks[0].prompt.split():
             case ["die"]:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -33,12 +33,12 @@ class Obedient:
                 os.kill(os.getpid(), signal.SIGKILL)
             case ["wait", file]:
                 Path(file).touch()
-                while not unwanted():
+                while not is_cancelled():
                     time.sleep(0.01)
                 raise AbandonedError("nobody waits")
             case ["count", number]:
                 for step in range(int(number)):
-                    unwanted(step + 1, int(number))
+                    is_cancelled(step + 1, int(number))
             case ["explode"]:
                 raise RuntimeError("SECRET")
         return [Picture(Image.new("RGB", (8, 8), (task.seed, 0, 0))) for task in tasks]

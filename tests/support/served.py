@@ -11,16 +11,16 @@ from starlette.testclient import TestClient
 from pcevolve_server.engines import thread
 from pcevolve_server.errors import AbandonedError
 from pcevolve_server.http.app import create_app
-from pcevolve_server.models import Shelf
+from pcevolve_server.models import ModelCache
 from pcevolve_server.settings import Settings
-from pcevolve_server.work import Picture, Task, Unwanted, wanted
+from pcevolve_server.work import IsCancelled, Picture, Task, never_cancelled
 from pcevolve_shared.wire import ModelInfo, Resolution
 
 
 class FakeGenerator:
     """Paints a plain colour out of the seed; waits at ``gate``, counts steps and keeps its batches."""
 
-    companions, padded, memory = 1, False, 0
+    bit_exact_batch_size, fixed_cost_batches, memory = 1, False, 0
 
     def __init__(self, adapters=()):
         self.info = ModelInfo(
@@ -38,13 +38,13 @@ class FakeGenerator:
         self.batches = []
         self.steps = 0
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted):
+    def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled):
         self.batches.append(list(tasks))
         while not self.gate.wait(0.01):
-            if unwanted():
+            if is_cancelled():
                 raise AbandonedError("nobody waits for these images any more")
         for step in range(self.steps):
-            unwanted(step + 1, self.steps)
+            is_cancelled(step + 1, self.steps)
             time.sleep(0.05)
         return [self.paint(task) for task in tasks]
 
@@ -60,11 +60,11 @@ class FakeGenerator:
 def on_thread(load):
     """An engine on a thread, of the model or the shelf of models that ``load`` returns."""
 
-    def shelf():
+    def cache():
         model = load()
-        return model if isinstance(model, Shelf) else Shelf([lambda: model])
+        return model if isinstance(model, ModelCache) else ModelCache([lambda: model])
 
-    return thread.opening(shelf)
+    return thread.opening(cache)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from functools import partial
 
 from PIL import Image
 
-from pcevolve_server.models import Shelf
+from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Picture
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
 
@@ -14,10 +14,10 @@ MIB = 2**20
 class Painter:
     """Paints its own colour, as a model of its name and weight."""
 
-    padded = False
+    fixed_cost_batches = False
 
     def __init__(self, name, shade, mib=1, companions=1, size=8):
-        self.companions, self.memory, self.shade = companions, mib * MIB, shade
+        self.bit_exact_batch_size, self.memory, self.shade = companions, mib * MIB, shade
         self.batches = []
         self.info = ModelInfo(
             id=name,
@@ -30,7 +30,7 @@ class Painter:
             recommended=Recommended(steps=shade, guidance=1.0, strength_low=0.2, strength_high=0.9),
         )
 
-    def create(self, tasks, unwanted=lambda: False):
+    def create(self, tasks, is_cancelled=lambda: False):
         self.batches.append([task.seed for task in tasks])
         sides = tasks[0].recipe.width, tasks[0].recipe.height
         return [Picture(Image.new("RGB", sides, (self.shade, task.seed % 256, 0))) for task in tasks]
@@ -40,4 +40,4 @@ class Painter:
 
 def two_that_do_not_fit_together():
     """A shelf on which one of two models is at a time."""
-    return Shelf([partial(Painter, "one", 10), partial(Painter, "two", 20)], MIB)
+    return ModelCache([partial(Painter, "one", 10), partial(Painter, "two", 20)], MIB)

@@ -33,8 +33,6 @@ def run(settings: Settings, as_json: bool, compare: bool = False) -> None:
     """Measure and print; what is being measured is told on stderr.
 
     Args:
-        settings: What to load and how.
-        as_json: Print JSON.
         compare: Try what ways there are to use the cores, and say which is best.
 
     Raises:
@@ -47,7 +45,7 @@ def run(settings: Settings, as_json: bool, compare: bool = False) -> None:
 
 async def _compare(settings: Settings) -> Compared:
     """Measure all ways: a failure of the simplest is one of all; another way may fail alone, for want of memory."""
-    simplest, *others = ways(settings)
+    simplest, *others = list_ways(settings)
     if not models.on_processor(settings.model):
         raise SettingsError(
             "--compare tries ways to use a processor's cores: leave it out, or add --device cpu"
@@ -174,15 +172,12 @@ async def measure(engine: Engine, settings: Settings, tell: Progress, ends: bool
     """Time runs of one image, of two, of four and so on, on all replicas at once.
 
     Args:
-        engine: Has the model.
-        settings: Its own, and the queue's.
-        tell: Told what is being measured.
         ends: Whether to time runs of one image and the largest ones alone.
 
     Raises:
         SettingsError: The model makes no images.
     """
-    info = engine.offers[0].info
+    info = engine.descriptions[0].info
     if info.base_resolution is None:
         raise SettingsError(f"{info.id} writes text: bench measures models that make images")
     recipes = _recipes(info)
@@ -216,7 +211,7 @@ def _recipes(info: ModelInfo) -> dict[str, Recipe]:
 
 def _sizes(engine: Engine, settings: Settings, ends: bool) -> Sequence[int]:
     """Powers of two up to the largest run that the queue would make; or the first and the last of them."""
-    companions = engine.offers[0].companions
+    companions = engine.descriptions[0].bit_exact_batch_size
     loose = settings.model.batching is Batching.MERGE or companions == 1
     most = settings.max_batch if loose else companions
     sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
@@ -297,7 +292,7 @@ class Compared:
         ])  # fmt: skip
 
 
-def ways(settings: Settings) -> tuple[Way, ...]:
+def list_ways(settings: Settings) -> tuple[Way, ...]:
     """One thread, all cores on one model, and replicas that share the cores, the simplest first.
 
     Raises:
@@ -305,13 +300,13 @@ def ways(settings: Settings) -> tuple[Way, ...]:
     """
     if settings.engine is not EngineKind.THREAD or settings.replicas or settings.model.threads:
         raise SettingsError("--compare tries --engine, --replicas and --threads itself: leave them out")
-    cores = choice.cores()
+    cores = choice.count_cores()
     if cores == 1:
         return (_way(settings, EngineKind.THREAD, 0, 1),)
     return (
         _way(settings, EngineKind.THREAD, 0, 1),
         _way(settings, EngineKind.THREAD, 0, cores),
-        _way(settings, EngineKind.PROCESSES, *choice.unasked(cores)),
+        _way(settings, EngineKind.PROCESSES, *choice.choose_replicas(cores)),
     )
 
 

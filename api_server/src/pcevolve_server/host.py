@@ -29,9 +29,6 @@ class Host:
         """Keep what :meth:`start` needs.
 
         Args:
-            settings: Batching and queue.
-            opening: Loads the model.
-            metrics: Counts batches and readiness.
             on_failure: Told why ``opening`` failed, or that the engine is lost, on the event loop.
             on_ready: Told what each model can do once they answer, on the event loop.
         """
@@ -56,7 +53,7 @@ class Host:
         Raises:
             NotReadyError: There is none yet.
         """
-        return tuple(offer.info for offer in self._ready()[0].offers)
+        return tuple(each.info for each in self._ready()[0].descriptions)
 
     def info(self, name: str | None, pipeline: Pipeline | None = None) -> ModelInfo:
         """Return what a model can do.
@@ -144,7 +141,7 @@ class Host:
     async def _watch(self, engine: Losable) -> None:
         """Notice that an engine is lost although nobody asks it for anything, or that nobody can tell any more."""
         try:
-            failure: BaseException = await engine.lost()
+            failure: BaseException = await engine.wait_for_failure()
         except Exception as error:  # noqa: BLE001 - whatever it is, a watch that ended would go unnoticed
             failure = error
         self._fail(failure)

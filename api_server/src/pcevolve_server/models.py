@@ -21,29 +21,27 @@ from pcevolve_server import sources
 from pcevolve_server.errors import GenerationError, ModelLoadError, NotFiniteError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import (
+    IsCancelled,
     Made,
     Model,
     Recipe,
     Task,
     TextRecipe,
     TextTask,
-    Unwanted,
     Work,
+    never_cancelled,
     perform,
-    wanted,
 )
 from pcevolve_shared.wire import ModelInfo
 
 
-def shelve(
+def load_models(
     settings: Sequence[ModelSettings], memory_mib: int = 0, stopping: Callable[[], bool] = lambda: False
-) -> Shelf:
+) -> ModelCache:
     """Load several models.
 
     Args:
-        settings: Of each.
         memory_mib: Of the models in memory at a time; 0: no bound.
-        stopping: Asked now and then whether to give up.
 
     Raises:
         ModelLoadError: With the name of the model and what to do.
@@ -53,7 +51,7 @@ def shelve(
     if len(settings) > 1:  # PyTorch has one number of threads for all models of a process
         settings = [replace(each, threads=each.threads or os.cpu_count() or 1) for each in settings]
     loads = [partial(load, each, stopping) for each in settings]
-    return Shelf(loads, memory_mib * 2**20, _give_back, try_out)
+    return ModelCache(loads, memory_mib * 2**20, _give_back, try_out)
 
 
 def _give_back() -> None:
@@ -81,10 +79,6 @@ def on_processor(settings: ModelSettings) -> bool:
 
 def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Model:
     """Load the model that ``settings`` name, or index the images.
-
-    Args:
-        settings: What and how.
-        stopping: Asked now and then whether to give up.
 
     Raises:
         ModelLoadError: With the name and what to do.
@@ -114,18 +108,18 @@ _MIB = 2**20
 
 
 @dataclass(frozen=True)
-class Offer:
+class ModelDescription:
     """A model as callers and the queue know it, in memory or not.
 
     Attributes:
         info: What it can do.
-        companions: As of the model.
-        padded: As of the model.
+        bit_exact_batch_size: As of the model.
+        fixed_cost_batches: As of the model.
     """
 
     info: ModelInfo
-    companions: int
-    padded: bool
+    bit_exact_batch_size: int
+    fixed_cost_batches: bool
 
 
 @dataclass(frozen=True)
@@ -139,11 +133,11 @@ class Traffic:
         return Traffic(self.loads + other.loads, self.evictions + other.evictions)
 
 
-class Shelf:
+class ModelCache:
     """Models, each batch run on the one that its recipe names; used from one thread only.
 
     Attributes:
-        offers: Of each model, in the order in which the server was told of them.
+        descriptions: Of each model, in the order in which the server was told of them.
         traffic: Since the start.
     """
 
@@ -171,7 +165,7 @@ class Shelf:
         self._bytes: dict[str, int] = {}
         self._held: OrderedDict[str, Model] = OrderedDict()  # by their last use
         self.traffic = Traffic()
-        self.offers = tuple(self._first(load) for load in loads)
+        self.descriptions = tuple(self._first(load) for load in loads)
         mib = {name: round(size / _MIB) for name, size in self._bytes.items()}
         logger.info("models weighed", extra={"mib": mib, "most_mib": most_bytes // _MIB})
 
@@ -180,11 +174,11 @@ class Shelf:
         """Bytes of the models that are in memory."""
         return sum(self._bytes[name] for name in self._held)
 
-    def run(self, works: Sequence[Work], unwanted: Unwanted = wanted) -> list[Made]:
+    def run(self, works: Sequence[Work], is_cancelled: IsCancelled = never_cancelled) -> list[Made]:
         """Run a batch on its model, which is loaded first if it was dropped."""
-        return perform(self._find(works[0].recipe.model), works, unwanted)
+        return perform(self._find(works[0].recipe.model), works, is_cancelled)
 
-    def _first(self, load: Callable[[], Model]) -> Offer:
+    def _first(self, load: Callable[[], Model]) -> ModelDescription:
         model = load()
         name, size = model.info.id, model.memory
         if name in self._loads:
@@ -197,12 +191,12 @@ class Shelf:
         self._tried(model)
         self._loads[name], self._bytes[name] = load, size
         self._hold(name, model)
-        costs = model.companions if model.padded else 1
+        costs = model.bit_exact_batch_size if model.fixed_cost_batches else 1
         info = model.info if costs == 1 else model.info.model_copy(update={"lone_costs": costs})
-        return Offer(info, model.companions, model.padded)
+        return ModelDescription(info, model.bit_exact_batch_size, model.fixed_cost_batches)
 
     def _find(self, name: str) -> Model:
-        name = name or self.offers[0].info.id
+        name = name or self.descriptions[0].info.id
         if name not in self._held:
             self._drop_for(self._bytes[name])
             self._hold(name, self._again(name))

@@ -24,7 +24,6 @@ def gpu_dtype(wanted: Precision, *, brain: bool = False) -> torch.dtype:
     """Return the type of a whole model on a GPU: float16 unless it is asked for otherwise.
 
     Args:
-        wanted: What is asked for.
         brain: Whether ``auto`` is bfloat16, on GPUs that have it.
     """
     if brain and wanted is Precision.AUTO and torch.cuda.is_bf16_supported(including_emulation=False):

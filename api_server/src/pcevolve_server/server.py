@@ -12,7 +12,7 @@ from pcevolve_server import tracing
 from pcevolve_server.engines import Opening, choice
 from pcevolve_server.errors import BindError, ModelLoadError, ServerError
 from pcevolve_server.http.app import create_app
-from pcevolve_server.http.connections import protocol
+from pcevolve_server.http.connections import make_protocol
 from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo
 
@@ -64,7 +64,6 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        settings: Of this process.
         opening: Loads the model; by default the one that the settings name, where they say.
 
     Raises:
@@ -80,11 +79,11 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
         process.fail,
         lambda infos: _say_ready(listener, infos),
     )
-    process.on_stop = app.state.host.drain
+    process.on_stop = app.state.parts.host.drain
     process.server = _Server(
         uvicorn.Config(
             app,
-            http=protocol(settings.max_connections, settings.header_seconds),
+            http=make_protocol(settings.max_connections, settings.header_seconds),
             ws="none",
             loop="asyncio",
             log_config=None,

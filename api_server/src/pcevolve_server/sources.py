@@ -69,9 +69,11 @@ def _require_at_hand(source: str, what: str, file: str, offline: bool) -> None:
     try:
         cached = try_to_load_from_cache(source, file)
     except HFValidationError as error:
-        raise ModelLoadError(advice(source, what, error)) from error
+        raise ModelLoadError(explain_failure(source, what, error)) from error
     if not isinstance(cached, str):
-        raise ModelLoadError(advice(source, what, FileNotFoundError("not cached, and the hub is off")))
+        raise ModelLoadError(
+            explain_failure(source, what, FileNotFoundError("not cached, and the hub is off"))
+        )
 
 
 def check_names(settings: Sequence[ModelSettings]) -> None:
@@ -81,7 +83,7 @@ def check_names(settings: Sequence[ModelSettings]) -> None:
         SettingsError: With the name.
         ModelLoadError: There is no such directory.
     """
-    names = Counter(model_id(each) for each in settings)
+    names = Counter(identify(each) for each in settings)
     for name, count in names.items():
         if count > 1:
             raise SettingsError(
@@ -144,7 +146,7 @@ def locate(name: str) -> str:
     return name
 
 
-def advice(name: str, what: str, error: Exception) -> str:
+def explain_failure(name: str, what: str, error: Exception) -> str:
     """Return what to tell whoever started the server about a ``what`` that cannot be loaded."""
     reason = " ".join(str(error).split())[:300]
     if name == BUNDLED or Path(name).expanduser().exists():
@@ -157,7 +159,7 @@ def advice(name: str, what: str, error: Exception) -> str:
     )
 
 
-def model_id(settings: ModelSettings) -> str:
+def identify(settings: ModelSettings) -> str:
     """Return what callers write in ``model``."""
     if settings.model_id:
         return settings.model_id

@@ -51,17 +51,17 @@ def configure() -> None:
     trace.set_tracer_provider(provider)
 
 
-def part(name: str) -> AbstractContextManager[Span]:
+def open_span(name: str) -> AbstractContextManager[Span]:
     """A span of what the current request is doing; what it raises stays out, for it may quote the caller."""
     return _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False)
 
 
-def current() -> Span:
+def get_span() -> Span:
     """The span of the current request, or of nothing."""
     return trace.get_current_span()
 
 
-def ran(
+def record_run(
     waited: Iterable[tuple[Span, float]], started: float, images: int, stages: Mapping[str, float]
 ) -> None:
     """Leave spans of a batch that has just ended with each request that had images in it.
@@ -69,8 +69,6 @@ def ran(
     Args:
         waited: Spans of requests, and since when they waited, on the clock of ``time.monotonic``.
         started: The batch, on the same clock.
-        images: In the batch.
-        stages: Seconds of each stage of the run.
     """
     since: dict[Span, float] = {}
     for span, began in waited:

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias, TypeGuard
 
 from PIL import Image
 
-from pcevolve_server.errors import InvalidRequestError
+from pcevolve_server.errors import GenerationError, InvalidRequestError
 from pcevolve_shared.wire import ModelInfo
 
 
@@ -52,6 +52,17 @@ class Task:
     seed: int
     image: Image.Image | None = field(default=None, repr=False)
 
+    def start(self) -> Image.Image:
+        """Return the image that a variation starts from, at the recipe's size: its own but for a rest of some pixels.
+
+        Raises:
+            GenerationError: There is none.
+        """
+        if self.image is None:
+            raise GenerationError("a variation without an image")
+        size = (self.recipe.width, self.recipe.height)
+        return self.image if self.image.size == size else self.image.resize(size, Image.Resampling.LANCZOS)
+
     def retry(self, attempt: int) -> Task:
         """Return the same task under the seed of its ``attempt``-th retry, a function of both alone."""
         digest = hashlib.sha256(f"retry:{self.seed}:{attempt}".encode()).digest()
@@ -75,7 +86,7 @@ class Picture:
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
-class Unwanted(Protocol):
+class IsCancelled(Protocol):
     """Tells whether nobody waits for a batch any more; asked between its steps."""
 
     def __call__(self, step: int = 0, steps: int = 0) -> bool:
@@ -87,7 +98,7 @@ class Unwanted(Protocol):
         """
 
 
-def wanted(step: int = 0, steps: int = 0) -> bool:
+def never_cancelled(step: int = 0, steps: int = 0) -> bool:
     """Whatever happens."""
     return False
 
@@ -100,11 +111,11 @@ class Loaded(Protocol):
         """Abilities of the model: its name, sizes, schedulers and adapters."""
 
     @property
-    def companions(self) -> int:
+    def bit_exact_batch_size(self) -> int:
         """Tasks in a run that do not show in each other's bits, of any number up to this one; 1 if they do show."""
 
     @property
-    def padded(self) -> bool:
+    def fixed_cost_batches(self) -> bool:
         """Return whether a run costs the same with one task as with all of its companions."""
 
     @property
@@ -116,25 +127,27 @@ class Generator(Loaded, Protocol):
     """A text-to-image and image-to-image model.
 
     A task's picture depends on that task alone, up to floating-point rounding when the size of the batch changes
-    beyond ``companions``; for batches of one size it is the same to the bit, whatever else is in them.
+    beyond ``bit_exact_batch_size``; for batches of one size it is the same to the bit, whatever else is in them.
     """
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make images from prompts; the tasks share one recipe and the answer keeps their order.
 
         Raises:
-            AbandonedError: It was not wanted any more.
+            AbandonedError: It was cancelled.
         """
 
-    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make variations of the tasks' images; otherwise as :meth:`create`."""
 
 
-def generate(generator: Generator, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+def generate(
+    generator: Generator, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled
+) -> list[Picture]:
     """Run one batch with the verb that its recipe calls for."""
     if tasks[0].recipe.strength is None:
-        return generator.create(tasks, unwanted)
-    return generator.vary(tasks, unwanted)
+        return generator.create(tasks, is_cancelled)
+    return generator.vary(tasks, is_cancelled)
 
 
 @dataclass(frozen=True)
@@ -202,11 +215,13 @@ class Completion:
 class Writer(Loaded, Protocol):
     """A language model. A completion depends on its task alone, up to rounding."""
 
-    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+    def write(
+        self, tasks: Sequence[TextTask], is_cancelled: IsCancelled = never_cancelled
+    ) -> list[Completion]:
         """Write completions; the tasks share one recipe and the answer keeps their order.
 
         Raises:
-            AbandonedError: It was not wanted any more.
+            AbandonedError: It was cancelled.
         """
 
 
@@ -216,7 +231,7 @@ Made: TypeAlias = Picture | Completion
 Model: TypeAlias = Generator | Writer
 
 
-def perform(model: Model, works: Sequence[Work], unwanted: Unwanted = wanted) -> list[Made]:
+def perform(model: Model, works: Sequence[Work], is_cancelled: IsCancelled = never_cancelled) -> list[Made]:
     """Run one batch, in which all share a recipe.
 
     Raises:
@@ -225,9 +240,9 @@ def perform(model: Model, works: Sequence[Work], unwanted: Unwanted = wanted) ->
     texts = [each for each in works if isinstance(each, TextTask)]
     images = [each for each in works if isinstance(each, Task)]
     if texts and _writes(model):
-        return [*model.write(texts, unwanted)]
+        return [*model.write(texts, is_cancelled)]
     if images and _paints(model):
-        return [*generate(model, images, unwanted)]
+        return [*generate(model, images, is_cancelled)]
     raise InvalidRequestError("model: it does not make what was asked for")
 
 

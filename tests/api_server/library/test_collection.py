@@ -5,7 +5,8 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.errors import GenerationError, ModelLoadError
-from pcevolve_server.library.collection import Stopped, collected
+from pcevolve_server.library import collection
+from pcevolve_server.library.collection import Stopped
 from pcevolve_server.library.embedding import Appearance, Neighbours
 from pcevolve_server.library.folder import ImageFile, list_images
 from pcevolve_server.library.shards import Facts, FactStore, pieces
@@ -38,7 +39,7 @@ def collect(tmp_path):
     def collect(root, stopping=lambda: False):
         embedder = Counting()
         shelf = FactStore(tmp_path / "shelf", embedder.name, embedder.size)
-        return collected(list_images(root), embedder, shelf, 2, stopping), embedder.seen
+        return collection.collect(list_images(root), embedder, shelf, 2, stopping), embedder.seen
 
     return collect
 

@@ -121,6 +121,13 @@ def test_a_reasoning_model_makes_a_whole_run_that_the_audit_can_follow(world, tm
     assert not any(b"think" in run.transcript.bodies.file(each) for each in brought)
 
 
+def test_a_field_that_an_api_does_not_take_is_told_with_what_leaves_it_out(world, tmp_path):
+    api = world("chat")
+    api.server.speak = thinking
+    with pytest.raises(ProviderRefusedError, match=r"Unsupported parameter.*--set provider\.fields="):
+        api.open(tmp_path, modality={"kind": "text", "tokens": 40, "temperature": 1.0}, batch=1).finish()
+
+
 def test_seeds_fit_into_a_signed_integer_of_32_bits():
     body = json.loads(dialect("chat").encode(small_plan(dialect="chat"), TWO, None).body)
     assert body["seed"] == 2**31 - 1
@@ -265,7 +272,7 @@ def test_a_family_is_a_name_for_rules_and_rules_can_be_given(given: str, rules: 
 
 @pytest.mark.parametrize("rule", ["model=x", "seed=messages", "seed=model", "n", "n=N;", "prompt="])
 def test_no_rule_touches_what_is_said_or_which_model_says_it(rule: str):
-    with pytest.raises(ValueError, match="fields"):
+    with pytest.raises(ValueError, match=r"(?s)fields.*(NAME= leaves a field out|each field has one rule)"):
         Texts(kind="text", tokens=4, temperature=1, fields=(rule,))
 
 

@@ -45,9 +45,7 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     """Add ``lora`` to the weights of ``pipeline``.
 
     Args:
-        lora: What, and how much of it.
         pipeline: Whose denoiser, and text encoders where it says so, change.
-        settings: Whether the hub may be asked and pickled weights be read.
 
     Raises:
         ModelLoadError: It is not there, or not for this model.
@@ -67,7 +65,7 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     except LOAD_ERRORS as error:
         if "size mismatch" in str(error):
             raise ModelLoadError(f"{misfit}: its weights have other shapes") from error
-        raise ModelLoadError(sources.advice(lora.source, "LoRA", error)) from error
+        raise ModelLoadError(sources.explain_failure(lora.source, "LoRA", error)) from error
     parts = _changed_parts(pipeline)
     if not parts:
         raise ModelLoadError(f"{misfit}: it has no weights for it")
@@ -150,7 +148,7 @@ def add_word(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelS
                 text_encoder=getattr(pipeline, f"text_encoder{end}"),
             )
     except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(embedding.source, "embedding", error)) from error
+        raise ModelLoadError(sources.explain_failure(embedding.source, "embedding", error)) from error
     logger.info("embedding added", extra={"embedding": embedding.source, "word": word})
 
 
@@ -210,13 +208,7 @@ class Adapter:
     def arguments(
         self, pipeline: DiffusionPipeline, recipe: Recipe, image: Image.Image | None
     ) -> dict[str, Any]:
-        """Set the scale for the coming run and return the image embeddings that all its images get.
-
-        Args:
-            pipeline: The one that is about to run.
-            recipe: Whether and how strongly the adapter counts.
-            image: Its image prompt, if it does.
-        """
+        """Set the scale for the coming run and return the image embeddings that all its images get."""
         scale = 0.0 if image is None or recipe.adapter_scale is None else recipe.adapter_scale
         pipeline.set_ip_adapter_scale(scale)
         positive, negative = self._embed(pipeline, image or Image.new("RGB", (8, 8)))
@@ -253,7 +245,7 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
             source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
     except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(settings.adapter, "IP-Adapter", error)) from error
+        raise ModelLoadError(sources.explain_failure(settings.adapter, "IP-Adapter", error)) from error
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
 

@@ -31,7 +31,6 @@ class Kept(Generic[_Value]):
 
         Args:
             most_bytes: Of all values together; a value that is larger alone is returned and not kept.
-            weigh: Bytes of a value.
         """
         self._most, self._weigh = most_bytes, weigh
         self._values: OrderedDict[Hashable, _Value] = OrderedDict()
@@ -66,7 +65,7 @@ Reader = tuple[Callable[[str], int], int]
 """What counts a prompt's tokens, and how many of them are read."""
 
 
-def readers(pipeline: DiffusionPipeline) -> list[Reader]:
+def find_readers(pipeline: DiffusionPipeline) -> list[Reader]:
     """The tokenizers of the pipeline's text encoders, each with how much its encoder reads."""
     asked = inspect.signature(type(pipeline).__call__).parameters.get("max_sequence_length")
     found: list[Reader] = []
@@ -118,7 +117,7 @@ _RETURNED: Final = {
 }
 
 
-def prompts_of(pipeline: DiffusionPipeline) -> Prompt | None:
+def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
     """Return what embeds a pipeline's prompts and keeps the last of them; None for families that have to themselves."""
     names = _RETURNED.get(traits.family(pipeline))
     if names is None:
@@ -148,13 +147,13 @@ def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if name in known}
 
 
-def together(encoded: Prompt, positive: Sequence[str], negative: Sequence[str]) -> dict[str, Tensor]:
+def stack_prompts(encoded: Prompt, positive: Sequence[str], negative: Sequence[str]) -> dict[str, Tensor]:
     """Arguments of a pipeline's call for prompts and as many negative ones, or none."""
     rows = [encoded(each) for each in positive]
     found = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
     if not negative:
         return found
-    return found | {f"negative_{name}": value for name, value in together(encoded, negative, ()).items()}
+    return found | {f"negative_{name}": value for name, value in stack_prompts(encoded, negative, ()).items()}
 
 
 def remember_images(autoencoder: Any) -> None:  # noqa: ANN401 - it gets another method

@@ -23,11 +23,11 @@ from torch import nn
 
 from pcevolve_server.diffusion import schedulers, traits
 from pcevolve_server.diffusion.additions import Adapter
-from pcevolve_server.diffusion.encodings import MOST_BYTES, Prompt, cut_tokens, readers, together
+from pcevolve_server.diffusion.encodings import MOST_BYTES, Prompt, cut_tokens, find_readers, stack_prompts
 from pcevolve_server.diffusion.interval import Interval, Switch
 from pcevolve_server.diffusion.steady import Steady
-from pcevolve_server.errors import AbandonedError, GenerationError, NotFiniteError
-from pcevolve_server.work import Picture, Recipe, Task, Unwanted, wanted
+from pcevolve_server.errors import AbandonedError, NotFiniteError
+from pcevolve_server.work import IsCancelled, Picture, Recipe, Task, never_cancelled
 from pcevolve_shared.wire import ModelInfo
 
 ENCODE, DENOISE, DECODE = "encode", "denoise", "decode"
@@ -106,7 +106,7 @@ class DiffusionGenerator:
     interval: Interval | None = None
 
     @property
-    def companions(self) -> int:
+    def bit_exact_batch_size(self) -> int:
         """A full piece of the denoiser's, where nothing but the denoiser runs on several images at once."""
         if self.steady is None:
             return 1
@@ -114,7 +114,7 @@ class DiffusionGenerator:
         return self.steady.images(size.height // factor, size.width // factor)
 
     @property
-    def padded(self) -> bool:
+    def fixed_cost_batches(self) -> bool:
         """True where the denoiser sees full pieces alone."""
         return self.steady is not None and self.steady.padded
 
@@ -123,14 +123,14 @@ class DiffusionGenerator:
         """Bytes of all weights, which both pipelines share, and of as many encodings as may be kept beside them."""
         return traits.weight_of(self.text_to_image) + MOST_BYTES
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
         recipe = tasks[0].recipe
         scheduler = self._scheduler(recipe)
         arguments = {"num_inference_steps": recipe.steps}
-        return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, unwanted))
+        return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, is_cancelled))
 
-    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make variations: strength 0 is the input, 1 is a creation that ignores it.
 
         In between, the input is noised to exactly that share of the noise levels.
@@ -138,18 +138,18 @@ class DiffusionGenerator:
         recipe = tasks[0].recipe
         # A pipeline gives one image prompt to its whole batch.
         if recipe.adapter_scale is not None and any(task.image is not tasks[0].image for task in tasks):
-            return [picture for task in tasks for picture in self.vary([task], unwanted)]
+            return [picture for task in tasks for picture in self.vary([task], is_cancelled)]
         scheduler = self._scheduler(recipe)
         levels = schedulers.levels(scheduler)
         kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
         if kept == 0:
-            return [self._picture(task, _input_of(task)) for task in tasks]
+            return [self._picture(task, task.start()) for task in tasks]
         if kept == levels:
-            return self.create(tasks, unwanted)
+            return self.create(tasks, is_cancelled)
         steps = schedulers.run_steps(kept / levels, recipe.steps)
-        arguments = {"image": list(map(_input_of, tasks)), "strength": 1.0, "num_inference_steps": steps}
+        arguments = {"image": [task.start() for task in tasks], "strength": 1.0, "num_inference_steps": steps}
         begun = schedulers.begin_at(scheduler, kept)
-        return self._pictures(tasks, self._run(self.image_to_image, begun, tasks, arguments, unwanted))
+        return self._pictures(tasks, self._run(self.image_to_image, begun, tasks, arguments, is_cancelled))
 
     def _scheduler(self, recipe: Recipe) -> SchedulerMixin:
         return schedulers.fit_steps(
@@ -162,7 +162,7 @@ class DiffusionGenerator:
         scheduler: SchedulerMixin,
         tasks: Sequence[Task],
         arguments: dict[str, Any],
-        unwanted: Unwanted,
+        is_cancelled: IsCancelled,
     ) -> np.ndarray:
         """Return float ``(tasks, height, width, 3)`` in [0, 1]."""
         recipe = tasks[0].recipe
@@ -181,7 +181,7 @@ class DiffusionGenerator:
                 **traits.guided(pipeline, guidance),
                 generator=generators,
                 output_type="np",
-                callback_on_step_end=self._after_step(unwanted, switch),
+                callback_on_step_end=self._after_step(is_cancelled, switch),
                 **adapted,
                 **arguments,
             )
@@ -203,13 +203,13 @@ class DiffusionGenerator:
         if self.steady is not None:
             self.steady.guided = traits.is_doubled(pipeline, guidance)
 
-    def _after_step(self, unwanted: Unwanted, switch: Switch | None) -> Callable[..., dict[str, Any]]:
+    def _after_step(self, is_cancelled: IsCancelled, switch: Switch | None) -> Callable[..., dict[str, Any]]:
         """Return the callback for each step; it tells which, and ends a run that nobody waits for."""
 
         def after_step(
             pipeline: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
         ) -> dict[str, Any]:
-            if unwanted(step + 1, getattr(pipeline, "num_timesteps", 0)):
+            if is_cancelled(step + 1, getattr(pipeline, "num_timesteps", 0)):
                 raise AbandonedError("nobody waits for these images any more")
             if switch is not None:
                 tensors |= switch.turn(pipeline, step)
@@ -223,7 +223,7 @@ class DiffusionGenerator:
         positive = [task.prompt for task in tasks]
         negative = [task.negative_prompt for task in tasks] if self.info.negative_prompts else []
         if self.encoded is not None:
-            return together(self.encoded, positive, negative)
+            return stack_prompts(self.encoded, positive, negative)
         return {"prompt": positive} | ({"negative_prompt": negative} if negative else {})
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:
@@ -235,30 +235,32 @@ class DiffusionGenerator:
         ]
 
     def _picture(self, task: Task, image: Image.Image) -> Picture:
-        return Picture(image, cut_tokens(readers(self.text_to_image), task.prompt))
+        return Picture(image, cut_tokens(find_readers(self.text_to_image), task.prompt))
 
 
 class EditGenerator(DiffusionGenerator):
     """Pipelines that edit: without an image one creates, with one the other varies, to a degree of its own."""
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
         arguments = self._arguments(tasks[0].recipe)
         if not traits.takes(self.text_to_image, "width"):
             arguments["image"] = self._no_images(tasks)
         scheduler = self._scheduler(tasks[0].recipe)
-        return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, unwanted))
+        return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, is_cancelled))
 
-    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make variations of the tasks' images; the recipe's strength is not read."""
-        images: Any = list(map(_input_of, tasks))
+        images: Any = [task.start() for task in tasks]
         if traits.is_qwen(self.image_to_image):
             if len(tasks) > 1:  # it takes several for several views of what one prompt is about
-                return [picture for task in tasks for picture in self.vary([task], unwanted)]
+                return [picture for task in tasks for picture in self.vary([task], is_cancelled)]
             images = images[0]
         scheduler = self._scheduler(tasks[0].recipe)
         arguments = self._arguments(tasks[0].recipe) | {"image": images}
-        return self._pictures(tasks, self._run(self.image_to_image, scheduler, tasks, arguments, unwanted))
+        return self._pictures(
+            tasks, self._run(self.image_to_image, scheduler, tasks, arguments, is_cancelled)
+        )
 
     def _arguments(self, recipe: Recipe) -> dict[str, Any]:
         """Steps; and for Kontext the asked size, which it would else change to one of about a million pixels."""
@@ -278,11 +280,3 @@ class EditGenerator(DiffusionGenerator):
             recipe.width // factor,
         )
         return torch.zeros(shape, dtype=traits.denoiser(pipeline).dtype)
-
-
-def _input_of(task: Task) -> Image.Image:
-    """Return the task's image at the recipe's size, which is its own but for a rest of some pixels."""
-    if task.image is None:
-        raise GenerationError("a variation without an image")
-    size = (task.recipe.width, task.recipe.height)
-    return task.image if task.image.size == size else task.image.resize(size, Image.Resampling.LANCZOS)

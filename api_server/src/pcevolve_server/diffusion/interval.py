@@ -65,10 +65,6 @@ class Switch:
 def choose_interval(settings: ModelSettings, pipeline: DiffusionPipeline) -> Interval | None:
     """The interval that ``settings`` name; None for all noise levels.
 
-    Args:
-        settings: Of the model.
-        pipeline: The model's.
-
     Raises:
         ModelLoadError: The model is of another kind.
     """

@@ -14,13 +14,13 @@ from PIL import Image
 from pcevolve_server import networks, sources
 from pcevolve_server.diffusion import numerics, pipelines, schedulers, textless, traits
 from pcevolve_server.diffusion.additions import Adapter, add_lora, add_word, load_adapter
-from pcevolve_server.diffusion.encodings import prompts_of, remember_images
+from pcevolve_server.diffusion.encodings import remember_images, remember_prompts
 from pcevolve_server.diffusion.generator import DiffusionGenerator, EditGenerator, Stages
 from pcevolve_server.diffusion.interval import choose_interval
 from pcevolve_server.diffusion.numerics import is_small
 from pcevolve_server.diffusion.pipelines import Source
 from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
-from pcevolve_server.diffusion.steady import settle, steady, steady_decoder
+from pcevolve_server.diffusion.steady import make_decoder_steady, make_steady, settle
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import (
@@ -121,7 +121,7 @@ def _textless(source: Source, settings: ModelSettings, device: torch.device) -> 
     pipeline = pipelines.load(source, settings, device)
     pipelines.place(pipeline, replace(settings, offload=Offload.OFF), device)
     try:
-        found = textless.generator_of(pipeline, sources.model_id(settings))
+        found = textless.generator_of(pipeline, sources.identify(settings))
     except ModelLoadError as error:
         raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
     logger.info("model loaded", extra={"model": found.info.id, "device": str(device)})
@@ -166,10 +166,10 @@ def _generator(
     # What prepares several at once rounds as it likes.
     loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
     denoiser = traits.denoiser(pipeline)
-    same = None if loose or not is_small(denoiser) else steady(denoiser, settings.compiled)
+    same = None if loose or not is_small(denoiser) else make_steady(denoiser, settings.compiled)
     large = info.size.width * info.size.height > _SLICED_DECODING_PIXELS
     if same is not None:
-        steady_decoder(pipeline.vae)
+        make_decoder_steady(pipeline.vae)
         settle(text_to_image)
         settle(image_to_image)
     elif large and hasattr(pipeline.vae, "enable_slicing"):
@@ -186,7 +186,7 @@ def _generator(
         Stages(denoiser, pipeline.vae, device),
         adapter,
         same,
-        prompts_of(text_to_image),
+        remember_prompts(text_to_image),
         choose_interval(settings, pipeline),
     )
 

@@ -63,7 +63,7 @@ def find(settings: ModelSettings) -> Source:
     try:
         index = DiffusionPipeline.load_config(folder, local_files_only=settings.offline)
     except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
+        raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
     found = Source(folder, file, dict(index))
     if reason := _unfit(found):
         raise ModelLoadError(f"cannot serve {settings.model}: {reason}")
@@ -88,11 +88,6 @@ def _unfit(source: Source) -> str | None:
 
 def load(source: Source, settings: ModelSettings, device: torch.device) -> DiffusionPipeline:
     """Read a model's weights into the computer's memory.
-
-    Args:
-        source: Where they are.
-        settings: Whether pickles may be read, and the precision.
-        device: That they are meant for.
 
     Raises:
         ModelLoadError: With what to do.
@@ -119,7 +114,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
             f" with all of them. Cause: {_first_line(error)}"
         ) from error
     except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
+        raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
 
@@ -230,7 +225,7 @@ def _configuration(file: Path, settings: ModelSettings) -> str:
         _require_whole(checkpoint, settings.model)
         base = str(fetch_diffusers_config(checkpoint)["pretrained_model_name_or_path"])
     except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(settings.model, "model", error)) from error
+        raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
     patterns = ["*.json", "*.txt", "*.model"]
     try:
         return snapshot_download(base, allow_patterns=patterns, local_files_only=settings.offline)

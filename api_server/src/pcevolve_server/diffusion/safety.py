@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from pcevolve_server.networks import weight
-from pcevolve_server.work import Generator, Picture, Task, Unwanted, generate, wanted
+from pcevolve_server.work import Generator, IsCancelled, Picture, Task, generate, never_cancelled
 
 
 class Checker(Protocol):
@@ -33,27 +33,27 @@ class SafeGenerator:
         self.info = inner.info
 
     @property
-    def companions(self) -> int:
+    def bit_exact_batch_size(self) -> int:
         """As of the model: the checker looks at each image for itself."""
-        return self._inner.companions
+        return self._inner.bit_exact_batch_size
 
     @property
-    def padded(self) -> bool:
+    def fixed_cost_batches(self) -> bool:
         """As of the model."""
-        return self._inner.padded
+        return self._inner.fixed_cost_batches
 
     @property
     def memory(self) -> int:
         """Bytes of the model and its checker."""
         return self._inner.memory + self._checker.memory
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make pictures by the verb of their recipe; one that was flagged on every try has no image."""
         pictures = [Picture(image=None) for _ in tasks]
         open_places = list(range(len(tasks)))
         for attempt in range(self._retries + 1):
             tries = [tasks[place].retry(attempt) if attempt else tasks[place] for place in open_places]
-            made = generate(self._inner, tries, unwanted)
+            made = generate(self._inner, tries, is_cancelled)
             flags = self._checker.flagged([picture.image for picture in made if picture.image is not None])
             for place, picture, flag in zip(open_places, made, flags, strict=True):
                 pictures[place] = (

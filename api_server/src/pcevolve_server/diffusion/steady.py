@@ -44,7 +44,7 @@ _SIZES: Final = (1, 2, 4, 8, 16, 32)
 Forward = Callable[..., Any]
 
 
-def steady(denoiser: UNet2DConditionModel, compiled: bool = False) -> Steady:
+def make_steady(denoiser: UNet2DConditionModel, compiled: bool = False) -> Steady:
     """Let a small UNet answer for each row alike, in batches of any size.
 
     Args:
@@ -58,7 +58,7 @@ def steady(denoiser: UNet2DConditionModel, compiled: bool = False) -> Steady:
     return found
 
 
-def steady_decoder(autoencoder: AutoencoderKL) -> None:
+def make_decoder_steady(autoencoder: AutoencoderKL) -> None:
     """Let an autoencoder decode each row alike, in batches of any size; it encodes one at a time anyway."""
     _fix_kernels(autoencoder)
     decode = autoencoder.decode
@@ -103,14 +103,7 @@ class Steady:
         return PADDED if self.padded else _most(IMAGES, height * width)
 
     def compile(self, height: int, width: int, channels: int, guided: bool) -> None:
-        """Compile for pieces of one shape, to which smaller ones are padded; other shapes are computed as before.
-
-        Args:
-            height: Of the latents.
-            width: Of the latents.
-            channels: Of the latents.
-            guided: Whether an image takes two rows.
-        """
+        """Compile for pieces of one shape, to which smaller ones are padded; other shapes are computed as before."""
         each = 2 if guided else 1
         shape = (each * PADDED, channels, height, width)
         self._pieces.fix(shape, each)
@@ -147,7 +140,6 @@ class Pieces:
         """Use pieces of one shape alone for rows of its kind.
 
         Args:
-            shape: Of a piece.
             each: Rows that an image takes.
         """
         self._fixed[tuple(shape[1:]), each] = (shape[0],)

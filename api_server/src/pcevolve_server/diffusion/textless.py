@@ -20,8 +20,8 @@ from PIL import Image
 from torch import Tensor
 
 from pcevolve_server.diffusion import schedulers, traits
-from pcevolve_server.errors import AbandonedError, GenerationError, InvalidRequestError, NotFiniteError
-from pcevolve_server.work import Picture, Task, Unwanted, wanted
+from pcevolve_server.errors import AbandonedError, InvalidRequestError, NotFiniteError
+from pcevolve_server.work import IsCancelled, Picture, Task, never_cancelled
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
 
@@ -68,10 +68,10 @@ class TextlessGenerator:
     shape: tuple[int, int, int]
     device: torch.device
     memory: int
-    companions: int = 1
-    padded: bool = False
+    bit_exact_batch_size: int = 1
+    fixed_cost_batches: bool = False
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make one picture for each task, whose recipe they share."""
         self._require_own_size(tasks)
         scheduler = schedulers.scheduler_named(tasks[0].recipe.scheduler, self.scheduler)
@@ -79,17 +79,17 @@ class TextlessGenerator:
         generators = _generators(tasks)
         noisy = self._noise(generators) * scheduler.init_noise_sigma
         classes = [self._find_class(task.prompt, task.seed) for task in tasks]
-        return self._denoise(tasks, scheduler, noisy, classes, generators, unwanted)
+        return self._denoise(tasks, scheduler, noisy, classes, generators, is_cancelled)
 
-    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make variations: strength 0 is the input, 1 a creation, in between exactly that share of the noise levels."""
         self._require_own_size(tasks)
         recipe = tasks[0].recipe
         levels = schedulers.levels(self.scheduler)
         kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
         if kept == levels:
-            return self.create(tasks, unwanted)
-        images = [_input_of(task) for task in tasks]
+            return self.create(tasks, is_cancelled)
+        images = [task.start() for task in tasks]
         if kept == 0:
             return [Picture(each) for each in images]
         whole = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
@@ -101,7 +101,7 @@ class TextlessGenerator:
         first = scheduler.timesteps[:1].expand(len(tasks))
         noisy = scheduler.add_noise(start, self._noise(generators), first)
         classes = [self._find_class(task.prompt) for task in tasks]
-        return self._denoise(tasks, scheduler, noisy, classes, generators, unwanted)
+        return self._denoise(tasks, scheduler, noisy, classes, generators, is_cancelled)
 
     def _require_own_size(self, tasks: Sequence[Task]) -> None:
         recipe, own = tasks[0].recipe, self.info.size
@@ -129,7 +129,7 @@ class TextlessGenerator:
         noisy: Tensor,
         classes: Sequence[int | None],
         generators: list[torch.Generator],
-        unwanted: Unwanted,
+        is_cancelled: IsCancelled,
     ) -> list[Picture]:
         takes = inspect.signature(scheduler.step).parameters
         extra = {"generator": generators} if "generator" in takes else {}
@@ -138,7 +138,7 @@ class TextlessGenerator:
                 scaled = scheduler.scale_model_input(noisy, timestep)
                 said = self.denoiser.predict(scaled, timestep, classes, tasks[0].recipe.guidance)
                 noisy = scheduler.step(said, timestep, noisy, **extra).prev_sample
-                if unwanted(step, len(scheduler.timesteps)):
+                if is_cancelled(step, len(scheduler.timesteps)):
                     raise AbandonedError("nobody waits for these images any more")
             made = (
                 (self.denoiser.finish(noisy) / 2 + 0.5).clamp(0, 1).permute(0, 2, 3, 1).float().cpu().numpy()
@@ -269,14 +269,6 @@ def _info(identity: str, kind: str, side: int, guided: bool) -> ModelInfo:
 def _generators(tasks: Sequence[Task]) -> list[torch.Generator]:
     """Noise of each task's seed alone, whatever the device and the batch."""
     return [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
-
-
-def _input_of(task: Task) -> Image.Image:
-    """The task's image at the recipe's size."""
-    if task.image is None:
-        raise GenerationError("a variation without an image")
-    size = (task.recipe.width, task.recipe.height)
-    return task.image if task.image.size == size else task.image.resize(size, Image.Resampling.LANCZOS)
 
 
 def _pixels(images: Sequence[Image.Image]) -> Tensor:

@@ -251,13 +251,11 @@ def describe(
     """Name, sizes, schedulers, adapters, and what the model is best asked with.
 
     Args:
-        settings: What it was loaded by.
-        pipeline: Text-to-image.
         adapter: Id of its IP-Adapter; None if none is loaded.
         scheduler: That it runs with unless a request names another.
         solver: Its name; None if the model brought it along.
     """
-    identity = sources.model_id(settings)
+    identity = sources.identify(settings)
     best = recommend(settings.model, pipeline, scheduler)
     pipelines: tuple[Pipeline, ...] = ("text-to-image", "image-to-image")
     return ModelInfo(

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
 from pcevolve_server.errors import EngineLostError
-from pcevolve_server.models import Offer, Traffic
+from pcevolve_server.models import ModelDescription, Traffic
 from pcevolve_server.work import Made, Work
 
-Told = Callable[[int, int], object]
+ProgressCallback = Callable[[int, int], object]
 """Is told which step was done, from 1, and how many there are."""
 
 
-def untold(step: int, steps: int) -> None:
+def no_progress(step: int, steps: int) -> None:
     """Nobody looks on."""
 
 
@@ -23,7 +23,7 @@ class Engine(Protocol):
     """A model, or several alike, somewhere; used from one event loop."""
 
     @property
-    def offers(self) -> tuple[Offer, ...]:
+    def descriptions(self) -> tuple[ModelDescription, ...]:
         """Of each model, that for requests which name none first."""
 
     @property
@@ -38,14 +38,13 @@ class Engine(Protocol):
     def replicas(self) -> int:
         """Batches that may run at once."""
 
-    async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+    async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order.
 
         Cancelling ends the run after the model's current step, and returns only then.
 
         Args:
-            tasks: One or more.
-            told: Called on the event loop after steps, where the engine hears of them; they may begin anew.
+            on_step: Called on the event loop after steps, where the engine hears of them; they may begin anew.
         """
 
     async def close(self) -> None:
@@ -56,7 +55,7 @@ class Engine(Protocol):
 class Losable(Protocol):
     """An engine whose models run on what can end under it."""
 
-    async def lost(self) -> EngineLostError:
+    async def wait_for_failure(self) -> EngineLostError:
         """Return when that is gone for good, whether anything runs or not."""
 
 

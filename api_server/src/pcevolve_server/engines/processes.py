@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from pcevolve_server.engines import Opening, Told, finish, untold
+from pcevolve_server.engines import Opening, ProgressCallback, finish, no_progress
 from pcevolve_server.engines.replica import DiedError, Load, Replica
 from pcevolve_server.errors import GenerationError
-from pcevolve_server.models import Offer, Traffic
+from pcevolve_server.models import ModelDescription, Traffic
 from pcevolve_server.work import Made, Work
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,6 @@ def opening(load: Load, replicas: int) -> Opening:
 
     Args:
         load: Runs in each process, so it has to be picklable.
-        replicas: Processes.
     """
 
     async def opened() -> ProcessEngine:
@@ -51,14 +50,14 @@ class ProcessEngine:
         self._threads = ThreadPoolExecutor(max_workers=replicas, thread_name_prefix="replica")
         self._all: set[Replica] = set()
         self._past = Traffic()
-        self.offers: tuple[Offer, ...] = ()
+        self.descriptions: tuple[ModelDescription, ...] = ()
         self._idle: asyncio.Queue[Replica] = asyncio.Queue()
 
     async def open(self) -> None:
         """Start all processes and wait for their models."""
         found = await asyncio.gather(*(self._open() for _ in range(self.replicas)))
-        for replica, offers in found:
-            self.offers = offers
+        for replica, descriptions in found:
+            self.descriptions = descriptions
             self._idle.put_nowait(replica)
 
     @property
@@ -79,7 +78,7 @@ class ProcessEngine:
         """Of the processes that have a model or load one."""
         return frozenset(replica.pid for replica in self._all if replica.pid is not None)
 
-    async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+    async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order.
 
         Raises:
@@ -88,7 +87,7 @@ class ProcessEngine:
         loop, replica = asyncio.get_running_loop(), await self._idle.get()
 
         def tell(step: int, steps: int) -> None:
-            loop.call_soon_threadsafe(told, step, steps)
+            loop.call_soon_threadsafe(on_step, step, steps)
 
         try:
             for _ in range(_TRIES):
@@ -106,7 +105,7 @@ class ProcessEngine:
             self._end(replica)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _open(self) -> tuple[Replica, tuple[Offer, ...]]:
+    async def _open(self) -> tuple[Replica, tuple[ModelDescription, ...]]:
         replica = Replica(self._load)
         self._all.add(replica)
         try:

@@ -17,15 +17,15 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from pcevolve_server import logs, models
-from pcevolve_server.engines import Told, untold
+from pcevolve_server.engines import ProgressCallback, no_progress
 from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
-from pcevolve_server.models import Offer, Shelf, Traffic
+from pcevolve_server.models import ModelCache, ModelDescription, Traffic
 from pcevolve_server.work import Made, Work
 
 _CONTEXT = multiprocessing.get_context("spawn")  # a fork would share threads and locks of the server's
 _ENDING_SECONDS = 3
 
-Load = Callable[[], Shelf]
+Load = Callable[[], ModelCache]
 
 
 class DiedError(Exception):
@@ -64,24 +64,23 @@ class Replica:
         """Of the child."""
         return self._process.pid
 
-    def opened(self) -> tuple[Offer, ...]:
+    def opened(self) -> tuple[ModelDescription, ...]:
         """Wait for the models; return what each can do.
 
         Raises:
             DiedError: Before it could answer.
             Exception: What loading raised.
         """
-        found: tuple[Offer, ...]
+        found: tuple[ModelDescription, ...]
         found, self.traffic, self.device_memory = self._answer()
         self._asked_nothing = True
         return found
 
-    def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+    def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
         """Return what became of a batch.
 
         Args:
-            tasks: Of the batch.
-            told: Called after each step, on this thread.
+            on_step: Called after each step, on this thread.
 
         Raises:
             DiedError: Before it could answer.
@@ -93,7 +92,7 @@ class Replica:
             self._pipe.send((self._runs, tasks))
         outcome: list[Made]
         try:
-            outcome, self.traffic, self.device_memory = self._answer(told)
+            outcome, self.traffic, self.device_memory = self._answer(on_step)
         finally:
             self._asked_nothing = True
         return outcome
@@ -113,10 +112,10 @@ class Replica:
         self._process.join()
         self._pipe.close()
 
-    def _answer(self, told: Told = untold) -> Any:  # noqa: ANN401 - whatever the child was asked for
+    def _answer(self, on_step: ProgressCallback = no_progress) -> Any:  # noqa: ANN401 - whatever the child was asked for
         with _alive():
             while isinstance(answer := self._pipe.recv(), _Step):
-                told(answer.step, answer.steps)
+                on_step(answer.step, answer.steps)
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -138,7 +137,7 @@ class _Step:
     steps: int
 
 
-class _Unwanted:
+class _IsCancelled:
     """In the child: whether the current run was given up; tells which step was done."""
 
     def __init__(self, pipe: Connection, endings: Connection) -> None:
@@ -162,23 +161,23 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
         if (failure := loading.exception()) is not None:
             pipe.send(_portable_error(failure, ModelLoadError))
             return
-        shelf, unwanted = loading.result(), _Unwanted(pipe, endings)
+        cache, is_cancelled = loading.result(), _IsCancelled(pipe, endings)
         with contextlib.suppress(EOFError, OSError):
-            pipe.send((shelf.offers, *_state(shelf)))
+            pipe.send((cache.descriptions, *_state(cache)))
             while True:
-                unwanted.run, tasks = pipe.recv()
-                made = thread.submit(shelf.run, tasks, unwanted)
+                is_cancelled.run, tasks = pipe.recv()
+                made = thread.submit(cache.run, tasks, is_cancelled)
                 failure = made.exception()
                 pipe.send(
-                    (made.result(), *_state(shelf))
+                    (made.result(), *_state(cache))
                     if failure is None
                     else _portable_error(failure, GenerationError)
                 )
 
 
-def _state(shelf: Shelf) -> tuple[Traffic, Counter[str]]:
+def _state(cache: ModelCache) -> tuple[Traffic, Counter[str]]:
     """Return what the child tells of itself with each answer."""
-    return shelf.traffic, models.gpu_memory()
+    return cache.traffic, models.gpu_memory()
 
 
 def _portable_error(

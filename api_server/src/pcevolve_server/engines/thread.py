@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
-from pcevolve_server.engines import Opening, Told, finish, untold
-from pcevolve_server.models import Shelf
+from pcevolve_server.engines import Opening, ProgressCallback, finish, no_progress
+from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Made, Work
 
 
-def opening(load: Callable[[], Shelf]) -> Opening:
+def opening(load: Callable[[], ModelCache]) -> Opening:
     """Return what opens the engine.
 
     Args:
@@ -36,23 +36,23 @@ class ThreadEngine:
 
     replicas = 1
 
-    def __init__(self, shelf: Shelf, executor: Executor) -> None:
-        self._shelf, self._executor = shelf, executor
-        self.offers, self.traffic = shelf.offers, shelf.traffic
+    def __init__(self, cache: ModelCache, executor: Executor) -> None:
+        self._cache, self._executor = cache, executor
+        self.descriptions, self.traffic = cache.descriptions, cache.traffic
         self.device_memory: Counter[str] = Counter()
 
-    async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+    async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order."""
         given_up = threading.Event()
         loop = asyncio.get_running_loop()
 
-        def unwanted(step: int = 0, steps: int = 0) -> bool:
+        def is_cancelled(step: int = 0, steps: int = 0) -> bool:
             if step and steps:
-                loop.call_soon_threadsafe(told, step, steps)
+                loop.call_soon_threadsafe(on_step, step, steps)
             return given_up.is_set()
 
         def run() -> list[Made]:
-            return self._shelf.run(tasks, unwanted)
+            return self._cache.run(tasks, is_cancelled)
 
         work = loop.run_in_executor(self._executor, run)
         return await finish(work, given_up.set)

@@ -35,8 +35,6 @@ async def answer(request: Request, work: Making, spelling: Spelling | None = Non
     """Return the answer as the caller asked for it, and give up when the caller does.
 
     Args:
-        request: The caller's.
-        work: Makes the answer.
         spelling: Of events, where the request itself asks for them; None to go by what the caller accepts.
 
     Raises:
@@ -88,9 +86,6 @@ class EventStream(Response):
         """Begin nothing yet.
 
         Args:
-            request: Whose caller looks on.
-            work: Makes the answer.
-            spelling: Of the events.
             heartbeat_seconds: Without news; then a comment is sent, so that nothing in between thinks it dead.
         """
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})

@@ -31,7 +31,7 @@ from pcevolve_server.http.middleware import (
     request_id_of,
 )
 from pcevolve_server.http.rendering import Links
-from pcevolve_server.http.routes import router
+from pcevolve_server.http.routes import Parts, router
 from pcevolve_server.http.service import Chats, Service
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
@@ -51,14 +51,7 @@ def create_app(
     on_failure: Callable[[BaseException], None] = lambda _: None,
     on_ready: Callable[[Sequence[ModelInfo]], None] = lambda _: None,
 ) -> FastAPI:
-    """Return the app; the model begins to load when the app starts.
-
-    Args:
-        settings: Of this process.
-        opening: Loads the model.
-        on_failure: Told why ``opening`` failed.
-        on_ready: Told what each model can do, once they answer.
-    """
+    """Return the app; the model begins to load when the app starts."""
     metrics = Metrics()
     host = Host(settings, opening, metrics, on_failure, on_ready)
 
@@ -83,9 +76,7 @@ def create_app(
             Middleware(Bounded, room=Room(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds),
         ],
     )
-    app.state.links = Links()
-    app.state.service, app.state.host, app.state.metrics = Service(settings, host, metrics), host, metrics
-    app.state.chats = Chats(host, metrics)
+    app.state.parts = Parts(Service(settings, host, metrics), Chats(host, metrics), host, metrics, Links())
     app.include_router(router)
     return app
 

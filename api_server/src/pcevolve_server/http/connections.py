@@ -39,7 +39,6 @@ class LingeringTransport(asyncio.Transport):
         """Wrap ``transport``.
 
         Args:
-            transport: The real one.
             connection: Tells whether a request's body is still arriving.
             stall_seconds: How long a peer may take nothing of what there is for it.
         """
@@ -184,7 +183,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         return bool(idle)
 
 
-def protocol(connections: int, head_seconds: float) -> type[BoundedProtocol]:
+def make_protocol(connections: int, head_seconds: float) -> type[BoundedProtocol]:
     """Return uvicorn's protocol class for these bounds."""
 
     class Protocol(BoundedProtocol):

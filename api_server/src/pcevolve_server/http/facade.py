@@ -177,10 +177,6 @@ _NAME: Final = re.compile(
 def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
     """Return the parts by name.
 
-    Args:
-        content_type: The header, which names the boundary.
-        body: All of it.
-
     Raises:
         InvalidRequestError: Not a form, not a whole one, or one with a part twice.
     """

@@ -134,9 +134,7 @@ class Links:
         """Return a function that keeps a caller's images and returns where they are.
 
         Args:
-            caller: The name of the key that the request came with.
             base: Of the addresses: the server's, as the caller wrote it, with a slash at the end.
-            output_format: Of the images.
         """
         return partial(self._link, caller, base, f"image/{output_format}")
 

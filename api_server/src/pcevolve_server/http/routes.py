@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -39,37 +40,24 @@ from pcevolve_shared.wire import (
 )
 
 
-def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the app that routes use, as ``app.state.parts``."""
+
+    service: Service
+    chats: Chats
+    host: Host
+    metrics: Metrics
+    links: Links
 
 
-def _chats(request: Request) -> Chats:
-    chats: Chats = request.app.state.chats
-    return chats
+def parts_of(request: Request) -> Parts:
+    """Return the parts of a request's app."""
+    parts: Parts = request.app.state.parts
+    return parts
 
 
-def _host(request: Request) -> Host:
-    host: Host = request.app.state.host
-    return host
-
-
-def _metrics(request: Request) -> Metrics:
-    metrics: Metrics = request.app.state.metrics
-    return metrics
-
-
-def links_of(request: Request) -> Links:
-    """Return the app's store of images that were asked for by address."""
-    links: Links = request.app.state.links
-    return links
-
-
-ServiceDep = Annotated[Service, Depends(_service)]
-ChatsDep = Annotated[Chats, Depends(_chats)]
-HostDep = Annotated[Host, Depends(_host)]
-MetricsDep = Annotated[Metrics, Depends(_metrics)]
-LinksDep = Annotated[Links, Depends(links_of)]
+PartsDep = Annotated[Parts, Depends(parts_of)]
 
 
 router = APIRouter()
@@ -86,7 +74,9 @@ def _spelling(
     """Return what puts an answer into JSON: with its images, or with their addresses."""
     if body.response_format == "b64":
         return whole
-    return partial(linked, links_of(request).of(caller_of(request), address_of(request), body.output_format))
+    return partial(
+        linked, parts_of(request).links.of(caller_of(request), address_of(request), body.output_format)
+    )
 
 
 def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -120,49 +110,49 @@ _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data":
 
 
 @_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
-async def text_to_image(request: Request, body: TextToImageRequest, service: ServiceDep) -> Response:
+async def text_to_image(request: Request, body: TextToImageRequest, parts: PartsDep) -> Response:
     """Make images from a prompt."""
     spelled = _spelling(request, body, native, native_links)
-    return await answer(request, partial(service.text_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(parts.service.text_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
-async def image_to_image(request: Request, body: ImageToImageRequest, service: ServiceDep) -> Response:
+async def image_to_image(request: Request, body: ImageToImageRequest, parts: PartsDep) -> Response:
     """Make variations of an image."""
     spelled = _spelling(request, body, native, native_links)
-    return await answer(request, partial(service.image_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.IP_ADAPTER, **_GENERATES)
-async def ip_adapter(request: Request, body: IpAdapterRequest, service: ServiceDep) -> Response:
+async def ip_adapter(request: Request, body: IpAdapterRequest, parts: PartsDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
     spelled = _spelling(request, body, native, native_links)
-    return await answer(request, partial(service.image_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
-async def openai_generations(request: Request, body: GenerationFields, service: ServiceDep) -> Response:
+async def openai_generations(request: Request, body: GenerationFields, parts: PartsDep) -> Response:
     """Make images from a prompt, asked for as OpenAI's Images API does."""
     asked = facade.text_to_image(body)
     spelled = _spelling(request, asked, facade.answer, facade.answer_links)
-    return await answer(request, partial(service.text_to_image, asked, caller_of(request), spelled))
+    return await answer(request, partial(parts.service.text_to_image, asked, caller_of(request), spelled))
 
 
 @router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
-async def openai_edits(request: Request, service: ServiceDep) -> Response:
+async def openai_edits(request: Request, parts: PartsDep) -> Response:
     """Make variations of an image, asked for as OpenAI's Images API does: a form."""
     kind, form = request.headers.get("Content-Type", ""), await request.body()
     body = await run_in_threadpool(facade.image_to_image, kind, form)
     spelled = _spelling(request, body, facade.answer, facade.answer_links)
-    return await answer(request, partial(service.image_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
 
 
 @_chat.post(wire.CHAT, response_model=ChatResponse, responses=_ANSWERS)
-async def chat(request: Request, body: ChatRequest, chats: ChatsDep) -> Response:
+async def chat(request: Request, body: ChatRequest, parts: PartsDep) -> Response:
     """Let a language model answer, asked as OpenAI's Chat Completions API is."""
     usage = body.stream_options is not None and bool(body.stream_options.include_usage)
     spelling = Chunks(usage) if body.stream else None
-    return await answer(request, partial(chats.complete, body, caller_of(request)), spelling)
+    return await answer(request, partial(parts.chats.complete, body, caller_of(request)), spelling)
 
 
 @router.get(
@@ -170,29 +160,29 @@ async def chat(request: Request, body: ChatRequest, chats: ChatsDep) -> Response
     response_class=Response,
     responses={200: {"content": {"image/*": {"schema": _FILE}}}, **_failures(401, 404)},
 )
-async def link(request: Request, name: str, links: LinksDep) -> Response:
+async def link(request: Request, name: str, parts: PartsDep) -> Response:
     """Return an image that was asked for by address, to who asked for it."""
-    found = links.find(name, caller_of(request))
+    found = parts.links.find(name, caller_of(request))
     headers = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
     return Response(found.data, media_type=found.media_type, headers=headers)
 
 
 @router.get(wire.MODELS, responses=_failures(401, 503))
-async def models(host: HostDep) -> ModelList:
+async def models(parts: PartsDep) -> ModelList:
     """List the models."""
-    return ModelList(data=host.infos)
+    return ModelList(data=parts.host.infos)
 
 
 @router.get(wire.MODELS + "/{model:path}", responses=_failures(401, 404, 503))
-async def model(model: str, host: HostDep) -> ModelInfo:
+async def model(model: str, parts: PartsDep) -> ModelInfo:
     """Tell about a model."""
-    return host.info(model)
+    return parts.host.info(model)
 
 
 @router.get(wire.BALANCE, responses=_failures(401))
-async def balance(service: ServiceDep) -> BalanceResponse:
+async def balance(parts: PartsDep) -> BalanceResponse:
     """Tell what was used; this server does not bill."""
-    return BalanceResponse(images=service.images)
+    return BalanceResponse(images=parts.service.images)
 
 
 @router.get(wire.HEALTH)
@@ -202,16 +192,16 @@ async def health() -> JSONResponse:
 
 
 @router.get(wire.READY, responses={HTTPStatus.SERVICE_UNAVAILABLE: {"description": "Not yet, or no more."}})
-async def ready(host: HostDep) -> JSONResponse:
+async def ready(parts: PartsDep) -> JSONResponse:
     """Tell whether the model answers."""
-    status = HTTPStatus.OK if host.status == "ready" else HTTPStatus.SERVICE_UNAVAILABLE
-    return JSONResponse({"status": host.status}, status)
+    status = HTTPStatus.OK if parts.host.status == "ready" else HTTPStatus.SERVICE_UNAVAILABLE
+    return JSONResponse({"status": parts.host.status}, status)
 
 
 @router.get(wire.METRICS, response_class=PlainTextResponse, responses=_failures(401))
-async def metrics(collected: MetricsDep) -> Response:
+async def metrics(parts: PartsDep) -> Response:
     """Return the Prometheus exposition."""
-    return Response(collected.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(parts.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 router.include_router(_json)

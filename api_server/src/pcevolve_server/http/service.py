@@ -159,7 +159,7 @@ class Service:
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
         pictures = await self._host.batcher.submit(tasks, caller, progress)
-        with self._metrics.stages.labels("write").time(), tracing.part("write"):
+        with self._metrics.stages.labels("write").time(), tracing.open_span("write"):
             answer = await run_in_threadpool(render, body, seeds, pictures, spelled)
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))

@@ -48,7 +48,6 @@ class _Followers:
         """Return each word's chance to follow a context, float64 ``(words,)``.
 
         Args:
-            context: Its number.
             less: How likely each word is by a shorter context.
         """
         own = slice(self.starts[context], self.starts[context + 1])

@@ -28,7 +28,7 @@ from pcevolve_server import networks, sources
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
 from pcevolve_server.model_settings import ModelSettings, Precision
 from pcevolve_server.networks import LOAD_ERRORS, weight
-from pcevolve_server.work import Completion, TextRecipe, TextTask, Unwanted, wanted
+from pcevolve_server.work import Completion, IsCancelled, TextRecipe, TextTask, never_cancelled
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo
 
@@ -67,7 +67,7 @@ class LanguageModel:
     the rest, the beginning is dropped.
     """
 
-    companions, padded = 1, False
+    bit_exact_batch_size, fixed_cost_batches = 1, False
 
     def __init__(self, info: ModelInfo, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         self.info, self._network, self._tokenizer = info, network, tokenizer
@@ -83,16 +83,18 @@ class LanguageModel:
         return weight(self._network)
 
     @torch.inference_mode()
-    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+    def write(
+        self, tasks: Sequence[TextTask], is_cancelled: IsCancelled = never_cancelled
+    ) -> list[Completion]:
         """Write completions; the tasks share one recipe and the answer keeps their order.
 
         Raises:
-            AbandonedError: It was not wanted any more.
+            AbandonedError: It was cancelled.
             InvalidRequestError: The model's template takes no such chat.
         """
         started, recipe = time.monotonic(), tasks[0].recipe
         prompts = [self._prompt(task) for task in tasks]
-        watch = Watch(unwanted, self._most(recipe))
+        watch = Watch(is_cancelled, self._most(recipe))
         written = self._continue(prompts, recipe, [task.seed for task in tasks], watch)
         if watch.gave_up:
             raise AbandonedError("nobody waits for it any more")
@@ -189,7 +191,7 @@ def load(settings: ModelSettings) -> LanguageModel:
     if settings.threads:
         torch.set_num_threads(settings.threads)
     network.to(device).eval()
-    facts = {"model": sources.model_id(settings), "device": str(device), "precision": str(network.dtype)}
+    facts = {"model": sources.identify(settings), "device": str(device), "precision": str(network.dtype)}
     logger.info("model loaded", extra=facts)
     return LanguageModel(_info(settings, network), network, tokenizer)
 
@@ -207,7 +209,7 @@ def _parts(settings: ModelSettings, device: torch.device) -> tuple[PreTrainedMod
             local_files_only=settings.offline,
         )
     except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(name, "language model", error)) from error
+        raise ModelLoadError(sources.explain_failure(name, "language model", error)) from error
     if len(tokenizer) <= len(
         tokenizer.all_special_tokens
     ):  # what the library makes up where there are no files
@@ -224,7 +226,7 @@ def _precision(settings: ModelSettings, device: torch.device) -> torch.dtype:
 
 
 def _info(settings: ModelSettings, network: PreTrainedModel) -> ModelInfo:
-    identity = sources.model_id(settings)
+    identity = sources.identify(settings)
     return ModelInfo(
         id=identity,
         name=identity.removeprefix(sources.TEXT).rsplit("/", 1)[-1],
@@ -245,7 +247,6 @@ class Drawn(LogitsProcessor):  # type: ignore[misc] # the library has no types h
         """Begin each row's draws.
 
         Args:
-            seeds: Of the rows.
             temperature: Scores are divided by it; 0 takes the likeliest always.
             top_p: Tokens are drawn from the likeliest that have this much probability together.
         """
@@ -278,14 +279,14 @@ class Watch(StoppingCriteria):  # type: ignore[misc] # the library has no types 
         gave_up: Whether it did.
     """
 
-    def __init__(self, unwanted: Unwanted, most: int) -> None:
-        self._unwanted, self._most, self._done = unwanted, most, 0
+    def __init__(self, is_cancelled: IsCancelled, most: int) -> None:
+        self._is_cancelled, self._most, self._done = is_cancelled, most, 0
         self.gave_up = False
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **_: Any) -> Tensor:  # noqa: ANN401 - the library's own
         """Return which rows end: none, or all."""
         self._done += 1
-        self.gave_up = self.gave_up or self._unwanted(self._done, self._most)
+        self.gave_up = self.gave_up or self._is_cancelled(self._done, self._most)
         return torch.full((len(input_ids),), self.gave_up, device=input_ids.device)
 
 
@@ -296,8 +297,6 @@ class Stops(StoppingCriteria):  # type: ignore[misc] # the library has no types 
         """Keep what to look for.
 
         Args:
-            tokenizer: Of the model.
-            stops: The strings.
             begin: Tokens of each row that are the prompt's.
         """
         self._tokenizer, self._stops, self._begin = tokenizer, stops, begin

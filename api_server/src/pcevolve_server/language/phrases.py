@@ -14,7 +14,7 @@ from pcevolve_server import sources
 from pcevolve_server.errors import AbandonedError, ModelLoadError
 from pcevolve_server.language.counts import END, START, WORD, Counts, Floats
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.work import Completion, TextRecipe, TextTask, Unwanted, wanted
+from pcevolve_server.work import Completion, IsCancelled, TextRecipe, TextTask, never_cancelled
 from pcevolve_shared import limits
 from pcevolve_shared.blanks import BLANK, parse_question
 from pcevolve_shared.wire import ModelInfo
@@ -30,33 +30,33 @@ class Phrases:
     what is left of the text for a hint at the topic.
     """
 
-    padded = False
+    fixed_cost_batches = False
 
     def __init__(self, info: ModelInfo, counts: Counts, most: int) -> None:
         """Serve counts.
 
         Args:
-            info: What callers are told.
-            counts: What it knows.
             most: Texts of one run.
         """
-        self.info, self._counts, self.companions = info, counts, most
+        self.info, self._counts, self.bit_exact_batch_size = info, counts, most
 
     @property
     def memory(self) -> int:
         """Bytes of the counts."""
         return self._counts.bytes
 
-    def write(self, tasks: Sequence[TextTask], unwanted: Unwanted = wanted) -> list[Completion]:
+    def write(
+        self, tasks: Sequence[TextTask], is_cancelled: IsCancelled = never_cancelled
+    ) -> list[Completion]:
         """Write completions; the tasks share one recipe and the answer keeps their order.
 
         Raises:
-            AbandonedError: It was not wanted any more.
+            AbandonedError: It was cancelled.
         """
-        return [self._completion(task, unwanted) for task in tasks]
+        return [self._completion(task, is_cancelled) for task in tasks]
 
-    def _completion(self, task: TextTask, unwanted: Unwanted) -> Completion:
-        if unwanted():
+    def _completion(self, task: TextTask, is_cancelled: IsCancelled) -> Completion:
+        if is_cancelled():
             raise AbandonedError("nobody waits for it any more")
         started, random = time.monotonic(), np.random.default_rng(task.seed)
         said = "\n".join(words for role, words in task.messages if role != "assistant")
@@ -154,11 +154,11 @@ def load(settings: ModelSettings) -> Phrases:
     Raises:
         ModelLoadError: The server was installed without them.
     """
-    identity = sources.model_id(settings)
+    identity = sources.identify(settings)
     try:
         counts = Counts(Path(sources.locate(sources.BUNDLED_TEXT)))
     except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise ModelLoadError(sources.advice(sources.BUNDLED, "language model", error)) from error
+        raise ModelLoadError(sources.explain_failure(sources.BUNDLED, "language model", error)) from error
     info = ModelInfo(
         id=identity, name=identity, family="phrases", pipelines=("chat",), negative_prompts=False
     )

@@ -142,8 +142,6 @@ def describe(root: Path, captions: Captions, images: int) -> LibraryInfo:
 
     Args:
         root: The folder; files in it called LICENSE, NOTICE, SOURCES and so on are passed on from their beginning.
-        captions: Name the licences of single images.
-        images: How many can be drawn.
     """
     counts = [
         LicenceCount(name=_line(name), images=count) for name, count in captions.licences if _line(name)

@@ -98,7 +98,7 @@ def load(settings: ModelSettings) -> Clip:
         weights = _weights(folder, settings.allow_pickle)
         network, pixels, tokens = _parts(folder, weights, device)
     except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.advice(name, "text-image model", error)) from error
+        raise ModelLoadError(sources.explain_failure(name, "text-image model", error)) from error
     size = int(network.visual.output_dim)
     return Clip(_name(folder, weights), size, network, pixels, tokens, device)
 

@@ -34,7 +34,6 @@ class Progress:
         """Begin.
 
         Args:
-            total: Steps.
             done: Steps that an earlier start has left behind; they say nothing about the pace.
         """
         self._total, self._begun_with, self._done = total, done, done
@@ -108,17 +107,13 @@ class Collection:
         return images.decode(data)
 
 
-def collected(
+def collect(
     listing: Listing, embedder: Embedder, shelf: FactStore, threads: int, stopping: Callable[[], bool]
 ) -> Collection:
     """Read and embed what was not read and embedded before.
 
     Args:
-        listing: The library's files.
-        embedder: Makes the codes.
         shelf: Keeps what is known; what an interrupted start has finished is taken up from there.
-        threads: That read and embed.
-        stopping: Whether the server was told to stop.
 
     Raises:
         ModelLoadError: No file is an image that can be used, or the index cannot be kept.

@@ -12,7 +12,7 @@ from pcevolve_server.errors import AbandonedError, GenerationError
 from pcevolve_server.library.collection import Collection
 from pcevolve_server.library.embedding import Codes, Neighbours
 from pcevolve_server.library.words import Fits, Weights, draw
-from pcevolve_server.work import Picture, Recipe, Task, Unwanted, wanted
+from pcevolve_server.work import IsCancelled, Picture, Recipe, Task, never_cancelled
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo
 
@@ -47,7 +47,7 @@ class LibraryGenerator:
         beside: Bytes of what reads prompts besides words.
     """
 
-    padded = False
+    fixed_cost_batches = False
     info: ModelInfo
     collection: Collection
     neighbours: Neighbours
@@ -56,7 +56,7 @@ class LibraryGenerator:
     _weights: dict[tuple[str, str, float], Weights] = field(default_factory=dict, repr=False)
 
     @property
-    def companions(self) -> int:
+    def bit_exact_batch_size(self) -> int:
         """As many as may be asked for: each task is drawn for itself."""
         return limits.MAX_BATCH
 
@@ -65,14 +65,14 @@ class LibraryGenerator:
         """Bytes of the index, the paths, the words and what else reads prompts, about."""
         return len(self.collection.files) * _BYTES_EACH + self.beside
 
-    def create(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Draw an image for each task by how well it fits the prompt (``WordIndex.weights``)."""
-        return [self._create(task) for task in _while(tasks, unwanted)]
+        return [self._create(task) for task in _while(tasks, is_cancelled)]
 
     def _create(self, task: Task) -> Picture:
         return self._picture(draw(self._weigh(task), task.seed), task.recipe)
 
-    def vary(self, tasks: Sequence[Task], unwanted: Unwanted = wanted) -> list[Picture]:
+    def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Draw neighbours of the tasks' images: strength 0 is the nearest, 1 a creation that ignores the image.
 
         Between them, images are ranked by their distance from the posted one. With the prompt's weights, the largest of
@@ -81,7 +81,7 @@ class LibraryGenerator:
         from any strength to the next the same factor. The posted image is not its own variation.
         """
         origins: dict[str, Origin] = {}
-        return [self._vary(task, origins) for task in _while(tasks, unwanted)]
+        return [self._vary(task, origins) for task in _while(tasks, is_cancelled)]
 
     def _vary(self, task: Task, origins: dict[str, Origin]) -> Picture:
         strength, image = task.recipe.strength, task.image
@@ -150,10 +150,10 @@ class LibraryGenerator:
         return cover(self.collection.read(place), recipe.width, recipe.height)
 
 
-def _while(tasks: Sequence[Task], unwanted: Unwanted) -> Iterator[Task]:
+def _while(tasks: Sequence[Task], is_cancelled: IsCancelled) -> Iterator[Task]:
     """The tasks, as long as somebody waits for them."""
     for drawn_before, task in enumerate(tasks):
-        if unwanted(drawn_before, len(tasks)):
+        if is_cancelled(drawn_before, len(tasks)):
             raise AbandonedError("nobody waits for these images any more")
         yield task
 

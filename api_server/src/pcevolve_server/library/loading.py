@@ -12,7 +12,7 @@ import numpy as np
 from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.library.captions import Captions, describe
-from pcevolve_server.library.collection import Collection, collected
+from pcevolve_server.library.collection import Collection, collect
 from pcevolve_server.library.embedding import Appearance, Embedder, Neighbours
 from pcevolve_server.library.folder import Listing, list_images
 from pcevolve_server.library.generator import LibraryGenerator
@@ -32,7 +32,6 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     """Index the library that ``settings`` name, or take the index of an earlier start.
 
     Args:
-        settings: What and how.
         stopping: Whether the server was told to stop; indexing ends then, and goes on at the next start.
 
     Raises:
@@ -45,11 +44,11 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     found = list_images(root)
     cache = cache_folder(settings, root)
     embedder = Appearance()
-    collection = collected(found, embedder, _shelf(cache, embedder), threads, stopping)
+    collection = collect(found, embedder, _shelf(cache, embedder), threads, stopping)
     captions = Captions(found)
     words = WordIndex(captions.words(file.path) for file in collection.files)
     about = describe(root, captions, len(collection.files))
-    info = _info(sources.model_id(settings), collection, about)
+    info = _info(sources.identify(settings), collection, about)
     fits, beside = _fits(settings, words, found, collection, cache, stopping)
     logger.info("library loaded", extra={"model": info.id, "images": about.images})
     return LibraryGenerator(info, collection, Neighbours(collection.facts.codes), fits, beside)
@@ -79,7 +78,7 @@ def _fits(
 
     model = clip.load(settings)
     # One thread asks, and the network has its own.
-    seen = collected(found, model, _shelf(cache, model), 1, stopping)
+    seen = collect(found, model, _shelf(cache, model), 1, stopping)
     if not np.array_equal(seen.facts.digests, collection.facts.digests):
         raise ModelLoadError("the library was changed while it was indexed: start again")
     codes = seen.facts.codes

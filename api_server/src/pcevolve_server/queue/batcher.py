@@ -12,8 +12,8 @@ from pcevolve_server import tracing
 from pcevolve_server.engines import Engine
 from pcevolve_server.errors import DeadlineError, EngineLostError, NotReadyError
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.queue.gathering import Gathering, Rooms
-from pcevolve_server.queue.progress import Progress, shown
+from pcevolve_server.queue.gathering import BatchLimits, Gathering
+from pcevolve_server.queue.progress import Progress, show
 from pcevolve_server.queue.waiting import Chunk, Waiting, deliver
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Completion, Made, Picture, Task, TextTask, Work, stage_seconds
@@ -37,14 +37,11 @@ class Batcher:
         """Begin to wait for requests.
 
         Args:
-            engine: Runs the batches.
-            metrics: Counts them.
-            settings: Batching and queue.
             on_lost: Told when the engine is lost for good, after those whose batch it had.
         """
         self._engine, self._metrics, self._settings = engine, metrics, settings
         self._on_lost = on_lost
-        self._rooms = Rooms(engine.offers, settings)
+        self._limits = BatchLimits(engine.descriptions, settings)
         self._waiting = Waiting(settings.queue_steps, settings.key_steps)
         self._arrived = asyncio.Event()
         self._gatherings = defaultdict[str, Gathering](Gathering)  # by model
@@ -71,9 +68,7 @@ class Batcher:
         after its current step.
 
         Args:
-            tasks: Of one recipe.
             caller: Whose turn it takes.
-            progress: Told about it, if somebody looks on.
 
         Raises:
             BusyError: Too much waits; nothing was queued.
@@ -126,8 +121,8 @@ class Batcher:
         await asyncio.gather(*self._running)
 
     def _chunks(self, tasks: Sequence[Work], caller: str, progress: Progress | None) -> list[Chunk]:
-        loop, size = asyncio.get_running_loop(), self._rooms.of(tasks[0].recipe).chunk
-        span = tracing.current()
+        loop, size = asyncio.get_running_loop(), self._limits.of(tasks[0].recipe).chunk
+        span = tracing.get_span()
         return [
             Chunk(caller, tasks[start : start + size], loop.create_future(), loop.time(), progress, span)
             for start in range(0, len(tasks), size)
@@ -137,8 +132,8 @@ class Batcher:
         first = self._waiting.next
         if first is None:
             return []
-        room = self._rooms.of(first.recipe)
-        return self._waiting.take(room.most, room.merges, room.least)
+        limit = self._limits.of(first.recipe)
+        return self._waiting.take(limit.most, limit.merges, limit.least)
 
     def _count(self) -> None:
         self._metrics.waiting.set(self._waiting.images)
@@ -168,17 +163,17 @@ class Batcher:
         first = self._waiting.next
         if first is None:
             return
-        recipe, room = first.recipe, self._rooms.of(first.recipe)
-        if room.merges:
+        recipe, limit = first.recipe, self._limits.of(first.recipe)
+        if limit.merges:
             gathering = self._gatherings[recipe.model]
-            await gathering.fill(room, lambda: self._waiting.alike(recipe), lambda: self._stopping)
+            await gathering.fill(limit, lambda: self._waiting.alike(recipe), lambda: self._stopping)
 
     async def _run(self, batch: list[Chunk]) -> None:
         tasks = [task for chunk in batch for task in chunk.tasks]
         loop = asyncio.get_running_loop()
         started = loop.time()
         self._observe("wait", started - min(chunk.since for chunk in batch))
-        with shown((chunk.progress, len(chunk.tasks)) for chunk in batch) as told:
+        with show((chunk.progress, len(chunk.tasks)) for chunk in batch) as told:
             work = asyncio.ensure_future(self._engine.run(tasks, told))
             nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
             nobody_waits.add_done_callback(lambda _: work.cancel())
@@ -189,7 +184,7 @@ class Batcher:
         self._learn(batch, loop.time() - started)
         stages = self._tell(outcome) if isinstance(outcome, list) else {}
         # Before the requests go on: their spans end after those of their parts.
-        tracing.ran(((chunk.span, chunk.since) for chunk in batch), started, len(tasks), stages)
+        tracing.record_run(((chunk.span, chunk.since) for chunk in batch), started, len(tasks), stages)
         deliver(batch, outcome)
         if isinstance(outcome, EngineLostError):
             self._on_lost(outcome)

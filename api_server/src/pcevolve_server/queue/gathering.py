@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pcevolve_server.model_settings import Batching
-from pcevolve_server.models import Offer
+from pcevolve_server.models import ModelDescription
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import AnyRecipe
 
 
 @dataclass(frozen=True)
-class Room:
+class BatchLimit:
     """In a batch of one model; as of ``Waiting.take``.
 
     Attributes:
@@ -33,24 +33,28 @@ class Room:
         return 1 if self.merges else self.most
 
 
-class Rooms:
+class BatchLimits:
     """The room of each model; recipes that name none have the first."""
 
-    def __init__(self, offers: Sequence[Offer], settings: Settings) -> None:
-        self._rooms = {each.info.id: _room(each, settings) for each in offers}
-        self._first = _room(offers[0], settings)
+    def __init__(self, descriptions: Sequence[ModelDescription], settings: Settings) -> None:
+        self._limits = {each.info.id: _limit(each, settings) for each in descriptions}
+        self._first = _limit(descriptions[0], settings)
 
-    def of(self, recipe: AnyRecipe) -> Room:
+    def of(self, recipe: AnyRecipe) -> BatchLimit:
         """In a batch of a recipe."""
-        return self._rooms.get(recipe.model, self._first)
+        return self._limits.get(recipe.model, self._first)
 
 
-def _room(model: Offer, settings: Settings) -> Room:
+def _limit(model: ModelDescription, settings: Settings) -> BatchLimit:
     if settings.model.batching is Batching.MERGE:
-        return Room(settings.max_batch, merges=True)
-    if model.companions == 1:
-        return Room(settings.max_batch, merges=False)
-    return Room(model.companions, merges=True, least=model.companions if model.padded else 1)
+        return BatchLimit(settings.max_batch, merges=True)
+    if model.bit_exact_batch_size == 1:
+        return BatchLimit(settings.max_batch, merges=False)
+    return BatchLimit(
+        model.bit_exact_batch_size,
+        merges=True,
+        least=model.bit_exact_batch_size if model.fixed_cost_batches else 1,
+    )
 
 
 _SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
@@ -81,17 +85,15 @@ class Gathering:
         self._seconds, self._answered = seconds, images + waiting
         self._ended = asyncio.get_running_loop().time()
 
-    async def fill(self, room: Room, waiting: Callable[[], int], stopping: Callable[[], bool]) -> None:
+    async def fill(self, limit: BatchLimit, waiting: Callable[[], int], stopping: Callable[[], bool]) -> None:
         """Return when a batch is full, when nobody comes any more, or when it waited long enough.
 
         Args:
-            room: Of the batch.
             waiting: How many images that may share it wait now.
-            stopping: Whether to give up.
         """
         seen, quiet = waiting(), 0
         for _ in range(_MOST_PAUSES):
-            if stopping() or seen >= room.most or quiet >= self._patience(room, seen):
+            if stopping() or seen >= limit.most or quiet >= self._patience(limit, seen):
                 return
             await asyncio.sleep(self._pause)
             quiet = quiet + 1 if waiting() <= seen else 0
@@ -107,8 +109,8 @@ class Gathering:
         ago = asyncio.get_running_loop().time() - self._ended
         return self._answered if ago < _REMEMBERED * self._pause else 0
 
-    def _patience(self, room: Room, seen: int) -> int:
-        expected = min(room.most, self._expected)
+    def _patience(self, limit: BatchLimit, seen: int) -> int:
+        expected = min(limit.most, self._expected)
         if not expected:
             return 1
         return 0 if seen >= expected else _PATIENCE

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from pcevolve_server.engines import Told
+from pcevolve_server.engines import ProgressCallback
 
 
 class Progress:
@@ -62,7 +62,7 @@ class Progress:
 
 
 @contextmanager
-def shown(parts: Iterable[tuple[Progress | None, int]]) -> Iterator[Told]:
+def show(parts: Iterable[tuple[Progress | None, int]]) -> Iterator[ProgressCallback]:
     """Tell those who look on that a batch begins and ends; yields what tells them of its steps.
 
     Args:

@@ -89,7 +89,6 @@ class Waiting:
         """Let a request's chunks wait: while less than the bounds waits, however long the request itself is.
 
         Args:
-            chunks: Of one request.
             seconds_each: How long a unit of work takes.
 
         Raises:
@@ -116,7 +115,6 @@ class Waiting:
         """The next batch: :attr:`next`, and what fits beside it.
 
         Args:
-            most: Images in a batch.
             merges: Whether chunks of equal recipes may share a batch; the first caller's come before others'.
             least: Images that a batch costs at least, as small models' do, which are padded.
         """
@@ -147,9 +145,6 @@ class Waiting:
 
         Those of their own key that came earlier; and, because keys share the model, as many of each other key and a
         batch, if so many wait.
-
-        Args:
-            batch: Images in a batch.
         """
         lengths = {caller: sum(len(chunk.tasks) for chunk in line) for caller, line in self._callers.items()}
         for caller, line in self._callers.items():

@@ -34,6 +34,7 @@ HINTS: Final[dict[Reason | None, str]] = {
     "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY; for a rewriter rewriter.api_key_file)",
     "credit": ": no credit left; when there is, continue with --resume RUN",
     "content": ": its moderation does not allow this prompt or image",
+    "field": ": leave that field out, or call it otherwise, in a new run: --set provider.fields=seed=, for example",
     "numbers": ": its model computes no numbers in this precision; pcevolve-server serve --precision float32 does",
 }
 

@@ -101,6 +101,10 @@ class ChatDialect(Dialect):
     reasons: ClassVar[Mapping[str, Reason]] = {
         "insufficient_quota": "credit",
         "content_filter": "content",
+        "unsupported_parameter": "field",
+        "unsupported_value": "field",
+        "unknown_parameter": "field",
+        "extra_forbidden": "field",
     }
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:

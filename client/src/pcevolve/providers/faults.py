@@ -69,7 +69,7 @@ def _page(body: bytes) -> str:
         return ""
 
 
-Reason = Literal["key", "credit", "content", "numbers"]
+Reason = Literal["key", "credit", "content", "numbers", "field"]
 _Meaning = Reason | Literal["rate"]
 """Of an error; one of too many requests is the one that passes."""
 PASSING: Final = frozenset({408, 425, 429})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -69,6 +70,7 @@ CHAT_FAMILIES: Final = {
     "plain": ("n=", "seed="),
 }
 """Names for what several chat APIs do not take, or call otherwise."""
+_CHAT_RULE: Final = re.compile(r"(n|max_tokens|temperature|seed)=[a-z_]{0,40}")
 
 
 def _chat_fields(value: object) -> object:
@@ -81,6 +83,11 @@ def _chat_fields(value: object) -> object:
 
 def _clear_fields(rules: tuple[str, ...]) -> tuple[str, ...]:
     """Rules of which each is for a field of its own, and none takes the name of another."""
+    if strange := [rule for rule in rules if not _CHAT_RULE.fullmatch(rule)]:
+        raise ValueError(
+            f"{strange[0][:40]!r} is no rule: NAME= leaves a field out and NAME=OTHER calls it otherwise, where NAME is"
+            f" n, max_tokens, temperature or seed; or write a family: {', '.join(CHAT_FAMILIES)}"
+        )
     names, others = zip(*(rule.split("=") for rule in rules), strict=True) if rules else ((), ())
     taken = {"model", "messages", "n", "max_tokens", "temperature", "seed"}
     given = [each for each in others if each]
@@ -90,10 +97,7 @@ def _clear_fields(rules: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ChatFields = Annotated[
-    tuple[
-        Annotated[str, Field(pattern="^(n|max_tokens|temperature|seed)=[a-z_]{0,40}$")],
-        ...,
-    ],
+    tuple[str, ...],
     BeforeValidator(_chat_fields),
     AfterValidator(_clear_fields),
     Field(

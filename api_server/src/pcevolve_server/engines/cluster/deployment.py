@@ -15,7 +15,7 @@ from pcevolve_server import logs, models
 from pcevolve_server.engines.thread import ThreadEngine
 from pcevolve_server.errors import GenerationError, RequestError
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.models import Offer, Shelf
+from pcevolve_server.models import ModelCache, ModelDescription
 from pcevolve_server.work import Made, Work
 from pcevolve_shared.quiet import keep_quiet
 
@@ -65,19 +65,18 @@ class Replica:
     Nothing is raised to Ray, which would write it to its logs, and what a library raises may quote a prompt.
     """
 
-    def __init__(self, wanted: Wanted, load: Callable[[Wanted], Shelf] | None = None) -> None:
+    def __init__(self, wanted: Wanted, load: Callable[[Wanted], ModelCache] | None = None) -> None:
         """Load the models; Serve sends nothing before that.
 
         Args:
-            wanted: What to load.
             load: How, on the models' thread; by default with the logs and warnings of a replica.
         """
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         self._engine = ThreadEngine(executor.submit(load or _warm, wanted).result(), executor)
 
-    async def describe(self) -> tuple[Offer, ...]:
+    async def describe(self) -> tuple[ModelDescription, ...]:
         """Return what each model can do."""
-        return self._engine.offers
+        return self._engine.descriptions
 
     async def run(self, tasks: Sequence[Work]) -> list[Made] | RequestError:
         """Return what became of tasks that share one recipe, or why there are none.
@@ -91,19 +90,14 @@ class Replica:
         return GenerationError("the model failed on this request")
 
 
-def _warm(wanted: Wanted) -> Shelf:
+def _warm(wanted: Wanted) -> ModelCache:
     logs.configure("info")
     keep_quiet()
-    return models.shelve(wanted.models, wanted.memory_mib)
+    return models.load_models(wanted.models, wanted.memory_mib)
 
 
 def application(wanted: Wanted, scale: Scale) -> serve.Application:
-    """The application whose only deployment is the generator.
-
-    Args:
-        wanted: What each replica loads.
-        scale: How many replicas, with what.
-    """
+    """The application whose only deployment is the generator."""
     return serve.deployment(Replica, **options(scale)).bind(wanted)
 
 

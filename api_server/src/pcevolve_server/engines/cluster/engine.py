@@ -15,7 +15,7 @@ from ray.serve.handle import DeploymentHandle, DeploymentResponse
 from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 
 from pcevolve_server import sources
-from pcevolve_server.engines import Told, finish, untold
+from pcevolve_server.engines import ProgressCallback, finish, no_progress
 from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.cluster.deployment import APPLICATION, Scale, Wanted, application
 from pcevolve_server.errors import (
@@ -26,7 +26,7 @@ from pcevolve_server.errors import (
     RequestError,
 )
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.models import Offer, Traffic
+from pcevolve_server.models import ModelDescription, Traffic
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Made, Work
 
@@ -100,10 +100,6 @@ _LOST = (
 async def opened(connection: Connection, settings: Settings) -> ClusterEngine:
     """Return the engine before the cluster's application, which is deployed if it is not there.
 
-    Args:
-        connection: Started; the engine ends it.
-        settings: What to deploy, and how many batches to run at once.
-
     Raises:
         ModelLoadError: No replica could load the model.
     """
@@ -112,9 +108,9 @@ async def opened(connection: Connection, settings: Settings) -> ClusterEngine:
         await connection.do(deploy, connection, settings)
     there = await ready(connection)
     handle = serve.get_app_handle(APPLICATION)
-    offers = await handle.describe.remote()
+    descriptions = await handle.describe.remote()
     at_once = max(settings.replicas, settings.max_replicas) or there
-    return ClusterEngine(connection, handle, offers, at_once, deploys)
+    return ClusterEngine(connection, handle, descriptions, at_once, deploys)
 
 
 class ClusterEngine:
@@ -124,7 +120,7 @@ class ClusterEngine:
         self,
         connection: Connection,
         handle: DeploymentHandle,
-        offers: tuple[Offer, ...],
+        descriptions: tuple[ModelDescription, ...],
         replicas: int,
         deployed: bool,
         watch_seconds: float = 10.0,
@@ -132,19 +128,16 @@ class ClusterEngine:
         """Keep what is needed to run batches and to end.
 
         Args:
-            connection: Ends with the engine.
-            handle: Of the application.
-            offers: Of its models.
             replicas: Batches that are sent at once; those for which no replica is free wait in the cluster.
             deployed: Whether the application ends with the engine.
             watch_seconds: From one look at the cluster to the next, while a batch is under way and while none is.
         """
         self._connection, self._handle, self._deployed = connection, handle, deployed
-        self.offers, self.replicas, self._watch_seconds = offers, replicas, watch_seconds
+        self.descriptions, self.replicas, self._watch_seconds = descriptions, replicas, watch_seconds
         # Replicas keep these to their logs.
         self.traffic, self.device_memory = Traffic(), Counter[str]()
 
-    async def run(self, tasks: Sequence[Work], told: Told = untold) -> list[Made]:
+    async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order; nothing is told of their steps.
 
         A batch whose replica dies runs again on another, for it depends on its tasks alone. Cancelling returns when
@@ -183,7 +176,7 @@ class ClusterEngine:
                 raise _gone()
         return answer.result()
 
-    async def lost(self) -> EngineLostError:
+    async def wait_for_failure(self) -> EngineLostError:
         """Return when there is no cluster any more, whether anybody asks for images or not."""
         # Twice: Ray may be slow to answer on a machine that is busy, and nobody waits for it here.
         while await self._connection.alive() or await self._connection.alive():
