@@ -21,13 +21,13 @@ from typing import Any, get_args
 import numpy as np
 from PIL import Image
 
-from benchmarks.judges import ONNX, other_eyes
+from benchmarks.judges import ONNX, load_onnx
 from benchmarks.private_sets import draw
 from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, loaded
 from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options, ran
-from benchmarks.selectors.yardsticks import nearest_mean, random_phase
+from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.evaluation.heads import Training, train_linear
 from pcevolve.evaluation.judge import Judge
@@ -119,7 +119,9 @@ def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> 
 def _of_release(trial: Trial, private: PrivateDataset, held_out: PrivateDataset) -> Row:
     """Judge the released means as a classifier, by the encoder that made them."""
     voter = _judges()[-1]
-    said = nearest_mean(trial, private, encoder("bundled"), _embed(voter, held_out), SeededNoise(trial.seed))
+    said = classify_by_means(
+        trial, private, encoder("bundled"), _embed(voter, held_out), SeededNoise(trial.seed)
+    )
     return _row(voter, said, held_out)
 
 
@@ -130,7 +132,7 @@ def _training_set(
     if trial.method == "shots":
         return list(private.items), list(private.targets)
     if trial.method == RANDOM_PHASE:
-        painted, targets = random_phase(trial, private, SeededNoise(trial.seed))
+        painted, targets = paint_random_phases(trial, private, SeededNoise(trial.seed))
         return list(painted), targets
     plan, method = make_plan(trial, private.labels, own.asked, str(OPTIONS["domain"]))
     generator = LocalGenerator(plan, own.model, pictures)
@@ -144,7 +146,7 @@ def _training_set(
 def _judges() -> tuple[Judge, ...]:
     """Those of the demonstration, and encoders that took no part where their weights are at hand; the voter last."""
     *strangers, voter = load_quick_judges(encoder("bundled"), voted=True, device="cpu")
-    looks = {name: look for name in ONNX if (look := other_eyes(name)) is not None}
+    looks = {name: look for name in ONNX if (look := load_onnx(name)) is not None}
     more = [Judge(name, voted=False, look=look, train=train_linear) for name, look in looks.items()]
     return (*strangers, *more, voter)
 

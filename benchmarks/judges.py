@@ -51,7 +51,7 @@ class Verdict:
 def judges(voter: str) -> dict[str, Look]:
     """All judges that are at hand; the voter is among them, to be named beside the others."""
     found: dict[str, Look] = {voter: load_encoder(voter).embed, CNN: _pixels}
-    found |= {name: look for name in ONNX if name != voter and (look := other_eyes(name)) is not None}
+    found |= {name: look for name in ONNX if name != voter and (look := load_onnx(name)) is not None}
     for name in PREFERRED:
         if name != voter and is_fetched(name):
             found[name] = _load_published(name)
@@ -96,7 +96,7 @@ ONNX = {
 
 
 @cache
-def other_eyes(name: str) -> Look | None:
+def load_onnx(name: str) -> Look | None:
     """An encoder of ``ONNX``, one image at a time; None where its weights are not at hand."""
     file, prepare, output = ONNX[name]
     path = Path(os.environ.get(DATA, "")) / "weights" / file

@@ -30,7 +30,7 @@ from benchmarks.selectors.ways import (
     evolve_and_score,
     group_by_way,
     list_missing,
-    standing_rows,
+    read_standing_rows,
 )
 from benchmarks.split import SETS
 from pcevolve.public.fields import TEMPLATE
@@ -151,7 +151,7 @@ def page(rows: Sequence[dict[str, Any]], results: Path, seeds: int) -> str:
         groups = group_by_way(rows, world)
         heads = ["way", "seeds", "API images", "own word, %", "mean", *JUDGES.values()]
         lines = [_line(name, groups[name]) for name in WAYS if groups[name]]
-        beside = standing_rows(results, world, NAMELESS, seeds)
+        beside = read_standing_rows(results, world, NAMELESS, seeds)
         lines += [_line(YARDSTICKS[method], found) for method, found in beside.items() if found]
         parts.append(f"## {SETS[world].title}\n\n{table(heads, lines)}")
     return "\n".join(parts)

@@ -28,7 +28,7 @@ from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, 
 from benchmarks.selectors.grid import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
-from benchmarks.selectors.ways import YARDSTICKS, standing_rows
+from benchmarks.selectors.ways import YARDSTICKS, read_standing_rows
 from benchmarks.split import SETS
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.modality.images.appearance import Appearance, develop, find_released_appearance
@@ -169,7 +169,7 @@ def page(rows: Sequence[Row], results: Path, seeds: int) -> str:
     """
     found: dict[str, dict[str, list[Row]]] = {}
     for world in WORLDS:
-        others = standing_rows(results, world, ("dp-means", *YARDSTICKS), seeds)
+        others = read_standing_rows(results, world, ("dp-means", *YARDSTICKS), seeds)
         groups = defaultdict(list, {DEFAULT: others.pop("dp-means")})
         for row in rows:
             if row["world"] == world:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.judges import CNN, ONNX, Look, Pictures, judges, other_eyes
+from benchmarks.judges import CNN, ONNX, Look, Pictures, judges, load_onnx
 from benchmarks.private_sets import DATA
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.frames import PublicFrame
@@ -101,7 +101,7 @@ def heads(work: Path) -> dict[str, Remembering]:
     Raises:
         SystemExit: Their weights are not at hand.
     """
-    looks = {name: other_eyes(name) for name in HEADS}
+    looks = {name: load_onnx(name) for name in HEADS}
     if missing := [name for name, look in looks.items() if look is None]:
         raise SystemExit(f"no weights of {', '.join(missing)}: set {DATA}")
     return {name: Remembering(look, work / f"{name}.npz") for name, look in looks.items() if look}

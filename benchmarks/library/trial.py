@@ -17,7 +17,7 @@ from benchmarks.private_sets import draw
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, ran
-from benchmarks.selectors.yardsticks import nearest_mean, random_phase
+from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.modality.images.appearance import develop, find_released_appearance
 from pcevolve.modality.images.files import digest_pixels
@@ -62,7 +62,7 @@ def measure(case: Case, contender: Contender, seed: int, model: LibraryGenerator
     about: Row = {"world": case.world, "seed": seed, "contender": contender.name}
     if contender.method == NEAREST_MEAN:
         eyes = voter(trial.encoder)
-        said = nearest_mean(trial, private, eyes, eyes.embed(held_out.items), SeededNoise(seed))
+        said = classify_by_means(trial, private, eyes, eyes.embed(held_out.items), SeededNoise(seed))
         accuracy = float((said == held_out.targets).mean())
         return {**about, "verdicts": [_verdict(trial.encoder, True, accuracy)]}
     pictures, targets, told = make(case, contender, seed, model)
@@ -103,7 +103,7 @@ def make(case: Case, contender: Contender, seed: int, model: LibraryGenerator) -
     if contender.method == "shots":
         return list(private.items), list(private.targets), {}
     if contender.method == RANDOM_PHASE:
-        painted, targets = random_phase(trial, private, SeededNoise(seed))
+        painted, targets = paint_random_phases(trial, private, SeededNoise(seed))
         return list(painted), targets, {}
     return _evolve(case, contender, trial, private, model)
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from benchmarks.judges import ONNX, Look
 from benchmarks.oracles.cases import CASES, PARTS, PICKED, Subject, figures
 from benchmarks.oracles.stops import CLOSE, HALF, Stop
-from benchmarks.release.data import PER_CLASS, RealSet, development_sets, embedders, interval, weights
+from benchmarks.release.data import PER_CLASS, RealSet, embedders, interval, list_development_sets, weights
 from benchmarks.release.seen import CANDIDATES, Draw, arguments, embed_by_all
 from benchmarks.rows import Row, resume_in_steps, table
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON, by_role
@@ -41,7 +41,7 @@ def main() -> None:
     looks = embedders()
     subjects = [
         subject
-        for name, real in development_sets(given.sets).items()
+        for name, real in list_development_sets(given.sets).items()
         for subject in _subjects(name, real, looks, given)
     ]
     steps = {

@@ -11,10 +11,10 @@ from PIL import Image
 
 from benchmarks.judges import Look
 from benchmarks.release.data import CENTRE_FIRST, SHOTS, RealSet
-from benchmarks.release.seen import VOTER, Draw, Seen, head_accuracy, load_frame, repeat_classes
+from benchmarks.release.seen import VOTER, Draw, Seen, load_frame, measure_head, repeat_classes
 from benchmarks.rows import Row
 from benchmarks.selectors.grid import RANDOM_PHASE, Trial
-from benchmarks.selectors.yardsticks import random_phase
+from benchmarks.selectors.yardsticks import paint_random_phases
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.frame import Frame, project
 from pcevolve.modality.images.files import digest_pixels
@@ -83,7 +83,7 @@ def _verdicts(case: Case, subject: Subject) -> Iterator[Row]:
     seen, test = subject.seen, subject.draw.test
     for judge in subject.judges:
         made, labels = _make(case, subject, judge)
-        found = head_accuracy(made, labels, seen.real[judge][test], seen.targets[test])
+        found = measure_head(made, labels, seen.real[judge][test], seen.targets[test])
         yield {"judge": judge, "voted": False, "accuracy": round(found, 4)}
 
 
@@ -156,4 +156,4 @@ def _phases(subject: Subject) -> tuple[Sequence[Image.Image], list[int]]:
     digests = tuple(map(digest_pixels, shots))
     private = PrivateDataset(real.labels, shots, real.targets[draw.shots], digests)
     trial = Trial(subject.name, RANDOM_PHASE, "10", SHOTS, draw.seed, candidates=PICKED)
-    return random_phase(trial, private, SeededNoise(draw.seed))
+    return paint_random_phases(trial, private, SeededNoise(draw.seed))

@@ -35,7 +35,7 @@ class Stop:
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Self:
         """Of all rows of one set."""
-        found = by_draw(rows)
+        found = group_by_draw(rows)
         gain = {case: values - found[AS_IT_IS] for case, values in found.items()}
         gaps = gain[SHOTS_THEMSELVES]
         gap = float(gaps.mean())
@@ -73,7 +73,7 @@ def share(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float]:
     return middle, half
 
 
-def by_draw(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+def group_by_draw(rows: Sequence[Row]) -> dict[str, np.ndarray]:
     """By case, %, the mean over judges that did not vote for each seed, float64 ``(seeds,)``."""
     found: dict[str, dict[int, list[float]]] = {}
     for row in rows:

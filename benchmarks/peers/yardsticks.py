@@ -13,7 +13,7 @@ from PIL import Image
 from benchmarks.peers.contenders import DELTA, ENCODER, Setting
 from benchmarks.private_sets import draw
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
-from benchmarks.selectors.yardsticks import nearest_mean, random_phase
+from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 
@@ -50,7 +50,7 @@ def training_set(yardstick: Yardstick, setting: Setting, seed: int) -> tuple[lis
     private, _ = draw(setting.world, setting.shots, seed)
     if yardstick.method == SHOTS:
         return [each for each in private.items if isinstance(each, Image.Image)], np.asarray(private.targets)
-    images, targets = random_phase(_trial(yardstick, setting, seed), private, SeededNoise(seed))
+    images, targets = paint_random_phases(_trial(yardstick, setting, seed), private, SeededNoise(seed))
     return images, np.array(targets)
 
 
@@ -59,7 +59,7 @@ def said(yardstick: Yardstick, setting: Setting, seed: int) -> float:
     private, held_out = draw(setting.world, setting.shots, seed)
     encoder = load_encoder(ENCODER)
     trial = _trial(yardstick, setting, seed)
-    found = nearest_mean(trial, private, encoder, encoder.embed(held_out.items), SeededNoise(seed))
+    found = classify_by_means(trial, private, encoder, encoder.embed(held_out.items), SeededNoise(seed))
     return float((found == held_out.targets).mean())
 
 

@@ -29,11 +29,11 @@ from benchmarks.release.data import (
     CENTRE_FIRST,
     SHOTS,
     RealSet,
-    drawn_candidates,
+    draw_candidates,
     embedded,
     embedders,
     interval,
-    real_sets,
+    list_real_sets,
 )
 from benchmarks.rows import parser_of
 from pcevolve.dp.mechanisms import SeededNoise
@@ -122,7 +122,7 @@ def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str,
         "centre first, public": [each.nearest(nobody, frame, CENTRE_FIRST) for each in draws],
     }
     if drawn:
-        shown = drawn_candidates(real, CANDIDATES, cache)
+        shown = draw_candidates(real, CANDIDATES, cache)
         pools = [embedded("voter", each, encoders["voter"], cache) for each in shown]
         rows["at once, candidates"] = [each.nearest(pools, None, AT_ONCE) for each in draws]
         rows["centre first, candidates"] = [each.nearest(pools, None, CENTRE_FIRST) for each in draws]
@@ -151,7 +151,7 @@ def main() -> None:
         "--drawn", action="append", default=[], help="set for which candidates are drawn too; repeatable"
     )
     args = parser.parse_args()
-    for name, real in real_sets().items():
+    for name, real in list_real_sets().items():
         found = figures(real, args.cache, args.seeds, drawn=name in args.drawn)
         print(json.dumps({"set": name, "seeds": args.seeds, **found}), flush=True)
 

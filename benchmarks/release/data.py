@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 from scipy.stats import t as student
 
-from benchmarks.judges import ONNX, Look, other_eyes
+from benchmarks.judges import ONNX, Look, load_onnx
 from benchmarks.private_sets import available, whole
 from benchmarks.split import SETS
 from pcevolve.dp.calibration import smallest_noise_multiplier
@@ -44,17 +44,17 @@ class RealSet:
     labels: tuple[str, ...]
 
 
-def real_sets() -> dict[str, RealSet]:
+def list_real_sets() -> dict[str, RealSet]:
     """The sets that may be tuned on, of each kind one, by title."""
-    return {SETS[name].title: real_set(name) for name in ONE_OF_EACH_KIND}
+    return {SETS[name].title: load_real_set(name) for name in ONE_OF_EACH_KIND}
 
 
-def development_sets(names: Iterable[str]) -> dict[str, RealSet]:
+def list_development_sets(names: Iterable[str]) -> dict[str, RealSet]:
     """Sets by their names in ``benchmarks.split``, at most ``PER_CLASS`` images of a class; those that are here."""
-    return {name: real_set(name, PER_CLASS) for name in filter(available, names)}
+    return {name: load_real_set(name, PER_CLASS) for name in filter(available, names)}
 
 
-def real_set(name: str, most: int | None = None) -> RealSet:
+def load_real_set(name: str, most: int | None = None) -> RealSet:
     """One set; of each class at most ``most`` images, the same in every run."""
     records = whole(name)
     random, classes = np.random.default_rng(0), range(len(records.labels))
@@ -63,7 +63,7 @@ def real_set(name: str, most: int | None = None) -> RealSet:
     return RealSet(images, records.targets[kept], SETS[name].domain, records.labels)
 
 
-def drawn_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
+def draw_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     """Draw by the bundled model for each class's prompt: ``count`` images per class."""
     from benchmarks.selectors.local import loaded, recommend
     from pcevolve_server.work import Recipe, Task
@@ -97,7 +97,7 @@ def weights() -> str:
 
 def embedders() -> dict[str, Look]:
     """The voter and the judges."""
-    others = {name: look for name in ONNX if (look := other_eyes(name)) is not None}
+    others = {name: look for name in ONNX if (look := load_onnx(name)) is not None}
     return {"voter": load_encoder("bundled").embed, **others}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.judges import Look
-from benchmarks.release.data import SHOTS, RealSet, drawn_candidates, embedded
+from benchmarks.release.data import SHOTS, RealSet, draw_candidates, embedded
 from benchmarks.split import SETS, by_role
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.frames import PublicFrame
@@ -50,7 +50,7 @@ class Draw:
 
 def embed_by_all(real: RealSet, cache: Path, looks: Mapping[str, Look]) -> Seen:
     """Embed a set and the candidates that the bundled generator draws for it, by voter and judges."""
-    drawn = drawn_candidates(real, CANDIDATES, cache)
+    drawn = draw_candidates(real, CANDIDATES, cache)
     return Seen(
         {name: embedded(name, real.images, look, cache) for name, look in looks.items()},
         {name: [embedded(name, each, look, cache) for each in drawn] for name, look in looks.items()},
@@ -69,7 +69,7 @@ def repeat_classes(pools: Sequence[np.ndarray]) -> np.ndarray:
     return np.repeat(np.arange(len(pools)), [len(each) for each in pools])
 
 
-def head_accuracy(made: np.ndarray, labels: np.ndarray, real: np.ndarray, truth: np.ndarray) -> float:
+def measure_head(made: np.ndarray, labels: np.ndarray, real: np.ndarray, truth: np.ndarray) -> float:
     """Accuracy on real embeddings of a linear head that is trained on made ones, standardised by those."""
     centre, scale = made.mean(axis=0), made.std() + 1e-12
     head = LogisticRegression(max_iter=300).fit((made - centre) / scale, labels)

@@ -17,7 +17,7 @@ from benchmarks.judges import Verdict, judge, judges
 from benchmarks.private_sets import draw
 from benchmarks.selectors.grid import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, loaded, recommend
-from benchmarks.selectors.yardsticks import nearest_mean, random_phase, varied_noised
+from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases, vary_noised
 from benchmarks.split import SETS
 from pcevolve import selectors
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
@@ -98,15 +98,15 @@ def encoder(name: str) -> Encoder:
     return load_encoder(name)
 
 
-def held_out_records(world: str, shots: int, seed: int) -> PrivateDataset:
+def draw_held_out(world: str, shots: int, seed: int) -> PrivateDataset:
     """Held-out real data."""
     return draw(world, shots, seed)[1]
 
 
 @cache
-def held_out_features(world: str, shots: int, seed: int, voter: str, judge: str) -> np.ndarray:
+def embed_held_out_records(world: str, shots: int, seed: int, voter: str, judge: str) -> np.ndarray:
     """Held-out real data as a judge sees them."""
-    return judges(voter)[judge](held_out_records(world, shots, seed).items)
+    return judges(voter)[judge](draw_held_out(world, shots, seed).items)
 
 
 NO_CALLS: dict[str, object] = {"images": 0, "iterations": 0}
@@ -123,11 +123,11 @@ def measure(trial: Trial, shared: Path) -> dict[str, object]:
     if trial.method == "shots":
         pictures, targets = list(private.items), list(private.targets)
     elif trial.method == RANDOM_PHASE:
-        painted, targets = random_phase(trial, private, SeededNoise(trial.seed))
+        painted, targets = paint_random_phases(trial, private, SeededNoise(trial.seed))
         pictures = list(painted)
     elif trial.method == NOISED:
         noise = SeededNoise(trial.seed)
-        pictures, targets = varied_noised(trial, private, model(), recommend(model()), noise)
+        pictures, targets = vary_noised(trial, private, model(), recommend(model()), noise)
         extra = {"images": len(targets), "iterations": 1}
     else:
         pictures, targets, extra = _evolve(trial, private, shared)
@@ -137,9 +137,9 @@ def measure(trial: Trial, shared: Path) -> dict[str, object]:
 
 def _without_images(trial: Trial, private: PrivateDataset) -> dict[str, object]:
     """The accuracy of the release alone, by the encoder that it was made with."""
-    held_out = held_out_records(trial.world, trial.shots, trial.seed)
-    features = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
-    said = nearest_mean(trial, private, encoder(trial.encoder), features, SeededNoise(trial.seed))
+    held_out = draw_held_out(trial.world, trial.shots, trial.seed)
+    features = embed_held_out_records(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
+    said = classify_by_means(trial, private, encoder(trial.encoder), features, SeededNoise(trial.seed))
     accuracy = float((said == held_out.targets).mean())
     return {"verdicts": [dataclasses.asdict(Verdict(trial.encoder, voted=True, accuracy=accuracy))]}
 
@@ -150,7 +150,7 @@ def _evolve(
     lent = trial.appearance == "matched" and not selectors.METHODS[trial.method].delta
     own = dataclasses.replace(trial, appearance="as-is") if lent else trial
     evolved, generator, made = _run(own, private, shared)
-    giver = _run(lender(trial), private, shared)[0] if lent else evolved
+    giver = _run(name_lender(trial), private, shared)[0] if lent else evolved
     look = find_released_appearance(giver.receipts)
     pictures, targets = [], []
     for target, label in enumerate(private.labels):
@@ -161,7 +161,7 @@ def _evolve(
     return pictures, targets, {**made, "best_tenth": best}
 
 
-def lender(trial: Trial) -> Trial:
+def name_lender(trial: Trial) -> Trial:
     """The run whose released appearance a method of pure ε-DP is lent, at no charge: it cannot pay for its own."""
     return dataclasses.replace(trial, method="dp-means", initial=1, iterations=None)
 
@@ -280,8 +280,8 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
     """
     if not evolved.receipts:
         return None  # nothing was chosen
-    held_out = held_out_records(trial.world, trial.shots, trial.seed)
-    features = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
+    held_out = draw_held_out(trial.world, trial.shots, trial.seed)
+    features = embed_held_out_records(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
     shares = []
     for target, label in enumerate(held_out.labels):
         pool = evolved.populations[0][label]
@@ -299,14 +299,14 @@ def _best_tenth_mass(trial: Trial, evolved: Evolved, generator: LocalGenerator) 
 
 def scores(trial: Trial, pictures: list[Image.Image | None], targets: np.ndarray) -> dict[str, object]:
     """Every judge's verdict on a dataset, and its distances on the voter."""
-    held_out = held_out_records(trial.world, trial.shots, trial.seed)
+    held_out = draw_held_out(trial.world, trial.shots, trial.seed)
     seen = {name: look(pictures) for name, look in judges(trial.encoder).items()}
     verdicts = []
     for name, made in seen.items():
-        real = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, name)
+        real = embed_held_out_records(trial.world, trial.shots, trial.seed, trial.encoder, name)
         accuracy = judge(name, made, targets, real, held_out.targets, trial.seed)
         verdicts.append(dataclasses.asdict(Verdict(name, name == trial.encoder, accuracy)))
-    real = held_out_features(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
+    real = embed_held_out_records(trial.world, trial.shots, trial.seed, trial.encoder, trial.encoder)
     made = seen[trial.encoder]
     classes = range(len(held_out.labels))
     apart = [pdist(made[targets == each]).mean() for each in classes if (targets == each).sum() > 1]

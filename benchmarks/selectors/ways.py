@@ -70,7 +70,7 @@ YARDSTICKS = {
 """Methods by what tables call them."""
 
 
-def standing_rows(results: Path, world: str, methods: Iterable[str], seeds: int) -> dict[str, list[Row]]:
+def read_standing_rows(results: Path, world: str, methods: Iterable[str], seeds: int) -> dict[str, list[Row]]:
     """Return the rows of methods at ten shots and ε = 10.
 
     Args:

@@ -111,7 +111,9 @@ def clipped_sums(private: PrivateDataset) -> np.ndarray:
     return np.stack([clipped[private.targets == target].sum(axis=0) for target in range(len(private.labels))])
 
 
-def random_phase(trial: Trial, private: PrivateDataset, noise: Noise) -> tuple[list[Image.Image], list[int]]:
+def paint_random_phases(
+    trial: Trial, private: PrivateDataset, noise: Noise
+) -> tuple[list[Image.Image], list[int]]:
     """The images of all classes, and the class of each."""
     multiplier = float(smallest_noise_multiplier(Budget(Fraction(trial.epsilon), trial.delta), 1))
     sigma = multiplier * RADIUS * bounded_sum_sensitivity("replace-one")
@@ -121,7 +123,7 @@ def random_phase(trial: Trial, private: PrivateDataset, noise: Noise) -> tuple[l
     return [image for of_class in made for image in of_class], list(np.repeat(classes, trial.candidates))
 
 
-def nearest_mean(
+def classify_by_means(
     trial: Trial, private: PrivateDataset, encoder: Encoder, held_out: np.ndarray, noise: Noise
 ) -> np.ndarray:
     """The class of each held-out embedding by the nearest released mean, int64 ``(n,)``."""
@@ -160,7 +162,7 @@ def add_noise(private: PrivateDataset, budget: Budget, noise: Noise) -> list[Ima
     return found
 
 
-def varied_noised(
+def vary_noised(
     trial: Trial, private: PrivateDataset, model: DiffusionGenerator, advice: Recommended, noise: Noise
 ) -> tuple[list[Image.Image | None], list[int]]:
     """The images of all classes, and the class of each: as many variations of each noised image as are needed."""

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.judges import ONNX
-from benchmarks.release.data import development_sets, embedders, weights
+from benchmarks.release.data import embedders, list_development_sets, weights
 from benchmarks.release.seen import VOTER, arguments, embed_by_all
 from benchmarks.rows import Row, resume_in_steps
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON, by_role
@@ -30,7 +30,9 @@ def main() -> None:
     given = arguments(__doc__, seeds=10)
     others = {name: other_domain(name) for name in given.sets}
     looks, wanted = embedders(), {*given.sets, *others.values()}
-    seen = {name: embed_by_all(real, given.cache, looks) for name, real in development_sets(wanted).items()}
+    seen = {
+        name: embed_by_all(real, given.cache, looks) for name, real in list_development_sets(wanted).items()
+    }
     study = Study(seen, tuple(ONNX), others)
     cases = itertools.product(given.sets, range(given.seeds), (VOTER, *ONNX), SOURCES)
     steps = {

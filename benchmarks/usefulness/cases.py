@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from benchmarks.release.data import SHOTS
-from benchmarks.release.seen import Draw, Seen, head_accuracy, load_frame, repeat_classes
+from benchmarks.release.seen import Draw, Seen, load_frame, measure_head, repeat_classes
 from benchmarks.rows import Row
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import SeededNoise
@@ -166,7 +166,7 @@ def _accuracy(case: Case, study: Study, picked: Sequence[np.ndarray], judge: str
     here, test = study.seen[case.set], _draw(study, case.set, case.seed).test
     pools = _pools(study, case.set, judge, case.source, case.seed)
     made = [pool[chosen] for pool, chosen in zip(pools, picked, strict=True)]
-    return head_accuracy(
+    return measure_head(
         np.concatenate(made), repeat_classes(made), here.real[judge][test], here.targets[test]
     )
 
@@ -176,7 +176,7 @@ def _shots(study: Study, name: str, seed: int, judge: str) -> float:
     """Of a head on the shots themselves."""
     here, rows = study.seen[name], _draw(study, name, seed)
     real, truth = here.real[judge], here.targets
-    return head_accuracy(real[rows.shots], truth[rows.shots], real[rows.test], truth[rows.test])
+    return measure_head(real[rows.shots], truth[rows.shots], real[rows.test], truth[rows.test])
 
 
 def rates(verdicts: Sequence[Verdict]) -> dict[str, tuple[int, int]]:

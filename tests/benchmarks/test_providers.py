@@ -12,7 +12,7 @@ import pytest
 from pcevolve.config.places import KEY_VARIABLE
 from pcevolve.errors import ClientError, UsageError
 from pcevolve_benchmarks.providers import by_flags, in_file
-from pcevolve_benchmarks.tables.cells import columns_of, judged, places
+from pcevolve_benchmarks.tables.cells import judged, list_columns, places
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.sizes import SMOKE
 from pcevolve_benchmarks.tables.table import RF, SHOTS, B, Table
@@ -76,7 +76,7 @@ def asked(folder: Path, file: Path) -> Asked:
     data = (BenchData("marks", "mark", folder / "train", folder / "test"),)
     scale = SMOKE.__class__("smoke", candidates=2, shots=2, rounds=1, seeds=1, tested=4, heads=1)
     providers = in_file(file)
-    columns = columns_of(TABLE, scale, providers, ("bundled",))
+    columns = list_columns(TABLE, scale, providers, ("bundled",))
     of_table = tuple(places(TABLE, data, scale, columns, providers, {"encoder": "bundled"}))
     return Asked(TABLE, scale, of_table, data, folder / "out", ("bundled",), {}, InTurn())
 

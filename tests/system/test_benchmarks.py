@@ -14,7 +14,7 @@ from PIL import Image
 
 from benchmarks.oracles.cases import Subject
 from benchmarks.oracles.stops import share
-from benchmarks.release.data import real_set
+from benchmarks.release.data import load_real_set
 from benchmarks.release.seen import VOTER, Draw, Seen
 from benchmarks.selectors.yardsticks import RADIUS, clipped_sums
 from benchmarks.usefulness.cases import Verdict
@@ -81,7 +81,7 @@ JUDGES = {name: look for name, look in LOOKS.items() if name != VOTER}
 
 
 def seen(name: str) -> tuple[Seen, Subject]:
-    real = real_set(name, 60)
+    real = load_real_set(name, 60)
     drawn = [static(60, seed) for seed in range(len(real.labels))]
     found = Seen(
         {name: np.asarray(look(real.images), np.float64) for name, look in LOOKS.items()},

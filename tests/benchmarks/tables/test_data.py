@@ -10,7 +10,7 @@ import pytest
 from pcevolve.errors import UsageError
 from pcevolve_benchmarks.providers import by_flags
 from pcevolve_benchmarks.tables.catalogue import table
-from pcevolve_benchmarks.tables.data import described, digits, with_prompts
+from pcevolve_benchmarks.tables.data import attach_prompts, describe_data, digits
 from pcevolve_benchmarks.tables.making import Wanted, made
 from pcevolve_benchmarks.tables.sizes import Sizes
 from support.folders import class_folders
@@ -20,7 +20,7 @@ LABELS = ("cut", "good")
 
 def test_digits_are_written_once_and_no_image_is_in_both_parts(tmp_path: Path):
     found = digits(tmp_path)
-    assert described([found])[0][:3] == ("digits", 3, 270)
+    assert describe_data([found])[0][:3] == ("digits", 3, 270)
     parts = [{path.read_bytes() for path in part.rglob("*.png")} for part in (found.train, found.test)]
     assert not parts[0] & parts[1]
     marker = next(found.train.rglob("*.png"))
@@ -60,11 +60,11 @@ def wanted(folder: Path, workers: object = None, data: int = 1, **changes: objec
 
 
 def test_a_cell_depends_on_what_the_file_says_and_not_on_where_it_lies(tmp_path: Path):
-    first = with_prompts(table("table1"), written(tmp_path))
+    first = attach_prompts(table("table1"), written(tmp_path))
     (tmp_path / "elsewhere").mkdir()
-    assert with_prompts(table("table1"), written(tmp_path / "elsewhere")) == first
+    assert attach_prompts(table("table1"), written(tmp_path / "elsewhere")) == first
     other = {label: each[:1] for label, each in PROMPTS.items()}
-    assert with_prompts(table("table1"), written(tmp_path, other)) != first
+    assert attach_prompts(table("table1"), written(tmp_path, other)) != first
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve_benchmarks.providers import by_flags
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
-from pcevolve_benchmarks.tables.cells import columns_of, places
+from pcevolve_benchmarks.tables.cells import list_columns, places
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, Scale
 from pcevolve_benchmarks.tables.table import CONTROLS, Table
@@ -19,7 +19,7 @@ BUNDLED = by_flags(None, ("bundled",), "getimg", None)
 
 
 def placed(of: Table, scale: Scale = FULL, data: tuple[BenchData, ...] = DATA) -> list:
-    columns = columns_of(of, scale, BUNDLED, ("bundled", "clip"))
+    columns = list_columns(of, scale, BUNDLED, ("bundled", "clip"))
     return list(places(of, data, scale, columns, BUNDLED, COMMON))
 
 

@@ -50,7 +50,7 @@ def gain(rows: Sequence[Row], method: str, other: str = CONTROL) -> Value:
     return _over_sets(pairs, method)
 
 
-def first_choice(rows: Sequence[Row], method: str) -> Value:
+def measure_first_choice(rows: Sequence[Row], method: str) -> Value:
     """Share of the first round's prototypes that are of the best tenth, in percent: nearest to held-out images.
 
     Raises:
@@ -60,7 +60,7 @@ def first_choice(rows: Sequence[Row], method: str) -> Value:
     return _over_sets(((key, 100 * row["best_tenth"]) for key, row in found), method)
 
 
-def classes_of(rows: Sequence[Row]) -> list[int]:
+def count_classes(rows: Sequence[Row]) -> list[int]:
     """C of each private set; its name lists the classes."""
     return [world.partition(":")[2].count(",") + 1 for world in sorted({row["world"] for row in rows})]
 

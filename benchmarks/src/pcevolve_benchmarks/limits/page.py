@@ -88,9 +88,9 @@ def _at_tau(tau: float) -> dict[str, float]:
 def _measure(rows: Sequence[measured.Row], name: str) -> dict[str, Any]:
     ideal = fmean(
         chances.of_method(name, EPSILON, replace(MEASURED, classes=classes))
-        for classes in measured.classes_of(rows)
+        for classes in measured.count_classes(rows)
     )
-    gain, first = measured.gain(rows, name), measured.first_choice(rows, name)
+    gain, first = measured.gain(rows, name), measured.measure_first_choice(rows, name)
     return {"gain": asdict(gain), "first": asdict(first), "ideal": ideal}
 
 

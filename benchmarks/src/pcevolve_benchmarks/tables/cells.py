@@ -73,7 +73,7 @@ class Place:
     provider: Provider
 
 
-def columns_of(
+def list_columns(
     table: Table, scale: Scale, providers: Sequence[Provider], encoders: Sequence[str]
 ) -> tuple[Variant, ...]:
     """The columns of a table at a scale; of those about providers or encoders, what was named."""
@@ -106,7 +106,7 @@ def places(
         table: What is shown.
         data: On which images.
         scale: How large.
-        columns: See ``columns_of``.
+        columns: See ``list_columns``.
         providers: A column each in the table about them; in every other one alone, of all columns.
         common: Options of all runs, as far as they concern them: what a person said.
     """

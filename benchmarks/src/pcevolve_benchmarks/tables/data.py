@@ -81,7 +81,7 @@ def digits(folder: Path, painted: bool = False) -> BenchData:
     return BenchData(name, DIGITS, root / TRAIN, root / TEST)
 
 
-def saturated(data: BenchData, factor: float, folder: Path) -> BenchData:
+def saturate(data: BenchData, factor: float, folder: Path) -> BenchData:
     """The same images with their colours' distance from grey multiplied, written out once.
 
     Args:
@@ -111,7 +111,7 @@ def saturated(data: BenchData, factor: float, folder: Path) -> BenchData:
     return BenchData(name, data.words, root / TRAIN, root / TEST)
 
 
-def described(data: Sequence[BenchData]) -> list[tuple[str, int, int, int]]:
+def describe_data(data: Sequence[BenchData]) -> list[tuple[str, int, int, int]]:
     """Name, number of classes, images in ``train`` and in ``test`` of each; what Table 5 of the paper says."""
     return [(each.name, len(classes(each.train)), _images(each.train), _images(each.test)) for each in data]
 
@@ -122,7 +122,7 @@ def data_table(data: Sequence[BenchData]) -> list[str]:
         "| data set | first image | to draw shots from | held out | words | labels |",
         "|---|---|---|---|---|---|",
     ]
-    for each, (name, _, train, test) in zip(data, described(data), strict=True):
+    for each, (name, _, train, test) in zip(data, describe_data(data), strict=True):
         width, height = _first_image(each.train).size
         labels = ", ".join(classes(each.train))
         lines.append(f"| {name} | {width}x{height} | {train} | {test} | {each.words} | {labels} |")
@@ -180,7 +180,7 @@ def _write(folder: Path, data: PrivateDataset, shown: Callable[[DecodedImage], D
 OPTION = "--le-prompts"
 
 
-def with_prompts(table: Table, path: Path) -> Table:
+def attach_prompts(table: Table, path: Path) -> Table:
     """A table whose row LE has the prompts of a file; cells depend on what it says, not on where it lies.
 
     Raises:
@@ -188,7 +188,7 @@ def with_prompts(table: Table, path: Path) -> Table:
     """
     if LE not in table.rows:
         raise UsageError(f"{OPTION}: the table {table.name!r} has no row LE: leave it out")
-    own = Variant(f"LE (prompts of {path.name})", {**LE.options, "prompts": kept_as(path)})
+    own = Variant(f"LE (prompts of {path.name})", {**LE.options, "prompts": name_prompts(path)})
     return replace(table, rows=tuple(own if row == LE else row for row in table.rows))
 
 
@@ -201,12 +201,12 @@ def keep_prompts(path: Path, data: Sequence[BenchData], out: Path) -> None:
     if len(data) > 1:
         raise UsageError(f"{OPTION} names the classes of one data set: make one table for each --data")
     read_prompts(path, 0, data[0].words, classes(data[0].train), OPTION)
-    kept = kept_in(out, kept_as(path))
+    kept = locate_prompts(out, name_prompts(path))
     kept.parent.mkdir(parents=True, exist_ok=True)
     write_durably(kept, path.read_bytes())
 
 
-def kept_as(path: Path) -> str:
+def name_prompts(path: Path) -> str:
     """Name a file of prompts where it is kept: a digest of what it says.
 
     Raises:
@@ -218,6 +218,6 @@ def kept_as(path: Path) -> str:
         raise UsageError(f"{OPTION} {path}: {error.strerror or error}") from None
 
 
-def kept_in(out: Path, name: str) -> Path:
+def locate_prompts(out: Path, name: str) -> Path:
     """Where a file of prompts is kept, in the folder of all tables."""
     return out / "prompts" / name

@@ -19,7 +19,7 @@ from pcevolve.private.dataset import load_folder
 from pcevolve.session.finished.judging import load_judges
 from pcevolve.session.images import CNN
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.wide import WIDE, wide_judge
+from pcevolve_benchmarks.tables.wide import WIDE, make_wide_judge
 
 AS_PUBLISHED: Final = "pcevolve:"
 """Before an encoder's name: its inputs are raw pixels, and its head has no bias and takes features as they are.
@@ -30,7 +30,7 @@ _SIDES: Final = {"resnet": 256, "vit": 224, "inception": 299}
 """Pixels of a side, of each family of networks: what the published code resizes images to at most."""
 
 
-def table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
+def load_table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
     """Load judges; those that did not vote come first.
 
     Args:
@@ -44,7 +44,7 @@ def table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
     """
     asked = list(names)
     published = [_as_published(name, voter) for name in asked if name.startswith(AS_PUBLISHED)]
-    wide = [wide_judge(name) for name in asked if name.startswith(WIDE)]
+    wide = [make_wide_judge(name) for name in asked if name.startswith(WIDE)]
     others = [name for name in asked if not name.startswith((AS_PUBLISHED, WIDE))]
     found = [*published, *wide, *(load_judges(others, voter, "auto") if others or not asked else [])]
     return sorted(found, key=lambda each: each.voted)
@@ -91,7 +91,7 @@ def _first(targets: NDArray[np.int64], classes: int, most: int) -> Iterable[NDAr
 
 
 @cache
-def as_seen_by(judge: str, data: BenchData, most: int) -> NDArray[np.floating]:
+def embed_held_out(judge: str, data: BenchData, most: int) -> NDArray[np.floating]:
     """Held-out images as a judge sees them."""
-    (one,) = table_judges((judge,), None)
+    (one,) = load_table_judges((judge,), None)
     return one.look(held_out(data, most).images)

@@ -14,17 +14,17 @@ from pcevolve.public.figures import parse_epsilon
 from pcevolve.selectors import AUTO_DELTA, Scope
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
-from pcevolve_benchmarks.tables.cells import Judged, columns_of, judged, places
+from pcevolve_benchmarks.tables.cells import Judged, judged, list_columns, places
 from pcevolve_benchmarks.tables.data import (
     PAPERS_DATA,
     BenchData,
+    attach_prompts,
     data_table,
-    described,
+    describe_data,
     digits,
     given,
     keep_prompts,
-    saturated,
-    with_prompts,
+    saturate,
 )
 from pcevolve_benchmarks.tables.pages import as_json, written
 from pcevolve_benchmarks.tables.sheets import sheets
@@ -61,7 +61,7 @@ class Wanted:
             UsageError: There is no such table, it has no row LE, or there is no such file.
         """
         found = table(self.name)
-        return found if self.le_prompts is None else with_prompts(found, self.le_prompts)
+        return found if self.le_prompts is None else attach_prompts(found, self.le_prompts)
 
     @property
     def scale(self) -> Scale:
@@ -171,7 +171,7 @@ def _ask(wanted: Wanted) -> Asked:
         keep_prompts(wanted.le_prompts, data, wanted.out)
     if len({each.name for each in data}) < len(data):
         raise UsageError("--data: two data sets have the same words, by which tables tell them apart")
-    columns = columns_of(chosen, scale, wanted.providers, wanted.selecting)
+    columns = list_columns(chosen, scale, wanted.providers, wanted.selecting)
     return Asked(
         table=chosen,
         scale=scale,
@@ -189,7 +189,7 @@ def _data(wanted: Wanted) -> tuple[BenchData, ...]:
     factors = wanted.table.saturations[: wanted.scale.columns]
     folder = wanted.out / "data"
     named = tuple(given(text) for text in wanted.data) or (digits(folder, painted=bool(factors)),)
-    return tuple(saturated(each, factor, folder) for each in named for factor in factors) or named
+    return tuple(saturate(each, factor, folder) for each in named for factor in factors) or named
 
 
 def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
@@ -210,7 +210,7 @@ def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
 
 def _iterations(wanted: Wanted, asked: Asked) -> Iterator[str]:
     """How many rounds each method has: where nobody says, their own numbers differ, which is part of the comparison."""
-    scale, classes = asked.scale, max(count for _, count, *_ in described(asked.data))
+    scale, classes = asked.scale, max(count for _, count, *_ in describe_data(asked.data))
     budget = Budget(parse_epsilon(wanted.sizes.epsilon or USUAL_EPSILON), AUTO_DELTA)
     scope = Scope("replace-one", 1, classes, scale.shots, scale.candidates)
     names = dict.fromkeys(row.options["method"] for row in asked.table.rows if not row.yardstick)
@@ -219,5 +219,5 @@ def _iterations(wanted: Wanted, asked: Asked) -> Iterator[str]:
 
 
 def _about(data: BenchData) -> str:
-    ((name, classes, train, test),) = described([data])
+    ((name, classes, train, test),) = describe_data([data])
     return f"{name}: {classes} classes (chance {1 / classes:.0%}), {train} images to draw shots from, {test} held out."

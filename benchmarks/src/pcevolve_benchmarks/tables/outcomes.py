@@ -28,7 +28,9 @@ def reopened(root: Path) -> Outcome:
     return execute(check_run(settings, resume=True), Audience(Console(quiet=True)))
 
 
-def noise_on_votes(outcome: Outcome, shots: Labelled, labels: Sequence[str]) -> Iterator[tuple[str, float]]:
+def measure_noise_on_votes(
+    outcome: Outcome, shots: Labelled, labels: Sequence[str]
+) -> Iterator[tuple[str, float]]:
     """The votes of the first iteration: how many a class cast, and how many noise added or took, mean over classes.
 
     Looks at the shots without noise, as every figure of a table may: they are public.
@@ -38,9 +40,9 @@ def noise_on_votes(outcome: Outcome, shots: Labelled, labels: Sequence[str]) -> 
         shots: The images that voted.
         labels: In the order of their classes.
     """
-    _, released = next(released_votes(outcome))
+    _, released = next(read_votes(outcome))
     first, encoder = next(populations(outcome, labels)), load_encoder(outcome.plan.encoder)
-    cast = votes_cast(
+    cast = count_votes_cast(
         (encoder.embed(shots.images), shots.targets), (encoder.embed(first.images), first.targets)
     )
     yield "votes cast", float(cast.sum() / len(labels))
@@ -51,9 +53,9 @@ Points = tuple[NDArray[np.floating], NDArray[np.int64]]
 """Embeddings ``(images, d)`` and the class of each."""
 
 
-def votes_cast(shots: Points, candidates: Points) -> NDArray[np.float64]:
+def count_votes_cast(shots: Points, candidates: Points) -> NDArray[np.float64]:
     """How many shots have each candidate as the nearest of their class, float64 ``(candidates,)``."""
-    gaps = gaps_within_classes(shots, candidates)
+    gaps = measure_gaps(shots, candidates)
     return np.bincount(gaps.argmin(axis=1), minlength=gaps.shape[1]).astype(np.float64)
 
 
@@ -64,12 +66,12 @@ def distances(synthetic: Points, private: Points) -> Iterator[tuple[str, float]]
         synthetic: Seen as a judge sees them; those that it cannot use are left out.
         private: Seen in the same way.
     """
-    gaps = gaps_within_classes(synthetic, private)
+    gaps = measure_gaps(synthetic, private)
     yield "to private", float(np.median(gaps.min(axis=1)))
     yield "to synthetic", float(np.median(gaps.min(axis=0)))
 
 
-def gaps_within_classes(first: Points, second: Points) -> NDArray[np.float64]:
+def measure_gaps(first: Points, second: Points) -> NDArray[np.float64]:
     """Distances between two sets, float64 ``(first, second)``; between images of two classes they are infinite."""
     (ones, classes), (others, of) = first, second
     gaps = cdist(ones.reshape(len(ones), -1), others.reshape(len(others), -1))
@@ -78,7 +80,7 @@ def gaps_within_classes(first: Points, second: Points) -> NDArray[np.float64]:
 
 def spread(outcome: Outcome) -> Iterator[tuple[str, float]]:
     """Standard deviation of the noisy votes above the threshold, as they were released in each iteration."""
-    for iteration, votes in released_votes(outcome):
+    for iteration, votes in read_votes(outcome):
         kept = np.maximum(votes - outcome.plan.threshold_at(iteration), 0.0)
         yield f"votes@{iteration}", float(kept.std())
 
@@ -93,7 +95,7 @@ def populations(outcome: Outcome, labels: Sequence[str]) -> Iterator[Labelled]:
         yield Labelled(images, np.repeat(np.arange(len(labels)), counts))
 
 
-def released_votes(outcome: Outcome) -> Iterator[tuple[int, NDArray[np.float64]]]:
+def read_votes(outcome: Outcome) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """Iteration and noisy votes, float64 ``(candidates of all classes,)``, of each histogram."""
     bodies = Bodies(outcome.folder.bodies)
     for receipt in outcome.evolved.receipts:

@@ -19,7 +19,7 @@ from pcevolve.session import images
 from pcevolve.session.folder import RunFolder
 from pcevolve_benchmarks.tables.cells import Place
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.outcomes import gaps_within_classes, populations, released_votes, reopened
+from pcevolve_benchmarks.tables.outcomes import measure_gaps, populations, read_votes, reopened
 from pcevolve_benchmarks.tables.table import B, Sheets
 from pcevolve_benchmarks.tables.work import Asked
 
@@ -66,18 +66,18 @@ def rows_of(asked: Asked, data: BenchData) -> Iterator[Row]:
             yield name, Labelled.released(root, private.labels).first(SHOWN)
 
 
-def nearest_rows(asked: Asked, data: BenchData) -> Iterator[Row]:
+def pair_nearest(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Synthetic images of a data set's runs beside their nearest private ones: by the encoder, then in pixels."""
     for place in _find_finished(asked, data):
         root = asked.root(place.cell)
         shots = images.read_run(RunConfig.load(RunFolder(root).config)).data
         looks = (load_encoder(asked.encoder(place.cell)).embed, images.make_stranger().look)
         dataset = Labelled.released(root, shots.labels)
-        for label, shown in beside_nearest(dataset, Labelled.of(shots), shots.labels, looks):
+        for label, shown in lay_beside_nearest(dataset, Labelled.of(shots), shots.labels, looks):
             yield f"{label}: {place.row}", shown
 
 
-def beside_nearest(
+def lay_beside_nearest(
     synthetic: Labelled, private: Labelled, labels: Sequence[str], looks: Sequence[Look]
 ) -> Iterator[Row]:
     """The first synthetic images of each class, each beside the private ones of its class that are nearest.
@@ -89,9 +89,7 @@ def beside_nearest(
         looks: From images to features, a row each; each has a group of its own in the row.
     """
     gaps = [
-        gaps_within_classes(
-            (look(synthetic.images), synthetic.targets), (look(private.images), private.targets)
-        )
+        measure_gaps((look(synthetic.images), synthetic.targets), (look(private.images), private.targets))
         for look in looks
     ]
     for target, label in enumerate(labels):
@@ -104,19 +102,17 @@ def beside_nearest(
             yield label, row
 
 
-def voted_rows(asked: Asked, data: BenchData) -> Iterator[Row]:
+def show_votes(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Of each round and class of a data set's runs, the candidates with the most noisy votes and with the fewest."""
     labels = load_folder(data.train, unique=False).labels
     for place in _find_finished(asked, data):
         outcome = reopened(asked.root(place.cell))
-        for (iteration, votes), pool in zip(
-            released_votes(outcome), populations(outcome, labels), strict=False
-        ):
-            for label, shown in by_votes(pool, votes, labels):
+        for (iteration, votes), pool in zip(read_votes(outcome), populations(outcome, labels), strict=False):
+            for label, shown in order_by_votes(pool, votes, labels):
                 yield f"{label}, round {iteration}", shown
 
 
-def by_votes(pool: Labelled, votes: NDArray[np.float64], labels: Sequence[str]) -> Iterator[Row]:
+def order_by_votes(pool: Labelled, votes: NDArray[np.float64], labels: Sequence[str]) -> Iterator[Row]:
     """Candidates of each class: those with the most votes, most first, and those with the fewest, fewest last."""
     for target, label in enumerate(labels):
         own = np.flatnonzero(pool.targets == target)
@@ -127,8 +123,8 @@ def by_votes(pool: Labelled, votes: NDArray[np.float64], labels: Sequence[str]) 
 
 _ROWS: Mapping[Sheets, Callable[[Asked, BenchData], Iterator[Row]]] = {
     "datasets": rows_of,
-    "nearest": nearest_rows,
-    "votes": voted_rows,
+    "nearest": pair_nearest,
+    "votes": show_votes,
 }
 
 

@@ -29,10 +29,16 @@ from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.cells import Cell, Figure
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.judges import HeldOut, as_seen_by, has_embeddings, held_out, table_judges
-from pcevolve_benchmarks.tables.outcomes import distances, noise_on_votes, populations, spread
+from pcevolve_benchmarks.tables.judges import (
+    HeldOut,
+    embed_held_out,
+    has_embeddings,
+    held_out,
+    load_table_judges,
+)
+from pcevolve_benchmarks.tables.outcomes import distances, measure_noise_on_votes, populations, spread
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
-from pcevolve_benchmarks.tables.wide import WideNetwork, ensembled
+from pcevolve_benchmarks.tables.wide import WideNetwork, ensemble
 
 NEAREST_MEAN = "nearest mean"
 
@@ -91,7 +97,7 @@ Found = list[tuple[Cell, list[Figure]]]
 """What was measured of each cell."""
 
 
-def carried_out(job: Job) -> Found:
+def carry_out_job(job: Job) -> Found:
     """Make the run, or the rest of it, and ask the judges.
 
     Raises:
@@ -135,8 +141,8 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator
     shots = Labelled.of(images.read_run(job.settings).data)
     labels = test.labels
     dataset, voter = _dataset(outcome, shots, labels)
-    for judge in table_judges(job.judges, voter):
-        real = as_seen_by(judge.name, job.data, cell.tested)
+    for judge in load_table_judges(job.judges, voter):
+        real = embed_held_out(judge.name, job.data, cell.tested)
         seen = judge.look(dataset.images)
         for name, value in _ask(job, judge, (seen, dataset.targets), real, test, shots, outcome):
             yield Figure(judge.name, judge.voted, name, value)
@@ -156,8 +162,8 @@ def _dataset(
 
 def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
     """Judge heads before they are trained: the papers' Init."""
-    for judge in table_judges(job.judges, None):
-        real = as_seen_by(judge.name, job.data, cell.tested)
+    for judge in load_table_judges(job.judges, None):
+        real = embed_held_out(judge.name, job.data, cell.tested)
         shapes = Training(real, test.targets, len(test.labels))
         # Nothing is trained, so a seed of a cell shows in the first weights alone.
         heads = [judge.untrained(shapes, cell.heads * cell.seed + seed) for seed in range(cell.heads)]
@@ -180,7 +186,7 @@ def _ask(
     heads = _train(judge, own, test, job.heads).heads
     yield "accuracy", _right(heads, real, test)
     if networks := [head for head in heads if isinstance(head, WideNetwork)]:
-        yield "ensemble", float(np.mean(ensembled(networks, real) == test.targets))
+        yield "ensemble", float(np.mean(ensemble(networks, real) == test.targets))
     if "mixed" in job.measures and outcome is not None:
         looked = judge.look(shots.images)
         both = np.concatenate([looked, own[0]]), np.concatenate([shots.targets, own[1]])
@@ -197,7 +203,7 @@ def _ask(
     if "votes" in job.measures:
         yield from spread(outcome)
     if "noise" in job.measures:
-        yield from noise_on_votes(outcome, shots, test.labels)
+        yield from measure_noise_on_votes(outcome, shots, test.labels)
     if {"to private", "to synthetic"} & job.measures:
         private = judge.look(shots.images), shots.targets
         for iteration, each in enumerate(populations(outcome, test.labels)):

@@ -54,7 +54,7 @@ class WideNetwork:
         return np.asarray(torch.cat(parts).numpy())
 
 
-def wide_judge(name: str) -> Judge:
+def make_wide_judge(name: str) -> Judge:
     """The judge ``wrn-DEPTH-WIDTH``; Private Evolution's is ``wrn-40-4``.
 
     Raises:
@@ -162,7 +162,7 @@ def _augment(images: Tensor, generator: torch.Generator) -> Tensor:
     return torch.lerp(grey, seen, colour)
 
 
-def ensembled(networks: Sequence[WideNetwork], features: NDArray[np.floating]) -> NDArray[np.int64]:
+def ensemble(networks: Sequence[WideNetwork], features: NDArray[np.floating]) -> NDArray[np.int64]:
     """Classes by the mean of all networks' scores, int64 ``(n,)``."""
     return np.asarray(np.mean([each.scores(features) for each in networks], axis=0).argmax(axis=1))
 

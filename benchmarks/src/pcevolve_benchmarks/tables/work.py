@@ -16,11 +16,11 @@ from pcevolve.errors import ClientError
 from pcevolve.evaluation.closeness import FEWEST
 from pcevolve.session.first.local_server import serve_locally
 from pcevolve_benchmarks.tables.cells import BY_ITERATION, Cell, Place, Store
-from pcevolve_benchmarks.tables.data import BenchData, classes, kept_in
-from pcevolve_benchmarks.tables.judges import has_embeddings, table_judges
+from pcevolve_benchmarks.tables.data import BenchData, classes, locate_prompts
+from pcevolve_benchmarks.tables.judges import has_embeddings, load_table_judges
 from pcevolve_benchmarks.tables.sizes import Facts, Scale
 from pcevolve_benchmarks.tables.table import Measure, Table
-from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carried_out
+from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carry_out_job
 from pcevolve_benchmarks.tables.wide import WIDE
 from pcevolve_benchmarks.tables.workers import Cluster, Workers
 
@@ -97,7 +97,7 @@ def filled(asked: Asked, told: Told, say: Say) -> list[str]:
         jobs = [_job(asked, cells, address) for cells in missing]
         say(_announce(asked, jobs))
         begun = _saying(asked, len(jobs), say)
-        for done, (job, found) in enumerate(asked.workers.each_done(carried_out, jobs, begun), 1):
+        for done, (job, found) in enumerate(asked.workers.each_done(carry_out_job, jobs, begun), 1):
             faults += _keep(asked, job, found)
             told(done, len(jobs))
     return faults
@@ -134,7 +134,7 @@ def _require_models(asked: Asked) -> None:
         return  # its machines have weights of their own
     options = (json.loads(place.cell.options) for place in asked.places)
     encoders = dict.fromkeys(each["encoder"] for each in options if "encoder" in each)
-    table_judges([*asked.judges, *encoders], None)
+    load_table_judges([*asked.judges, *encoders], None)
 
 
 def _list_missing(asked: Asked) -> list[tuple[Cell, ...]]:
@@ -192,7 +192,7 @@ def _job(asked: Asked, cells: Sequence[Cell], address: str | None) -> Job:
     provider = asked.first_places[cells[0].run].provider
     here = {"api": address, "first_contact": 120.0} if provider.is_local else asked.spending
     prompts = cells[0].settings().get("prompts")
-    own = {} if prompts is None else {"prompts": str(kept_in(asked.out, prompts))}
+    own = {} if prompts is None else {"prompts": str(locate_prompts(asked.out, prompts))}
     connection = {**here, **provider.connection, **own}
     return Job(
         tuple(cells), data, asked.root(cells[0]), connection, asked.judges, frozenset(asked.table.measures)

@@ -73,7 +73,7 @@ class _Slot:
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
 
-    def carried_out(self, work: Work[Job, Found], job: Job) -> Found:
+    def carry_out_job(self, work: Work[Job, Found], job: Job) -> Found:
         """Have the process carry out a job.
 
         Raises:
@@ -101,7 +101,7 @@ def _in_a_slot(
     slot = slots.get()
     begun(job)
     try:
-        return slot.carried_out(work, job)
+        return slot.carry_out_job(work, job)
     except ClientError as error:
         return error
     finally:

@@ -28,7 +28,7 @@ from pcevolve.session.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.texts.attack import attack
-from pcevolve_benchmarks.texts.page import BUNDLED_ID, Row, page, writer_of
+from pcevolve_benchmarks.texts.page import BUNDLED_ID, Row, name_writer, page
 from pcevolve_benchmarks.texts.studies import Study
 
 Told = Callable[[int, int], None]
@@ -183,7 +183,7 @@ def _attack(plan: PublicPlan) -> Row:
 
 
 def _of(row: Row) -> Wanted:
-    return row["world"], row["seed"], row["method"], writer_of(row)
+    return row["world"], row["seed"], row["method"], name_writer(row)
 
 
 def _served_name(writer: str) -> str:

@@ -20,7 +20,7 @@ MEASURES: Final = ("Fréchet distance", "MAUVE", "distinct pairs", "copied words
 """Shown where rows know them; the first two by the encoder that voted, or by the bundled one."""
 
 
-def writer_of(row: Row) -> str:
+def name_writer(row: Row) -> str:
     """The language model of a row, as its server calls it; rows of earlier versions are of the bundled one."""
     return str(row.get("writer", BUNDLED_ID))
 
@@ -72,7 +72,7 @@ def tables(study: Study, rows: Sequence[Row]) -> str:
 def _by_writer(rows: Sequence[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        found[writer_of(row)].append(row)
+        found[name_writer(row)].append(row)
     return found
 
 
