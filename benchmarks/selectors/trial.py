@@ -229,13 +229,7 @@ def make_plan(
         domain: What the prompt calls a private set that ``split.SETS`` has not.
     """
     budget = Budget(Fraction(trial.epsilon), trial.delta)
-    scope = Scope(
-        relation="replace-one",
-        iterations=trial.iterations or 1,
-        classes=len(labels),
-        shots=trial.shots,
-        candidates=trial.candidates,
-    )
+    scope = Scope("replace-one", trial.iterations or 1, len(labels), trial.shots, trial.candidates)
     method, _ = selectors.resolve_method(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
     plan = PublicPlan(

@@ -194,10 +194,8 @@ def _ask(
     if "fid" in job.measures and has_embeddings(judge.name) and len(own[0]) >= FEWEST:
         yield from _distances(own[0], real)
     if "dimension" in job.measures and has_embeddings(judge.name):
-        yield (
-            "dimension",
-            estimate_intrinsic_dimension(np.asarray(real if outcome is None else own[0], np.float64)),
-        )
+        looked_at = real if outcome is None else own[0]
+        yield "dimension", estimate_intrinsic_dimension(np.asarray(looked_at, np.float64))
     if not isinstance(outcome, Outcome):
         return
     if "votes" in job.measures:
