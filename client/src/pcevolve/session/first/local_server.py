@@ -92,7 +92,10 @@ def guard(command: list[str]) -> int:
 
 
 def _end_with_input(process: subprocess.Popen[bytes]) -> None:
-    sys.stdin.buffer.read()
+    while os.read(
+        sys.stdin.fileno(), 1
+    ):  # unbuffered: a lock that this thread holds would abort the interpreter
+        pass
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
