@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 from pcevolve.pages.wire import write_viewer
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
-from support.forge import Event, forge, rewritten_body
+from support.forge import Event, forge
 from support.provider import FakeProvider, linking, png
 from support.viewer import Page, html, steps
 
 Make = Callable[..., Path]
-
-
-def forged_body(root: Path, change: Callable[[dict], dict]) -> None:
-    """Change the last request's fields in an otherwise whole record."""
-
-    def edit(all_of: list[Event]) -> list[Event]:
-        place = max(index for index, event in enumerate(all_of) if event["kind"] == "sent")
-        all_of[place] = rewritten_body(
-            root, all_of[place], lambda body: json.dumps(change(json.loads(body))).encode()
-        )
-        return all_of
-
-    forge(root, edit)
 
 
 def test_a_connection_that_failed_is_told_with_its_reason(finished: Make):
@@ -43,9 +29,8 @@ def test_a_connection_that_failed_is_told_with_its_reason(finished: Make):
     assert page.of_class("bad")
 
 
-def test_an_image_that_nobody_sent_stands_out_with_the_fault_at_its_request(finished: Make):
-    root = finished()
-    forged_body(root, lambda fields: fields | {"image": images.to_base64(png(12345))})
+def test_an_image_that_nobody_sent_stands_out_with_the_fault_at_its_request(finished_otherwise: Make):
+    root = finished_otherwise(image=images.to_base64(png(12345)))
     shown = steps(root)
     page = shown[max((name for name in shown if name.startswith("r")), key=lambda name: int(name[1:]))]
     assert "No reason on record for this image to leave" in page.text

@@ -25,7 +25,6 @@ from pcevolve.pages.wire.folding import (
 from pcevolve.transcript import Attempt
 from pcevolve.transcript.bodies import BodyRef
 from pcevolve.transcript.records import Answered, Sent
-from support.forge import Event, forge, rewritten_body
 from support.provider import FakeProvider
 from support.viewer import Page, html, steps
 
@@ -100,18 +99,8 @@ def test_a_request_that_was_refused_first_stands_once_under_its_answer_with_ever
     assert "13 requests, folded" in Page(html(root)).text
 
 
-def test_a_value_that_the_plan_did_not_give_is_seen_among_those_that_left(finished: Make):
-    root = finished()
-
-    def change(events: list[Event]) -> list[Event]:
-        place = max(index for index, event in enumerate(events) if event["kind"] == "sent")
-        events[place] = rewritten_body(root, events[place], smuggle)
-        return events
-
-    def smuggle(body: bytes) -> bytes:
-        return json.dumps(json.loads(body) | {"negative_prompt": "x" * 3000 + "smuggled"}).encode()
-
-    forge(root, change)
+def test_a_value_that_the_plan_did_not_give_is_seen_among_those_that_left(finished_otherwise: Make):
+    root = finished_otherwise(negative_prompt="x" * 3000 + "smuggled")
     varied = groups(root)[0]
     assert re.search(
         r"negative_prompt 2 different values empty #\d+ x{2000} and 1,008 more characters", varied.text
