@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
 from pcevolve.public.settings import Digest
-from pcevolve_shared import images, limits
+from pcevolve_shared import containers, limits
 from pcevolve_shared.reading import read_file
 
 MOST_BYTES = 2 * limits.MAX_RESPONSE_BYTES
@@ -166,8 +166,8 @@ def cut(body: bytes) -> Cut:
 def _cut_word(taken: Cut, match: re.Match[bytes]) -> bytes:
     try:
         data = base64.b64decode(match[2], validate=True)
-        images.media_type(data)
-    except (binascii.Error, images.ImageError):  # a long word is no image
+        containers.media_type(data)
+    except (binascii.Error, containers.ImageError):  # a long word is no image
         return match[0]
     return b'"' + match[1] + b"{{sha256:" + taken.take(data) + b'}}"'
 
