@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.dp.mechanisms import SecureNoise
-from pcevolve.egress.pace import Pace
+from pcevolve.egress.pace import Pace, choose_tick
 from pcevolve.private.judge import UniformJudge
 from support.provider import FakeProvider
 from support.runs import SmallRun
@@ -143,3 +143,18 @@ def test_the_first_request_of_a_process_leaves_at_once():
     clock = Clock()
     paced(clock, tick=5.0, gap=5.0).await_turn(opens_round=True)
     assert clock.now == 100.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "pairs", "tick"),
+    [
+        (None, 0, 0.5),
+        (None, 40 * 640, 0.5),
+        (None, 10_000 * 2_000, 2.0),
+        (None, 300_000 * 5_000, 150.0),
+        (0.0, 10**12, 0.0),
+        (7.0, 10**12, 7.0),
+    ],
+)
+def test_a_tick_follows_from_public_sizes_unless_somebody_asks_for_one(asked, pairs, tick):
+    assert choose_tick(asked, pairs) == pytest.approx(tick)

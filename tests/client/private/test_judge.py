@@ -13,6 +13,7 @@ from PIL import Image
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.errors import BudgetError, DataError
 from pcevolve.evolution import Pool
+from pcevolve.geometry.frame import Frame
 from pcevolve.ledger.ledger import Account, Ledger, Limits
 from pcevolve.modality.images.appearance import AS_IS, MATCHED
 from pcevolve.privacy import FREE, Budget, Event
@@ -143,6 +144,21 @@ def test_candidates_that_will_not_be_shown_again_are_forgotten(tmp_path, pool: s
         chooser.scenes(1, shown, choose_renditions(chooser.plan, None))
         looks.append(encoder.calls - before)
     assert looks == [1, 0, 1, again], "of a pool that is shown twice nothing is embedded twice"
+
+
+def test_what_is_public_is_done_before_the_release_which_a_provider_cannot_time(tmp_path, monkeypatch):
+    shape = {"pool": "all", "keep": "selected", "candidates": 2, "initial": 4, "centre_first": True}
+    asked = judge(tmp_path, 5000, "dp-means", **shape)
+    asked.show(Query(RUN, 1), POOL)
+
+    def late(*given: object) -> None:
+        raise AssertionError("public work in a private section")
+
+    monkeypatch.setattr(Frame, "of", late)
+    monkeypatch.setattr(asked.chooser.encoder, "embed", late)
+    monkeypatch.setattr(Chooser, "_scene", late)
+    views = dataclasses.replace(asked.views, encoder=MeanColour())
+    assert dataclasses.replace(asked, views=views).release(Query(RUN, 1), POOL).events
 
 
 PALE = (200, 250, 200)

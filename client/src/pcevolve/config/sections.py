@@ -22,8 +22,8 @@ from pcevolve.transcript.layout import Form
 SHORTEST_TICK = 0.001
 
 
-def _tick(seconds: float) -> float:
-    if 0 < seconds < SHORTEST_TICK:
+def _tick(seconds: float | None) -> float | None:
+    if seconds is not None and 0 < seconds < SHORTEST_TICK:
         raise ValueError(f"must be 0 or at least {SHORTEST_TICK:g} seconds")
     return seconds
 
@@ -187,14 +187,15 @@ class PrivacySettings(public.Section):
         public.PUBLIC,
     ] = False
     pad_selection: Annotated[
-        Seconds,
+        Seconds | None,
         AfterValidator(_tick),
         Field(
             description="Seconds: private work between two requests lasts a whole multiple of this, so that its length "
-            "does not show; longer than any of it, if the console warns. 0: not hidden."
+            "does not show; longer than any of it, if the console warns. 0: not hidden. If not given, half a second, "
+            "and more where classes, shots and candidates are many."
         ),
         Setting(resumable=True),
-    ] = 1.0
+    ] = None
     pace: Annotated[
         Seconds,
         Field(description="Least seconds between an answer and a request."),

@@ -19,6 +19,23 @@ Asked = TypeVar("Asked")
 Brought = TypeVar("Brought")
 Answer = TypeVar("Answer")
 Wait: TypeAlias = Callable[[], Brought]
+LEAST_TICK = 0.5
+"""Seconds: a dozen times what measurement, draw, payment and record of a small run take on a quiet machine."""
+SECONDS_PER_PAIR = 1e-7
+"""Five times what a vote takes for one private image and one candidate, at 256 numbers an embedding."""
+
+
+def choose_tick(asked: float | None, pairs: int) -> float:
+    """Return the tick that was asked for, or one that covers private work of a public size.
+
+    No clock has a part in it: a tick that followed the work would tell how long that takes.
+
+    Args:
+        asked: Seconds; 0: nothing is hidden; None: nobody said.
+        pairs: Nominal private images times candidates that they are compared with in the largest round.
+    """
+    needed = LEAST_TICK * max(1, math.ceil(pairs * SECONDS_PER_PAIR / LEAST_TICK))
+    return needed if asked is None else asked
 
 
 @dataclass

@@ -35,7 +35,7 @@ class RunOptions(TypedDict, total=False):
     lifetime_epsilon: Exact | None
     lifetime_delta: float | None
     forget_insecure: bool
-    pad_selection: float
+    pad_selection: float | None
     pace: float
     insecure_noise_seed: int | None
     method: Literal["auto", "aug-pe", "dp-means", "jvem", "pcevolve", "pe", "pe-em", "random", "secpe", "t2i"]

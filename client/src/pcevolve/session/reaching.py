@@ -18,7 +18,7 @@ from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Rewriter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.in_process import Generator, InProcess
-from pcevolve.egress.pace import Pace
+from pcevolve.egress.pace import Pace, choose_tick
 from pcevolve.egress.retry import Patience
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address, Route, Transport
@@ -85,14 +85,18 @@ def connect(
     console: Console,
     rewriter: Address | None = None,
     generator: Generator | None = None,
+    pairs: int = 0,
 ) -> Iterator[Connection]:
-    """Open the gate to a run's API, or to a generator in this process, on the run's record; nothing is sent yet."""
+    """Open the gate to a run's API, or to a generator in this process, on the run's record; nothing is sent yet.
+
+    Private work is padded as the owner says, or else by ``pairs``: see ``choose_tick``.
+    """
     provider = settings.provider
     transport = open_transport(provider, address, generator)
     allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
     with closing(transport), _reach_rewriter(settings, rewriter, transcript) as second:
         meter = Meter(allowance, spoken, transcript, address.is_nearby)
-        pace = Pace(settings.privacy.pad_selection, settings.privacy.pace)
+        pace = Pace(choose_tick(settings.privacy.pad_selection, pairs), settings.privacy.pace)
         patience = _make_patience(provider, console)
         gate = Gate(transcript, spoken, address, transport, patience, pace, meter, second)
         yield Connection(gate, meter, pace, second)
