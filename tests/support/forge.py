@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pcevolve.auditing import audit
 from pcevolve.errors import ClientError
 from pcevolve.evolution import Pool, Population, cut_to_proportion, join_populations
 from pcevolve.pages.report import write_report
@@ -34,6 +35,11 @@ def forge(root: Path, change: Callable[[list[Event]], list[Event]]) -> None:
         previous = digest(raw)
     log.write_bytes(b"".join(lines))
     reissue(root)
+
+
+def faults_of(root: Path) -> list[str]:
+    """All that an audit has against a run."""
+    return [fault for finding in audit(root) for fault in finding.faults]
 
 
 def reissue(root: Path) -> None:

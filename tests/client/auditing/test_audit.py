@@ -13,7 +13,7 @@ import pytest
 from pcevolve.auditing import Audit, audit
 from pcevolve_shared import images
 from support.examples import examples
-from support.forge import Event, forge, rewritten_body
+from support.forge import Event, faults_of, forge, rewritten_body
 from support.provider import png
 from support.runs import SmallRun, small_plan
 
@@ -49,14 +49,10 @@ def copy(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
-def faults(root: Path) -> list[str]:
-    return [fault for finding in audit(root) for fault in finding.faults]
-
-
 @pytest.mark.parametrize("name", VARIANTS)
 def test_an_honest_run_of_any_shape_passes_every_check(tmp_path: Path, name: str):
     finish(tmp_path, **VARIANTS[name])
-    assert faults(tmp_path) == []
+    assert faults_of(tmp_path) == []
     made = json.loads((tmp_path / "release" / "manifest.json").read_text())["files"]
     assert len(list((tmp_path / "release").rglob("*.png"))) == len(made) > 0
 
@@ -71,7 +67,7 @@ def test_any_changed_byte_of_the_transcript_is_noticed(finished: Path, tmp_path:
         data[place] ^= 1 << int(random.integers(8))
         root = Path(shutil.copytree(finished, tmp_path / "changed"))
         (root / source.relative_to(finished)).write_bytes(data)
-        assert faults(root), f"byte {place} of {source.name} became {data[place]}"
+        assert faults_of(root), f"byte {place} of {source.name} became {data[place]}"
         shutil.rmtree(root)
 
 
@@ -103,7 +99,7 @@ def edit_manifest(root: Path, change: Callable[[dict], None]) -> None:
 def test_a_manifest_that_claims_more_than_the_receipts_is_noticed(copy: Path, key: str, value: object):
     edit_manifest(copy, lambda manifest: manifest["guarantee"].update({key: value}))
     said = f"release/manifest.json is not what the record gives: guarantee.{key}"
-    assert said in " ".join(faults(copy))
+    assert said in " ".join(faults_of(copy))
 
 
 def test_an_image_left_out_of_a_selected_dataset_is_noticed(tmp_path: Path):
@@ -111,15 +107,15 @@ def test_an_image_left_out_of_a_selected_dataset_is_noticed(tmp_path: Path):
     finish(tmp_path, pool="all", keep="selected")
     edit_manifest(tmp_path, lambda manifest: left_out.append(manifest["files"].pop()))
     (tmp_path / "release" / left_out[0]["path"]).unlink()
-    assert f"release/{left_out[0]['path']} is missing" in faults(tmp_path)
+    assert f"release/{left_out[0]['path']} is missing" in faults_of(tmp_path)
     edit_manifest(tmp_path, lambda manifest: manifest.update(unreadable=[left_out[0]["candidate"]]))
-    assert "release/manifest.json is not what the record gives: files, unreadable" in faults(tmp_path)
+    assert "release/manifest.json is not what the record gives: files, unreadable" in faults_of(tmp_path)
 
 
 def test_an_image_that_is_not_the_providers_is_noticed_in_the_dataset(copy: Path):
     one, two = sorted((copy / "release" / "cut").iterdir())[:2]
     one.write_bytes(two.read_bytes())
-    assert "is not the image that the provider sent" in " ".join(faults(copy))
+    assert "is not the image that the provider sent" in " ".join(faults_of(copy))
 
 
 # -- forged records ------------------------------------------------------------------------------------------------
@@ -157,13 +153,13 @@ def change_body(root: Path, field: str, value: object, slot: str = "i002/") -> N
 )
 def test_a_lying_client_cannot_hide_a_request_that_the_plan_does_not_give(copy: Path, field, value):
     change_body(copy, field, value)
-    assert BODY in " ".join(faults(copy))
+    assert BODY in " ".join(faults_of(copy))
 
 
 def test_a_lookahead_of_another_image_is_noticed(tmp_path: Path):
     finish(tmp_path, lookahead=1)
     change_body(tmp_path, "image", images.to_base64(png(1)), "l000/")
-    assert BODY in " ".join(faults(tmp_path))
+    assert BODY in " ".join(faults_of(tmp_path))
 
 
 def first(events: list[Event], kind: str) -> Event:
@@ -265,7 +261,7 @@ FORGERIES: dict[str, tuple[Callable[[list[Event]], object], str]] = {
 def test_a_record_that_lies_is_noticed(copy: Path, name: str):
     edit, said = FORGERIES[name]
     forge(copy, edited(edit))
-    assert said in " ".join(faults(copy))
+    assert said in " ".join(faults_of(copy))
 
 
 def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
@@ -273,14 +269,14 @@ def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
     finish(tmp_path, method="t2i", iterations=0, strengths=())
     forge(tmp_path, edited(lambda events: first(events, "planned")["plan"].update(run_id="f" * 32)))
     said = "the plan is for another run, address or dialect than the record was opened for"
-    assert faults(tmp_path) == [said]
+    assert faults_of(tmp_path) == [said]
 
 
 def test_the_receipt_of_the_dataset_is_one_of_this_run(tmp_path: Path):
     """No request follows it that another run's would not allow."""
     finish(tmp_path, pool="all", keep="selected")
     forge(tmp_path, edited(lambda events: receipt(events[::-1]).update(run_id="f" * 32)))
-    assert "for another run or relation" in " ".join(faults(tmp_path))
+    assert "for another run or relation" in " ".join(faults_of(tmp_path))
 
 
 # -- what is left of a run -----------------------------------------------------------------------------------------
@@ -298,7 +294,7 @@ def truncate(root: Path) -> None:
 
 def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_not_broken(copy: Path):
     remove(copy, *MADE)
-    assert faults(copy) == []
+    assert faults_of(copy) == []
     assert [each.pending for each in audit(copy) if each.pending] == [
         "the run is unfinished: the end of its record is not anchored, so lines may be missing in "
         f"transcript/log.jsonl; pcevolve run --resume {copy} goes on"
@@ -307,7 +303,7 @@ def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_not_br
 
 def test_a_truncated_transcript_is_noticed(copy: Path):
     truncate(copy)
-    assert "the end of its record is not anchored" in " ".join(faults(copy))
+    assert "the end of its record is not anchored" in " ".join(faults_of(copy))
 
 
 @pytest.mark.parametrize("kept", ["summary.json", "report.html", "release-parquet", "release-webdataset"])
@@ -316,7 +312,7 @@ def test_a_release_cannot_be_hidden_while_something_that_was_made_of_it_is_left(
     for name in exports:
         (copy / name).mkdir()
     remove(copy, *({*MADE, *exports} - {kept}))
-    wrong = faults(copy)
+    wrong = faults_of(copy)
     assert any(f"and yet there is {kept}" in each for each in wrong)
     assert "release/manifest.json is missing" in wrong
 
@@ -325,22 +321,22 @@ def test_a_release_cannot_be_hidden_while_something_that_was_made_of_it_is_left(
 def test_a_release_of_which_a_part_is_left_is_no_release_that_was_never_made(copy: Path, left: str):
     remove(copy, "summary.json", "report.html")
     remove(copy, *(f"release/{each.name}" for each in (copy / "release").iterdir() if each.name != left))
-    assert [each for each in faults(copy) if each.startswith("release/") and each.endswith(" is missing")]
+    assert [each for each in faults_of(copy) if each.startswith("release/") and each.endswith(" is missing")]
 
 
 def test_what_is_made_of_a_release_is_none_of_an_unfinished_run(copy: Path):
     truncate(copy)
     remove(copy, *MADE)
     (copy / "release-webdataset").mkdir()
-    assert "and yet there is release-webdataset" in " ".join(faults(copy))
+    assert "and yet there is release-webdataset" in " ".join(faults_of(copy))
     remove(copy, "release-webdataset")
     (copy / "report.html").symlink_to("nowhere")
-    assert "and yet there is report.html" in " ".join(faults(copy))
+    assert "and yet there is report.html" in " ".join(faults_of(copy))
 
 
 def test_a_file_that_belongs_to_no_record_is_noticed(copy: Path):
     (copy / "transcript" / "notes.txt").write_text("hello")
-    assert "transcript/notes.txt belongs to no record" in " ".join(faults(copy))
+    assert "transcript/notes.txt belongs to no record" in " ".join(faults_of(copy))
 
 
 # -- pages ---------------------------------------------------------------------------------------------------------

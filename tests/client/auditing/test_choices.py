@@ -28,7 +28,7 @@ from pcevolve.selectors import find_method
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
-from support.forge import forge
+from support.forge import faults_of, forge
 from support.paid import encoder, paid_run
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, rng, small_plan
@@ -77,10 +77,6 @@ RUNS = {
     "jvem, one image more or less": {"method": "jvem", "relation": "add-remove"},
     "one class": {"method": "jvem", "labels": ("cut",)},
 }
-
-
-def faults(root: Path) -> list[str]:
-    return [fault for finding in audit(root) for fault in finding.faults]
 
 
 def private_images(labels: tuple[str, ...]) -> PrivateDataset:
@@ -132,7 +128,7 @@ def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
 
     forge(root, bring_back)
     told = "names an image that is not among those it chose from, for 'cut'"
-    assert f"receipt for iteration {last.iteration}: {told}" in faults(root)
+    assert f"receipt for iteration {last.iteration}: {told}" in faults_of(root)
 
 
 def always(data: bytes) -> FakeProvider:
@@ -174,7 +170,7 @@ def test_the_first_round_pays_for_two_accesses_and_says_one_number_for_each_clas
     assert [each.mechanism for each in first.events] == ["gaussian", "gaussian"]
     assert len(first.values) == len(COUNTED.labels)
     assert all(len(each.events) == 1 and each.values == () for each in later)
-    assert faults(counted) == []
+    assert faults_of(counted) == []
 
 
 @pytest.mark.parametrize(
@@ -190,7 +186,7 @@ def test_numbers_that_were_not_measured_or_are_not_one_for_each_class_are_found(
     counted: Path, values: Callable[[list[float]], list[float]], iteration: int, fault: str
 ):
     receipted(said(values=values(list(counts(counted)))), iteration=iteration)(counted)
-    assert any(fault in each for each in faults(counted))
+    assert any(fault in each for each in faults_of(counted))
 
 
 def test_images_that_the_counts_leave_out_are_not_published(counted: Path):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.auditing import audit
 from pcevolve.egress.allowance import Allowance
 from pcevolve.egress.pace import Lanes
 from pcevolve.egress.sockets import HttpTransport
@@ -23,6 +22,7 @@ from pcevolve.public.release import PublicEcho
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.records import Answered, Failed, Received, Sent
 from support import online
+from support.forge import faults_of
 from support.provider import FakeProvider, _model
 from support.runs import SmallRun, small_plan
 
@@ -71,10 +71,6 @@ def kinds(root: Path) -> list[tuple[type, str]]:
     return [
         (type(each), each.slot) for each in records if isinstance(each, Sent | Answered | Failed | Received)
     ]
-
-
-def faults(root: Path) -> list[str]:
-    return [fault for finding in audit(root) for fault in finding.faults]
 
 
 def test_a_round_asks_for_several_images_at_once_and_for_no_more_than_the_plan_says(tmp_path):
@@ -153,7 +149,7 @@ def test_what_was_under_way_when_one_was_refused_is_on_record_and_not_asked_for_
     run.close()
     sent = [slot for kind, slot in kinds(tmp_path) if kind is Sent]
     assert len(sent) == len(set(sent)) + 1  # the refused one
-    assert faults(tmp_path) == []
+    assert faults_of(tmp_path) == []
 
 
 def test_a_busy_api_is_asked_again_while_others_are_under_way(tmp_path):
@@ -166,7 +162,7 @@ def test_a_busy_api_is_asked_again_while_others_are_under_way(tmp_path):
 
     finished(tmp_path, Slow(busy), at_once=AT_ONCE, lookahead=0)
     assert max(seen.values()) == 2
-    assert faults(tmp_path) == []
+    assert faults_of(tmp_path) == []
 
 
 def test_no_request_more_than_allowed_leaves(tmp_path):

@@ -22,7 +22,7 @@ from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
 from pcevolve.transcript import RunReader
-from support.forge import forge, rewritten_body
+from support.forge import faults_of, forge, rewritten_body
 from support.online import KEY, Heard, Reply, said
 from support.provider import text
 from support.runs import small_plan
@@ -116,7 +116,7 @@ def test_a_reasoning_model_makes_a_whole_run_that_the_audit_can_follow(world, tm
     asked = json.loads(api.server.asked[0].body)
     assert set(asked) == {"model", "messages", "max_completion_tokens"}
     assert asked["max_completion_tokens"] == 40
-    assert [fault for finding in audit(tmp_path) for fault in finding.faults] == []
+    assert faults_of(tmp_path) == []
     brought = {digest for slot in run.plan.calls for digest in run.transcript.outputs(slot)}
     assert not any(b"think" in run.transcript.bodies.file(each) for each in brought)
 
@@ -195,7 +195,7 @@ def test_an_api_without_n_is_found_out_before_the_plan_and_asked_for_one_text_at
     assert (plan.batch, plan.texts.fields) == (1, ("n=",))
     assert len(others) == len(plan.calls)
     assert all("n" not in each and {"max_tokens", "seed"} <= each.keys() for each in others)
-    assert [fault for finding in audit(root) for fault in finding.faults] == []
+    assert faults_of(root) == []
 
 
 def test_an_api_with_n_is_asked_once_whether_it_is_one_and_not_at_all_where_the_fields_are_said(
@@ -221,7 +221,7 @@ def test_a_run_that_was_cut_off_after_its_question_does_not_ask_again(world, beg
     server.speak = groq
     cli.app(["run", "--resume", str(tmp_path / "run"), "--yes"], standalone_mode=False)
     assert not any(b"one word" in each.body for each in server.heard)
-    assert [fault for finding in audit(tmp_path / "run") for fault in finding.faults] == []
+    assert faults_of(tmp_path / "run") == []
 
 
 @pytest.mark.parametrize("words", ["Write one word!", "Write one word. The patient is Ann Example."])
@@ -230,7 +230,7 @@ def test_a_question_for_two_in_other_words_than_everybodys_is_told(world, begin,
     server.speak = groq
     root = begin(server.address)
     forge(root, lambda events: [rewritten_trial(root, each, words) for each in events])
-    faults = [fault for finding in audit(root) for fault in finding.faults]
+    faults = faults_of(root)
     assert any("its body differs" in each for each in faults)
     assert any("in other words than everybody" in each for each in faults)
 

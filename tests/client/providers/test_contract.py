@@ -9,20 +9,16 @@ import json
 
 import pytest
 
-from pcevolve.auditing import audit
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import DIALECTS, dialect
 from pcevolve.public.calls import Call
 from pcevolve_shared.blanks import parse_question
+from support.forge import faults_of
 from support.online import Reply, b64, said
 
 EVOLVING = sorted(
     name for name, each in DIALECTS.items() if "vary" in each.capabilities and each.makes == "image"
 )
-
-
-def broken(root) -> list[str]:
-    return [fault for finding in audit(root) for fault in finding.faults]
 
 
 @pytest.mark.parametrize("name", sorted(DIALECTS))
@@ -33,7 +29,7 @@ def test_a_whole_run_satisfies_the_documented_api_and_the_audit(world, tmp_path,
     images = sum(call.count for call in run.plan.calls.values())
     assert len(api.server.asked) == len(run.plan.calls)
     assert sum(len(each) for each in evolved.populations[-1].values()) * (run.plan.iterations + 1) == images
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
     bodies = list((tmp_path / "transcript" / "bodies").iterdir())
     outputs = {digest for call in run.plan.calls for digest in run.transcript.outputs(call)}
     assert {path.name for path in bodies} == outputs, "an image is stored twice, or something else is"
@@ -46,7 +42,7 @@ def test_a_whole_run_evolves_over_every_api_by_prompts(world, tmp_path, name):
     run = api.open(tmp_path, iterations=2, strengths=(), vary_by="prompt", prompts=prompts)
     run.finish()
     assert len(api.server.asked) == len(run.plan.calls)
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
     varied = [sent for sent in run.transcript.sent() if sent.slot.startswith(("i001/", "i002/"))]
     assert varied
     assert not any(sent.body.files for sent in varied if "/link" not in sent.slot)
@@ -90,7 +86,7 @@ def test_a_variation_goes_with_the_prompt_that_its_image_was_made_by_or_with_the
     )
     assert said
     assert said <= own if vary_with == "own prompt" else said == template
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
 
 
 def test_the_audit_finds_a_strength_that_no_plan_has_and_a_prompt_that_is_not_the_images_own(
@@ -99,12 +95,12 @@ def test_the_audit_finds_a_strength_that_no_plan_has_and_a_prompt_that_is_not_th
     with monkeypatch.context() as forged:
         forged.setattr("pcevolve.providers.getimg.strength_of", lambda call: {"strength": 0.5})
         world("getimg").open(tmp_path / "strength", graded=False).finish()
-    assert any("strength" in fault for fault in broken(tmp_path / "strength"))
+    assert any("strength" in fault for fault in faults_of(tmp_path / "strength"))
     prompts = (("a cut", "a long cut"), ("good leather", "better leather"))
     with monkeypatch.context() as forged:
         forged.setattr("pcevolve.egress.policy.replace", lambda call, **of: call)
         world("getimg").open(tmp_path / "prompt", prompts=prompts).finish()
-    assert any("'prompt'" in fault for fault in broken(tmp_path / "prompt"))
+    assert any("'prompt'" in fault for fault in faults_of(tmp_path / "prompt"))
 
 
 def test_a_text_goes_back_in_a_question_with_blanks_and_nothing_else_does(world, tmp_path):
@@ -178,7 +174,7 @@ def test_what_may_pass_is_tried_again_with_the_same_bytes(world, tmp_path, name,
     assert first == again
     assert len(api.server.asked) == len(run.plan.calls) + 1
     assert pauses[0] >= 2 or "Retry-After" not in trouble.headers
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
 
 
 def test_an_image_that_moderation_withheld_is_no_image(world, tmp_path):

@@ -8,7 +8,6 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
-from pcevolve.auditing import audit
 from pcevolve.egress.policy import Policy
 from pcevolve.egress.transport import Address, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError, UsageError
@@ -19,6 +18,7 @@ from pcevolve.public.fields import IN_PROCESS
 from pcevolve.selectors import find_method
 from pcevolve_server.work import Picture, Task
 from pcevolve_shared import images, wire
+from support.forge import faults_of
 from support.provider import png
 from support.runs import SmallRun, small_plan
 from support.served import FakeGenerator, served
@@ -121,7 +121,7 @@ def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_pa
     with monkeypatch.context() as without:
         without.setattr("pcevolve.egress.policy.find_misstatements", lambda *of: ())
         world("openai-plain").open(tmp_path, steps=50).finish()
-    faults = [fault for finding in audit(tmp_path) for fault in finding.faults]
+    faults = faults_of(tmp_path)
     assert faults == ["the plan says that steps is asked for, and it is not"]
 
 

@@ -14,18 +14,14 @@ from textwrap import wrap
 
 import pytest
 
-from pcevolve.auditing import audit
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.transcript.records import Opened, Sent
+from support.forge import faults_of
 from support.online import KEY, Heard, LocalServer, Reply, openai, said
 from support.provider import png
 from support.runs import SmallRun, small_plan
-
-
-def broken(root) -> list[str]:
-    return [fault for finding in audit(root) for fault in finding.faults]
 
 
 def again(heard: Heard, form) -> Reply:
@@ -34,42 +30,29 @@ def again(heard: Heard, form) -> Reply:
     return reply if heard.method == "GET" else form(json.loads(reply.body))
 
 
-def data_urls(answer) -> Reply:
-    return said(
-        200, {"data": [{"url": "data:image/png;base64," + each["b64_json"]} for each in answer["data"]]}
-    )
+def respelled(name: str, spell, status: int = 200):
+    """Each image under a name, in another spelling of its base64."""
+    return lambda answer: said(status, {"data": [{name: spell(each["b64_json"])} for each in answer["data"]]})
 
 
-def wrapped(answer) -> Reply:
-    return said(
-        200, {"data": [{"b64_json": "\n".join(wrap(each["b64_json"], 76))} for each in answer["data"]]}
-    )
-
-
-def unpadded(answer) -> Reply:
-    return said(201, {"data": [{"b64_json": each["b64_json"].rstrip("=")} for each in answer["data"]]})
-
-
-def marked(answer) -> Reply:
-    return Reply(200, b"\xef\xbb\xbf" + json.dumps(answer).encode())
+TAKEN = {
+    "data URLs": respelled("url", lambda text: f"data:image/png;base64,{text}"),
+    "wrapped": respelled("b64_json", lambda text: "\n".join(wrap(text, 76))),
+    "unpadded": respelled("b64_json", lambda text: text.rstrip("="), 201),
+    "marked": lambda answer: Reply(200, b"\xef\xbb\xbf" + json.dumps(answer).encode()),
+}
 
 
 @pytest.fixture
-def run_of(tmp_path):
+def open_run(tmp_path):
+    """Open a small run against an API that speaks so."""
     servers = []
 
-    def begin(form, **changes) -> SmallRun:
-        servers.append(LocalServer(lambda heard: again(heard, form)))
-        address = Address(servers[-1].address, KEY)
-        plan = small_plan(
-            dialect="openai",
-            api=address.base_url,
-            batch=2,
-            candidates=2,
-            iterations=0,
-            strengths=(),
-            **changes,
-        )
+    def begin(speak, greets: bool = True, **changes) -> SmallRun:
+        servers.append(LocalServer(speak))
+        address = Address(servers[-1].address, KEY, greets=greets)
+        shape = {"batch": 2, "candidates": 2, "iterations": 0, "strengths": (), **changes}
+        plan = small_plan(dialect="openai", api=address.base_url, **shape)
         run = SmallRun.open(tmp_path, plan, HttpTransport(5), address=address)
         run.server = servers[-1]
         return run
@@ -79,10 +62,15 @@ def run_of(tmp_path):
         each.close()
 
 
-@pytest.mark.parametrize("form", [data_urls, wrapped, unpadded, marked])
+@pytest.fixture
+def run_of(open_run):
+    return lambda form, **changes: open_run(lambda heard: again(heard, form), **changes)
+
+
+@pytest.mark.parametrize("form", TAKEN.values(), ids=TAKEN)
 def test_what_is_well_meant_is_taken_and_the_audit_holds(run_of, tmp_path, form):
     run_of(form).finish()
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
 
 
 @pytest.fixture
@@ -103,7 +91,7 @@ def linked_to(server: LocalServer):
 def test_links_where_base64_was_asked_for_are_followed_to_hosts_of_the_plan(run_of, tmp_path, pictures):
     run_of(linked_to(pictures), image_hosts=(pictures.host,)).finish()
     assert all("authorization" not in each.headers for each in pictures.heard)
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
 
 
 def test_links_elsewhere_are_answered_with_the_setting_that_allows_them(run_of, pictures):
@@ -142,7 +130,7 @@ def test_an_error_under_the_status_of_a_success_is_tried_again_if_it_may_pass(ru
     run = run_of(lambda answer: said(200, busy.pop() if busy else answer))
     run.finish()
     assert len(run.server.asked) == len(run.plan.calls) + 1
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
 
 
 def test_an_error_under_the_status_of_a_success_is_not_tried_again_if_it_is_final(run_of):
@@ -152,30 +140,17 @@ def test_an_error_under_the_status_of_a_success_is_not_tried_again_if_it_is_fina
     assert len(run.server.asked) == 1
 
 
-def test_a_run_begins_without_a_greeting_where_the_api_has_none(tmp_path):
-    server = LocalServer(lambda heard: said(404, {}) if heard.method == "GET" else openai(heard))
-    address = Address(server.address, KEY, greets=False)
-    plan = small_plan(
-        dialect="openai", api=address.base_url, batch=2, candidates=2, iterations=0, strengths=()
-    )
-    run = SmallRun.open(tmp_path, plan, HttpTransport(5), address=address)
+def test_a_run_begins_without_a_greeting_where_the_api_has_none(open_run, tmp_path):
+    run = open_run(lambda heard: said(404, {}) if heard.method == "GET" else openai(heard), greets=False)
     run.finish()
-    server.close()
     first, *others = [each.record for each in run.transcript.entries]
     assert isinstance(first, Opened)
     assert not first.greets
     assert all(each.slot != "hello" for each in others if isinstance(each, Sent))
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
 
 
-def test_the_gate_takes_for_a_success_what_record_and_audit_take_for_one(tmp_path):
+def test_the_gate_takes_for_a_success_what_record_and_audit_take_for_one(open_run, tmp_path):
     odd = [Reply(200, '{"error": {"code": 503, "message": "busy"}}'.encode("utf-16"))]
-    server = LocalServer(lambda heard: odd.pop() if odd and heard.method == "GET" else openai(heard))
-    address = Address(server.address, KEY)
-    plan = small_plan(
-        dialect="openai", api=address.base_url, batch=2, candidates=2, iterations=0, strengths=()
-    )
-    run = SmallRun.open(tmp_path, plan, HttpTransport(5), address=address)
-    run.finish()
-    server.close()
-    assert broken(tmp_path) == []
+    open_run(lambda heard: odd.pop() if odd and heard.method == "GET" else openai(heard)).finish()
+    assert faults_of(tmp_path) == []

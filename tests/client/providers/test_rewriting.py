@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.auditing import audit
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.errors import AllowanceError, ProviderRefusedError, ProviderReplyError, ProviderUnreachableError
@@ -17,6 +16,7 @@ from pcevolve.providers import DIALECTS, dialect
 from pcevolve.providers.chat import RewriterDialect
 from pcevolve.transcript import RunReader
 from support import online
+from support.forge import faults_of
 from support.online import Heard, LocalServer, Reply, answering, said
 from support.runs import REWORDS, WRITER_KEY, SmallRun
 
@@ -39,10 +39,6 @@ def opened(api, writer: LocalServer, root: Path, **changes: object) -> SmallRun:
     return api.open(root, **{"rewriter_transport": HttpTransport(5), **plan})
 
 
-def broken(root: Path) -> list[str]:
-    return [fault for finding in audit(root) for fault in finding.faults]
-
-
 def prompts_asked(writer: LocalServer) -> list[str]:
     return [json.loads(each.body)["messages"][0]["content"].splitlines()[-1] for each in writer.heard]
 
@@ -58,7 +54,7 @@ def test_a_whole_run_evolves_over_every_api_by_rewording(world, writer, tmp_path
     api = world(name)
     run = opened(api, writer, tmp_path, lookahead=1, more=1)
     run.finish()
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
     asked, found = prompts_asked(writer), rewordings(tmp_path)
     assert len(asked) == len(found) == 1 + 2 * 2 * 2
     assert asked[0] == FIRST
@@ -96,7 +92,7 @@ def test_a_run_that_stops_at_any_question_to_the_rewriter_goes_on_there(world, w
     assert len(writer.heard) == most
     run = opened(api, writer, tmp_path)
     run.finish()
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
     assert len(writer.heard) == 9
     assert len(api.server.asked) == sum(call.brings > 0 for call in run.plan.calls.values())
 
@@ -140,7 +136,7 @@ def test_whatever_a_rewriter_answers_the_run_goes_on_with_the_prompt_as_it_was(w
     run = opened(api, writer, tmp_path)
     made = run.finish()
     run.close()
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
     assert opened(api, writer, tmp_path).evolve() == made
     asked, found = prompts_asked(writer), list(rewordings(tmp_path).items())
     assert len(asked) == len(found) == 9
@@ -176,7 +172,7 @@ def test_a_rewording_that_the_image_api_will_not_draw_has_no_images(world, write
     run = opened(api, writer, tmp_path, candidates=4, initial=4)
     made = run.finish()
     run.close()
-    assert broken(tmp_path) == []
+    assert faults_of(tmp_path) == []
     empty = sha256(b"").hexdigest()
     digests = [each.digest for each in made.populations[1][run.plan.labels[0]]]
     assert digests.count(empty) == 2

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pcevolve.auditing import audit
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
 from pcevolve.providers.a1111 import escape
+from support.forge import faults_of
 from support.online import b64, said
 from support.runs import small_plan
 
@@ -60,7 +60,7 @@ def test_a_run_with_such_words_is_followed_by_the_audit_which_spells_them_itself
     api.open(tmp_path, **changes).finish()
     asked = json.loads(api.server.asked[0].body)
     assert (asked["sampler_name"], asked["negative_prompt"]) == ("DPM++ 2M", r"text \[any\]")
-    assert [fault for finding in audit(tmp_path) for fault in finding.faults] == []
+    assert faults_of(tmp_path) == []
 
 
 def test_our_own_server_is_asked_for_a_sampler_by_its_own_word():
