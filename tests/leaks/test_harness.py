@@ -14,7 +14,7 @@ from leaks.world import World
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Ready
 from pcevolve.egress.policy import Policy, Source
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.evolution import Pool
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Query, Receipt
@@ -73,7 +73,7 @@ def test_a_gate_that_believes_what_it_is_told_lets_it_escape(family: str, folder
     attempt = first_of(family)
     world = World.at(attempt.moment, folder, attempt.spoken)
     world.run.gate = LeakyGate(
-        world.run.transcript, world.dialect, ADDRESS, world.provider, Patience(seconds=1, first=1)
+        world.run.transcript, world.dialect, ADDRESS, world.provider, RetryPolicy(seconds=1, first=1)
     )
     verdict = tried(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)

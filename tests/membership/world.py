@@ -20,7 +20,7 @@ from PIL import Image
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.dp_audit.audit import LABELS, SHOTS, Neighbours
 from pcevolve.egress.gate import Gate
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.evolution import Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits
@@ -202,7 +202,7 @@ def played(setting: Setting, side: int, noise: Noise, folder: Path, selector: Se
         Limits(setting.budget, setting.budget),
         data.unit_name,
     ).enrol()
-    gate = Gate(transcript, spoken, ADDRESS, provider, Patience(seconds=1, first=1))
+    gate = Gate(transcript, spoken, ADDRESS, provider, RetryPolicy(seconds=1, first=1))
     gate.hello(plan.run_id)
     gate.begin(plan, account.committed, account.measured)
     judge = _judge(setting, data, account, noise, transcript, selector)

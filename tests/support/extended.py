@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.egress.gate import Gate
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.evolution import Pool, evolve
 from pcevolve.ledger.ledger import Ledger
@@ -43,7 +43,7 @@ def reopened(root: Path, provider: Transport) -> Iterator[tuple[Gate, Transcript
     transcript, ledger = Transcript(root / "transcript"), Ledger(root / "private" / "ledger.sqlite")
     plan = transcript.plan()
     assert plan is not None
-    patience = Patience(seconds=5, first=1, sleep=lambda seconds: None)
+    patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None)
     second = reached(transcript, plan, FakeRewriter())
     gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider, patience, rewriter=second)
     gate.hello(plan.run_id)

@@ -14,7 +14,7 @@ from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Rewriter
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Address, Transport
 from pcevolve.encoders import named_weights
 from pcevolve.evolution import Evolved, Judge, evolve
@@ -148,7 +148,7 @@ class SmallRun:
         terms = Terms(secure=plan.secure)
         account = ledger.account(plan.run_id, units, plan.relation, limits, terms=terms).enrol()
         transcript = Transcript(root / "transcript")
-        patience = Patience(seconds=5, first=1, sleep=sleep)
+        patience = RetryPolicy(seconds=5, first=1, sleep=sleep)
         meter = Meter(allowance, dialect(plan.dialect), transcript)
         second = reached(transcript, plan, rewriter_transport or FakeRewriter(), rewriter_allowance)
         gate = Gate(

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from pcevolve.config.config import RunConfig
-from pcevolve.egress.retry import Busy, Patience, require_final
+from pcevolve.egress.retry import Busy, RetryPolicy, require_final
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UsageError
 from pcevolve.evaluation.labelled import Labelled
@@ -264,9 +264,9 @@ class Direct:
             reason = require_final(answer.status, fault, answer.header("Retry-After"))
             raise ProviderRefusedError(f"the API refused: {reason}")
 
-        patience = Patience(
+        patience = RetryPolicy(
             settings.provider.patience,
             settings.provider.first_contact,
             advice="when it is back, run this again",
         )
-        return (patience.briefly() if first else patience).until_answered(attempt)
+        return (patience.for_first_contact() if first else patience).until_answered(attempt)

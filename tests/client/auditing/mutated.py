@@ -12,7 +12,7 @@ from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
-from pcevolve.public.fields import Extension
+from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 from pcevolve.transcript import RunLayout, RunReader

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.egress.allowance import Allowance
-from pcevolve.egress.pace import Lanes
+from pcevolve.egress.pace import RequestWindow
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address, Incoming, Outgoing
 from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError
@@ -102,8 +102,8 @@ def test_the_next_request_has_left_when_somebody_works_on_an_answer():
         begun.append(asked)
         return lambda: asked
 
-    lanes = Lanes(2, lambda: None)
-    answers = lanes.answers([0, 1, 2], lambda asked: False, begin, lambda asked, brought: brought)
+    window = RequestWindow(2, lambda: None)
+    answers = window.answers([0, 1, 2], lambda asked: False, begin, lambda asked, brought: brought)
     assert [(next(answers), list(begun)) for _ in range(3)] == [(0, [0, 1]), (1, [0, 1, 2]), (2, [0, 1, 2])]
 
 

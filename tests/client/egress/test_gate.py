@@ -10,7 +10,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from pcevolve.egress.retry import Busy, Patience
+from pcevolve.egress.retry import Busy, RetryPolicy
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming
 from pcevolve.errors import (
     EgressError,
@@ -271,7 +271,7 @@ def pauses_of(asked: str, seconds: float, sleep: Callable[[float], object] | Non
             raise answer
         return "ok"
 
-    assert Patience(seconds=seconds, sleep=sleep or pauses.append).until_answered(attempt) == "ok"
+    assert RetryPolicy(seconds=seconds, sleep=sleep or pauses.append).until_answered(attempt) == "ok"
     return pauses
 
 

@@ -18,7 +18,7 @@ from pcevolve.errors import BudgetError, DataError, LedgerError
 from pcevolve.ledger.ledger import Ledger, PrivateUnit, Terms
 from pcevolve.ledger.overlap import Reach, compute_exposures
 from pcevolve.ledger.store import Key
-from pcevolve.ledger.units import Cut, Party, Units
+from pcevolve.ledger.units import RunUnits, UnitPartition, Units
 from pcevolve.privacy import FREE, Event
 from support.accounts import account, budget, gaussian, images, outcome, patients, query
 from support.examples import examples
@@ -42,7 +42,7 @@ def worst(mine, others, relation="replace-one", most=None):
 
     def party(run, units):
         kind = "image" if units[0].name is None else "patient"
-        return Party(run, kind, Cut.of(Units.of(KEY, units, kind)), most)
+        return RunUnits(run, kind, UnitPartition.of(Units.of(KEY, units, kind)), most)
 
     own, theirs = party("mine", mine), [party(run, units) for run, units in others.items()]
     reach = Reach.of(own, theirs, theirs)

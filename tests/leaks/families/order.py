@@ -13,7 +13,7 @@ from leaks.families.receipts import named
 from leaks.world import CALLS, MOMENTS, SIZES, World, asked
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Address
 from pcevolve.errors import UsageError
 from pcevolve.public.calls import Call
@@ -104,7 +104,7 @@ def _again_with_image(world: World) -> object:
 
 def _gate(world: World, address: Address, transcript: Transcript | None = None) -> Gate:
     """Another gate, on the run's record or on another, as a resumed run could have one."""
-    patience = Patience(seconds=1, first=1)
+    patience = RetryPolicy(seconds=1, first=1)
     return Gate(transcript or world.run.transcript, world.dialect, address, world.provider, patience)
 
 

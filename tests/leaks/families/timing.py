@@ -21,7 +21,7 @@ from leaks.attempts import UNPLANNED, Act, Attempt, attempts
 from leaks.world import World
 from pcevolve.egress.gate import PacedJudge
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import BudgetError, ClientError, ProviderRefusedError
@@ -303,7 +303,7 @@ def _unmoved(ask: Callable[[World], object]) -> Act:
 def _posted(world: World) -> object:
     gate = world.run.gate
     return gate._exchange.obtain(
-        "i000/c000/n000000", gate._policy.greeting_request(), Patience(seconds=1, first=1)
+        "i000/c000/n000000", gate._policy.greeting_request(), RetryPolicy(seconds=1, first=1)
     )
 
 

@@ -40,12 +40,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True)
 class JudgedCard:
-    """A card that is no rendering of this version.
-
-    Attributes:
-        path: In the run's folder.
-        faults: What it states and the manifest does not; empty where it is in other words alone.
-    """
+    """A card that is no rendering of this version; without ``faults`` it is in other words alone."""
 
     path: str
     faults: tuple[str, ...]

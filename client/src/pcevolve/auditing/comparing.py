@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
-from pcevolve.egress.answers import require_image_size
+from pcevolve.egress.answers import require_max_size
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.transport import HIDDEN, Address, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError
@@ -62,11 +62,9 @@ class UnderWay:
     """A call that was tried, and what it brought is not on record yet.
 
     Attributes:
-        call: Of the plan.
         expected: The request, with a stand-in for the key.
         parent: Id of what it varies, if it varies anything.
-        waiting: Slot of the attempt that nothing came of so far; None if there is none.
-        asked: Address of that attempt.
+        waiting: Slot of the attempt that nothing came of so far; None if there is none. ``asked`` is its address.
         answers: Those that can be read, each with slot and address of every image that it only points to.
         found: What lay at such an address.
         made: What the call brought; None while no answer is complete.
@@ -283,7 +281,7 @@ class ComparingGate:
                     (body, tuple((link_slot(known.call.slot, place), link) for place, link in links))
                 )
             else:
-                known.found[answer.slot, known.asked] = require_image_size(body)
+                known.found[answer.slot, known.asked] = require_max_size(body)
         for body, at in known.answers:
             if known.made is None and all(each in known.found for each in at):
                 with suppress(ProviderReplyError):

@@ -56,9 +56,6 @@ class Known(NamedTuple):
     """An image as the API sent it, under a candidate's id.
 
     Attributes:
-        label: Its class.
-        iteration: The round that brought it.
-        digest: SHA-256 of the bytes.
         wording: By which prompt it was made, if that is known: its place in the plan, or the digest of a rewording.
     """
 
@@ -73,11 +70,7 @@ class Unexplained(Exception):  # noqa: N818 - it never leaves this module
 
 
 def find_image_faults(run: RunReader) -> Iterator[str]:
-    """Yield each request that carries an image without a reason, with its line.
-
-    Args:
-        run: The record; its bodies are what their digests say, which is checked elsewhere.
-    """
+    """Yield each request that carries an image without a reason; that bodies are intact is checked elsewhere."""
     if run.plan is None:
         return
     seen = _Seen(run, run.plan)

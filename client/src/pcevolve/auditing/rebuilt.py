@@ -58,12 +58,9 @@ class RebuiltRelease:
     """A release as the record gives it, compared with what lies there.
 
     Attributes:
-        run: The record, and where the release lies.
-        plan: The public plan.
         dataset: The candidates that have to be in it, by class.
         values: Pixels times channels of the images that were matched.
-        rounded: How many of them are one level off.
-        off: In which images.
+        rounded: How many of them are one level off; ``off`` says in which images.
         files: What the manifest has to say about each image.
         unreadable: Candidates of the dataset that cannot be used.
     """

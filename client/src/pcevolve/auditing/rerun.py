@@ -62,7 +62,6 @@ class Rerun:
     """The outcome of running a record again.
 
     Attributes:
-        run: The record.
         pools: What each release chose from, by its iteration, as far as the record goes.
         evolved: What came out; None where the record ends, or breaks, before the run does.
         requests: What is wrong with the order of lines, or with a request, each with its line.

@@ -32,11 +32,9 @@ LoadEncoder = Callable[[PublicPlan], Encoder]
 
 
 def find_encoder(plan: PublicPlan, weights: str | None = None) -> Encoder:
-    """The encoder that a plan names, with the very weights and public frame that judged the run.
+    """Find the encoder that a plan names, with the very weights and public frame that judged the run.
 
-    Args:
-        plan: Names it, its frame, and the digest of its weights unless they are published ones.
-        weights: A file of them, where the owner gave one.
+    ``weights`` is a file of them, where the owner gave one.
 
     Raises:
         ModelError: Weights or frame are not at hand, or not those of the run; the text says which they are.

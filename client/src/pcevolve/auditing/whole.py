@@ -28,13 +28,7 @@ from pcevolve.transcript.layout import CARD, EXPORTS, RELEASE, REPORT, SUMMARY, 
 
 @dataclass
 class Audit:
-    """An audit's findings about a run.
-
-    Attributes:
-        run: What could be read of its record.
-        findings: Each claim, and whether it holds.
-        released: The release as the record gives it; None where the run is unfinished or cannot be read.
-    """
+    """An audit's findings about a run, and the release as the record gives it; None where there is none to be read."""
 
     run: RunReader
     findings: list[Finding]

@@ -4,7 +4,7 @@
 - ``policy``: builds what leaves, from the rulebook's verdict; asks the ledger about each receipt once.
 - ``exchange``: one request at a time, on record before it leaves; ``replies``: what a call brings, stored and named.
 - ``pace``: when requests leave, and how many at once.
-- ``retry``: ``Patience``: the same bytes again, while an API is busy.
+- ``retry``: ``RetryPolicy``: the same bytes again, while an API is busy.
 - ``allowance``: ``Allowance`` and ``Meter``: requests and money.
 - ``answers``: how large an answer may be, which model may give it, and which of its links may be followed.
 - ``transport``: ``Address``, requests and answers, and the seam ``Transport``; ``sockets``: ``HttpTransport``.

@@ -21,10 +21,7 @@ _ROUNDING = 1e-9
 class Allowance:
     """The limits that the user sets; None where there is no limit.
 
-    Attributes:
-        requests: Requests of the whole run, whatever comes of them.
-        cost: Money, in the provider's currency.
-        price: Of one image or text, for an API that does not say what an answer cost.
+    ``cost`` is in the provider's currency, and ``price`` that of one image or text, for an API that does not say.
     """
 
     requests: int | None = None

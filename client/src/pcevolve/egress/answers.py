@@ -46,7 +46,7 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
     return Outgoing("GET", link, tuple(fixed_headers(link, "image/*")), b"")
 
 
-def require_image_size(image: bytes) -> bytes:
+def require_max_size(image: bytes) -> bytes:
     """Pass on what a link led to.
 
     Raises:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from pcevolve.egress.retry import Busy, Patience, require_final
+from pcevolve.egress.retry import Busy, RetryPolicy, require_final
 from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers.chat import ChatDialect, read_texts
@@ -26,17 +26,13 @@ class Chat:
     The address ends before ``/chat/completions``, as in OpenAI's own clients.
     """
 
-    def __init__(self, address: Address, model: str, transport: Transport, patience: Patience) -> None:
+    def __init__(self, address: Address, model: str, transport: Transport, patience: RetryPolicy) -> None:
         self._address, self._model = address, model
         self._transport, self._patience = transport, patience
         self._answered, self._takes_all = False, True
 
     def asked(self, question: str, seed: int) -> str:
-        """Return the model's answer to one question.
-
-        Args:
-            question: Public text.
-            seed: Public; for APIs that know one.
+        """Return the model's answer to one question, which is public, as is its seed, for APIs that know one.
 
         Raises:
             ProviderUnreachableError: No usable answer came.
@@ -64,7 +60,7 @@ class Chat:
     def _answer(self, body: dict[str, Any]) -> Incoming:
         """Return the answer to one body, which is sent again while patience lasts."""
         outgoing = self._address.outgoing(WireRequest("POST", _PATH, json.dumps(body).encode()))
-        patience = self._patience if self._answered else self._patience.briefly()
+        patience = self._patience if self._answered else self._patience.for_first_contact()
         answer = patience.until_answered(lambda: self._attempt(outgoing))
         self._answered = True
         return answer

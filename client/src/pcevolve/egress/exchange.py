@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.retry import Busy, Patience, require_final
+from pcevolve.egress.retry import Busy, RetryPolicy, require_final
 from pcevolve.egress.transport import ADVICE, Address, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import (
     EgressError,
@@ -85,7 +85,9 @@ class Exchange:
             self.transport.close()
             self.closed = True
 
-    def obtain(self, slot: str, outgoing: Outgoing, patience: Patience, announced: bool = False) -> Incoming:
+    def obtain(
+        self, slot: str, outgoing: Outgoing, patience: RetryPolicy, announced: bool = False
+    ) -> Incoming:
         """Send, and send again as long as patience lasts.
 
         ``announced`` says whether the first attempt is on record already.

@@ -14,10 +14,10 @@ from functools import partial
 
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Exchange, Rewriter
-from pcevolve.egress.pace import Lanes, Pace, Ready, Wait
+from pcevolve.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.replies import Replies
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Address, Outgoing, Transport
 from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
 from pcevolve.evolution import Judge, Pool
@@ -50,7 +50,7 @@ class Gate:
         dialect: Dialect,
         address: Address,
         transport: Transport,
-        patience: Patience,
+        patience: RetryPolicy,
         pace: Pace | None = None,
         meter: Meter | None = None,
         rewriter: Rewriter | None = None,
@@ -70,7 +70,7 @@ class Gate:
         self._round: int | None = None
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
-        self._lanes = Lanes(1, self._abandon)
+        self._window = RequestWindow(1, self._abandon)
 
     def hello(self, run_id: str) -> bytes:
         """Ask who is there; the same request for everybody. Answers from the record when there is one.
@@ -99,7 +99,7 @@ class Gate:
         for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.body)
         return self._exchange.obtain(
-            GREETING_SLOT, self._policy.greeting_request(), self._patience.briefly()
+            GREETING_SLOT, self._policy.greeting_request(), self._patience.for_first_contact()
         ).body
 
     def balance(self) -> float | None:
@@ -115,7 +115,7 @@ class Gate:
         if question is None or self._transcript.plan() is not None:
             return None
         try:
-            answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.briefly())
+            answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.for_first_contact())
             return self._dialect.balance(answer.body)
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
@@ -192,8 +192,7 @@ class Gate:
 
         Raises:
             EgressError: The run is unfinished, another extension is due, a receipt on record was never paid for, or
-                this
-                gate has begun.
+                this gate has begun.
         """
         self._require_beginning()
         plan = self._transcript.plan()
@@ -216,9 +215,9 @@ class Gate:
                 self._policy.require_committed(entry.record.receipt)
         for exchange in self._exchanges:
             exchange.meter.fix(plan)
-        self._lanes = Lanes(plan.at_once, self._abandon, self._exchange.stopping)
+        self._window = RequestWindow(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
-            self._patience = self._replies.patience = replace(self._patience, sleep=self._lanes.pause)
+            self._patience = self._replies.patience = replace(self._patience, sleep=self._window.pause)
 
     def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
         """Send what calls of one round give, several at once if the plan says so, and name what comes back.
@@ -237,7 +236,7 @@ class Gate:
             ProviderError: No usable answer.
             TranscriptError: The stored bytes are no longer what the API had sent; nothing was sent.
         """
-        return self._lanes.answers(asks, lambda ask: self._policy.may_begin(ask[0]), self._begin, self._end)
+        return self._window.answers(asks, lambda ask: self._policy.may_begin(ask[0]), self._begin, self._end)
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
         """Text-to-image: what a single call brings; as ``answers``."""
@@ -286,10 +285,7 @@ class Gate:
             self._transcript.append(Released(receipt=receipt))
 
     def finish(self, assessment: Assessment | None = None) -> None:
-        """Close the record.
-
-        Args:
-            assessment: What was found about the dataset's use, from what is on record.
+        """Close the record, with what was found about the dataset's use from what is on it.
 
         Raises:
             EgressError: Where a run ends would tell something, so it ends where the plan does.

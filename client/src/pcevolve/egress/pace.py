@@ -108,7 +108,7 @@ class Ready(Generic[Answer]):
 
 
 @dataclass
-class Lanes:
+class RequestWindow:
     """Several requests of a round under way at once, and what they bring in the order in which they were asked for.
 
     Whoever asks decides, one thing after the other, what may leave next and what came of it; all that happens in other
@@ -155,9 +155,9 @@ class Lanes:
 
 @dataclass
 class _Several(Generic[Asked, Brought, Answer]):
-    """One call of ``Lanes.answers``."""
+    """One call of ``RequestWindow.answers``."""
 
-    lanes: Lanes
+    window: RequestWindow
     asked: Sequence[Asked]
     may_begin: Callable[[Asked], bool]
     begin: Callable[[Asked], Ready[Answer] | Wait[Brought]]
@@ -168,8 +168,8 @@ class _Several(Generic[Asked, Brought, Answer]):
 
     def answers(self) -> Iterator[Answer]:
         """All of them, in order."""
-        self.lanes.stopping.clear()
-        with ThreadPoolExecutor(self.lanes.most, thread_name_prefix="lane") as threads:
+        self.window.stopping.clear()
+        with ThreadPoolExecutor(self.window.most, thread_name_prefix="lane") as threads:
             try:
                 for place in range(len(self.asked)):
                     self._fill(threads)
@@ -178,9 +178,9 @@ class _Several(Generic[Asked, Brought, Answer]):
                     self._fill(threads)  # the API works on the next ones while the caller works on this one
                     yield self.done.pop(place)
             except BaseException as error:
-                self.lanes.stopping.set()
+                self.window.stopping.set()
                 if not isinstance(error, Exception):  # somebody wants it to stop now
-                    self.lanes.abandon()
+                    self.window.abandon()
                 raise
 
     def _fill(self, threads: ThreadPoolExecutor) -> None:

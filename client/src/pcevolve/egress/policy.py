@@ -47,11 +47,8 @@ class Policy:
     ) -> None:
         """Start without a plan.
 
-        Args:
-            dialect: How calls are spelled.
-            address: Where they go.
-            received: Bytes that the API sent, by digest; raises if they are not those that the digest names.
-            rewriter: Where prompts go that are reworded; nothing else does.
+        ``received`` gives the bytes that the API sent, by digest, and raises if they are not those that it names. To
+        ``rewriter`` go prompts that are reworded; nothing else does.
         """
         self._dialect = dialect
         self._address = address
@@ -137,11 +134,6 @@ class Policy:
         A released prompt that the rewriter's moderation refuses, or that it answers with more than can be kept, stays
         as it was. Of a rewording that the API's moderation refuses there are no images: that counts as images that
         cannot be used.
-
-        Args:
-            call: A call of the plan.
-            outcome: What came of the last attempt.
-            body: Of the answer; empty where there is none.
         """
         state = self._fixed_state(call)
         verdict, rewords = state.image_of(call), call.purpose == "reword"
@@ -182,13 +174,9 @@ class Policy:
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:
-        """Build the one request that may leave for a call.
+        """Build the one request that may leave for a call, whose ``source`` has to be what the rulebook says.
 
         For a call that was answered, which never leaves again, it is the request that had left.
-
-        Args:
-            call: A call of the plan.
-            source: What the caller takes the call to vary; has to be what the rulebook says.
 
         Raises:
             EgressError: Why nothing may leave for this call, or not from this source.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pcevolve.egress.answers import require_image_size
+from pcevolve.egress.answers import require_max_size
 from pcevolve.egress.exchange import Exchange
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.policy import Policy
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError, TranscriptError, UnlistedHostError
 from pcevolve.public.calls import Call
@@ -26,7 +26,7 @@ class Replies:
     policy: Policy
     exchange: Exchange
     pace: Pace
-    patience: Patience
+    patience: RetryPolicy
 
     def replay(self, call: Call) -> list[bytes] | None:
         """Return what a recorded answer brought; an unusable one does not count and is asked for again.
@@ -87,8 +87,8 @@ class Replies:
         slot = link_slot(call.slot, place)
         known = self.transcript.answer_from(slot, link.url)
         if known is not None:
-            return require_image_size(self.transcript.bodies.get(known.body))
+            return require_max_size(self.transcript.bodies.get(known.body))
         if self.transcript.outputs(call.slot) is not None:
             raise ProviderReplyError("the call was answered without what lies behind this link")
         self.pace.await_turn(opens_round=False)
-        return require_image_size(self.exchange.obtain(slot, link, self.patience).body)
+        return require_max_size(self.exchange.obtain(slot, link, self.patience).body)

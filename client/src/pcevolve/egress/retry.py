@@ -22,12 +22,7 @@ Result = TypeVar("Result")
 
 
 class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
-    """The attempt failed in a way that may pass.
-
-    Attributes:
-        retry_after: What the API said about when to ask again.
-        loading: Whether it answered that it is there and not ready yet, as one does that loads its model.
-    """
+    """The attempt failed in a way that may pass; ``loading``: the API is there, and not ready yet."""
 
     def __init__(self, reason: str, retry_after: str | None, loading: bool = False) -> None:
         super().__init__(reason)
@@ -47,7 +42,7 @@ def require_final(status: int, found: Fault, retry_after: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class News:
+class RetryNotice:
     """Before another attempt: why there has to be one, and when it is made; times are in seconds."""
 
     reason: str
@@ -57,7 +52,7 @@ class News:
     pause: float
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """One line for whoever waits."""
         if self.loading:
             return (
@@ -70,32 +65,31 @@ class News:
 YEAR = 365 * 86400.0
 
 
-def _no_news(news: News) -> None:
+def _report_nothing(news: RetryNotice) -> None:
     """Report nothing, where nobody asked to hear of retries."""
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """The limits on how long to keep trying.
 
     Attributes:
         seconds: Give up on a request once this much time has passed since its first attempt.
         first: The same for the first contact, where a wrong address should be told soon.
-        report: Told before each further attempt.
-        sleep: Seam for tests.
         loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
+        report: Told before each further attempt.
         advice: What to do when it has ended.
     """
 
     seconds: float = 300.0
     first: float = 10.0
-    report: Callable[[News], None] = _no_news
+    report: Callable[[RetryNotice], None] = _report_nothing
     sleep: Callable[[float], None] = tenacity.nap.sleep
     loading: float | None = None
     advice: str = "when it is back, continue with --resume RUN"
 
-    def briefly(self) -> Self:
-        """Patience for the first contact; a server that is there and loads gets as much as any request."""
+    def for_first_contact(self) -> Self:
+        """Bound the first contact more tightly; a server that is there and loads gets as much as any request."""
         return replace(self, seconds=self.first, loading=max(self.seconds, self.first))
 
     def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
@@ -137,7 +131,7 @@ class Patience:
     def _tell(self, state: tenacity.RetryCallState) -> None:
         reason = state.outcome.exception() if state.outcome else None
         waited = state.seconds_since_start or 0.0
-        self.report(News(str(reason), _loads(state), waited, self._limit(state), state.upcoming_sleep))
+        self.report(RetryNotice(str(reason), _loads(state), waited, self._limit(state), state.upcoming_sleep))
 
 
 def _loads(state: tenacity.RetryCallState) -> bool:

@@ -198,12 +198,7 @@ def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
 
 
 def max_answer_bytes(target: str, success: bool) -> int:
-    """So long an answer may be, as it comes: where nothing but text is asked for, or told, no image makes it long.
-
-    Args:
-        target: Path of the request.
-        success: Whether it is what was asked for.
-    """
+    """Bound an answer as it comes: where nothing but text is asked for, or told, no image makes it long."""
     return limits.MAX_RESPONSE_BYTES if success and not target.endswith(_WRITES) else MAX_TEXT_BYTES
 
 

@@ -130,12 +130,7 @@ def read_certificates(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Address:
-    """The one place where requests go, the way there, and the key that opens it.
-
-    Attributes:
-        base_url: Scheme, host, port and path.
-        greets: Whether a run begins by asking for the models.
-    """
+    """The one place where requests go, the way there, and its key; ``greets``: a run begins with a greeting."""
 
     base_url: str
     key: str | None = field(default=None, repr=False)

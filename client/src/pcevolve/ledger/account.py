@@ -18,7 +18,7 @@ from typing import Self
 from pcevolve.dp.accountants import epsilon, merge, within
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries
-from pcevolve.ledger.others import Burden, OtherRuns, name_runs
+from pcevolve.ledger.others import CumulativeLoss, PriorRuns, name_runs
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import format_loss, format_upwards
@@ -78,7 +78,7 @@ class Account:
         return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:
-        """Enter the run in the ledger, or recognise it when it is resumed.
+        """Enter the run in the ledger, or require_same_terms it when it is resumed.
 
         Returns:
             This account, which can pay from now on.
@@ -90,10 +90,10 @@ class Account:
             if not self.enrolled:
                 self.entries.enrol(self.run)
             else:
-                self.recognise()
+                self.require_same_terms()
         return self
 
-    def recognise(self) -> None:
+    def require_same_terms(self) -> None:
         """Refuse to resume a run with other data than it began with, or under another promise; pass a new run.
 
         Raises:
@@ -170,11 +170,11 @@ class Account:
             LedgerError: It cannot be said, for the reasons for which ``require`` refuses.
         """
         with self.entries.store.reading():
-            concerned = self._others.find_concerned()
-            if concerned.insecure:
+            affected = self._others.find_affected()
+            if affected.insecure:
                 return math.inf
             delta = self.limits.lifetime.delta
-            return max(epsilon(each.others, delta) for each in concerned.burdens(()))
+            return max(epsilon(each.others, delta) for each in affected.losses(()))
 
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
         """Return other runs' events as one secret of this run's owner bears them; None after an INSECURE run.
@@ -188,7 +188,7 @@ class Account:
             return self._others.find_events_on_secret(self.run.terms.secrets)
 
     def earlier(self) -> Earlier:
-        """Return the noisy runs that the same provider has seen, on whatever data: ``OtherRuns.earlier``."""
+        """Return the noisy runs that the same provider has seen, on whatever data: ``PriorRuns.earlier``."""
         with self.entries.store.reading():
             return self._others.earlier()
 
@@ -212,17 +212,17 @@ class Account:
         own = self.entries.events(self.run.run_id)
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
-        concerned, limit = self._others.find_concerned(), self.limits.lifetime
-        if concerned.insecure:
-            raise BudgetError(f"{INSECURE_BEFORE}. It is about {concerned.named_insecure}")
-        over = [each for each in concerned.burdens(own + new) if not within(each.others + each.own, limit)]
+        affected, limit = self._others.find_affected(), self.limits.lifetime
+        if affected.insecure:
+            raise BudgetError(f"{INSECURE_BEFORE}. It is about {affected.named_insecure}")
+        over = [each for each in affected.losses(own + new) if not within(each.others + each.own, limit)]
         if over:
             worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
             raise BudgetError(_over_lifetime(worst, limit, self.run.unit))
 
     @cached_property
-    def _others(self) -> OtherRuns:
-        return OtherRuns(self.entries, self.run)
+    def _others(self) -> PriorRuns:
+        return PriorRuns(self.entries, self.run)
 
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
@@ -247,7 +247,7 @@ def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> 
     )
 
 
-def _over_lifetime(worst: Burden, limit: Budget, unit: str) -> str:
+def _over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
     total = epsilon(worst.others + worst.own, limit.delta)
     if math.isinf(total):

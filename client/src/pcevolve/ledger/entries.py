@@ -11,7 +11,7 @@ from typing import Any
 
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.store import SIZE, Row, Store
-from pcevolve.ledger.units import COUNT, Cut, Party, Units
+from pcevolve.ledger.units import COUNT, RunUnits, UnitPartition, Units
 from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.release import Query, Receipt
 
@@ -53,7 +53,6 @@ class Terms:
         secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is INSECURE.
         unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
         forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
-        secrets: What is promised of secrets; None if nothing is.
     """
 
     provider: str = ""
@@ -111,8 +110,8 @@ class Entries:
         self.store = store
         self._clock = clock
         self._enrolments: dict[str, Enrolment] = {}
-        self._parties: dict[str, Party] = {}
-        self._cuts: dict[Units, Cut] = {}
+        self._units: dict[str, RunUnits] = {}
+        self._partitions: dict[Units, UnitPartition] = {}
         self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
 
     def run_ids(self) -> tuple[str, ...]:
@@ -128,17 +127,17 @@ class Entries:
                 self._enrolments[run_id] = _enrolment(self.store.row(number))
         return self._enrolments.get(run_id)
 
-    def read(self, run: Enrolment) -> Party:
-        """The units of any run, ready to be compared with others'; runs on the same units share one ``Cut``."""
-        if run.units not in self._cuts:
-            self._cuts[run.units] = Cut.of(run.units)
-        return Party(run.run_id, run.unit, self._cuts[run.units], run.terms.unit_size)
+    def read_units(self, run: Enrolment) -> RunUnits:
+        """Read the units of any run, ready to be compared; runs on the same units share one ``UnitPartition``."""
+        if run.units not in self._partitions:
+            self._partitions[run.units] = UnitPartition.of(run.units)
+        return RunUnits(run.run_id, run.unit, self._partitions[run.units], run.terms.unit_size)
 
-    def party(self, run: Enrolment) -> Party:
+    def units_of(self, run: Enrolment) -> RunUnits:
         """The units of a run that is on record, ready to be compared with others'."""
-        if run.run_id not in self._parties:
-            self._parties[run.run_id] = self.read(run)
-        return self._parties[run.run_id]
+        if run.run_id not in self._units:
+            self._units[run.run_id] = self.read_units(run)
+        return self._units[run.run_id]
 
     def receipt(self, query: Query) -> Receipt | None:
         """Return the receipt of a query, if it was paid for."""

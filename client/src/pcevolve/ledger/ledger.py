@@ -35,21 +35,15 @@ class RunRow:
     """A run in the ledger.
 
     Attributes:
-        run_id: Public id of the run.
         folder: Its folder when it began; empty if the ledger does not know.
         domain: Public words for what its images show.
         began: Seconds since 1970 by this machine's clock.
-        relation: Neighbour relation of its events.
-        unit: What one privacy unit is, in a word.
-        units: How many units it has.
+        unit: What one privacy unit is, in a word; the run has so many ``units``, with so many ``images`` together.
         named: Whether the ledger knows them by name as well as by image.
-        images: How many images they have together.
         noise: ``os-csprng`` or ``INSECURE``.
         forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
-        rounds: Releases that were paid for.
-        draws: Accesses to the private data.
+        rounds: Releases that were paid for; ``draws`` are accesses to the private data.
         epsilon: What it spent, at its own δ; inf for an INSECURE run that looked at private data.
-        delta: The run's δ.
         secret_mu: μ, what it said of each secret that its owner declared; None where none was, and inf where what it
             said is bounded at one prior alone, or by nothing.
     """
@@ -110,7 +104,7 @@ class Ledger:
         terms: Terms = NO_TERMS,
         origin: Origin = NOWHERE,
     ) -> Account:
-        """A run's account with its privacy units; of a new run nothing is on record until it enrols.
+        """Open a run's account with its privacy units; of a new run nothing is on record until it enrols.
 
         Args:
             run_id: Public id of the run.
@@ -132,7 +126,7 @@ class Ledger:
             )
         enrolment = Enrolment(run_id, relation, unit, limits.run, prints, terms, origin)
         account = Account(self._entries, enrolment, limits)
-        account.recognise()
+        account.require_same_terms()
         return account
 
     def fingerprint(self, digest: bytes) -> str:
@@ -145,10 +139,9 @@ class Ledger:
             return [self._row(each) for each in self._enrolments()]
 
     def history(self, run_id: str | None = None) -> list[HistoryRow]:
-        """Every access to private data, of all runs or of one, in the order in which they were paid for.
+        """List every access to private data, of all runs or of one, in the order in which they were paid for.
 
-        Args:
-            run_id: A run's id, or as much of its beginning as tells it from the others'.
+        ``run_id`` may be as much of an id's beginning as tells it from the others'.
 
         Raises:
             LedgerError: There is no such run.

@@ -18,7 +18,7 @@ from pcevolve.dp.accountants import merge
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries, Listed
 from pcevolve.ledger.overlap import Exposure, Reach, bound_group, compute_exposures
-from pcevolve.ledger.units import SINGLE, Party
+from pcevolve.ledger.units import SINGLE, RunUnits
 from pcevolve.privacy import Event
 from pcevolve.public.parts import Earlier
 
@@ -27,7 +27,7 @@ NAMED = 4
 
 
 @dataclass(frozen=True)
-class Burden:
+class CumulativeLoss:
     """The events that one subject (an image, a patient) bears, each on as many units as change with it."""
 
     others: tuple[Event, ...]
@@ -37,7 +37,7 @@ class Burden:
 
 
 @dataclass(frozen=True)
-class OtherRuns:
+class PriorRuns:
     """All runs in the ledger but one, as that one run sees them."""
 
     entries: Entries
@@ -71,15 +71,15 @@ class OtherRuns:
         )
         return Earlier(releases=len(runs), events=merge(events))
 
-    def find_concerned(self) -> Concerned:
+    def find_affected(self) -> AffectedUnits:
         """Find the subjects that this run concerns, and the other runs that touch them and count."""
         enrolled = self.enrolled()
         counted = [run for run in enrolled if self.counts(run)]
-        parties = {run.run_id: self.entries.party(run) for run in enrolled}
-        promising = [parties[run.run_id] for run in counted]
-        reach = Reach.of(self._party, promising, list(parties.values()))
-        touching = tuple(run for run in counted if reach.touches(parties[run.run_id].cut))
-        return Concerned(self.entries, self.run, reach, touching)
+        units = {run.run_id: self.entries.units_of(run) for run in enrolled}
+        promising = [units[run.run_id] for run in counted]
+        reach = Reach.of(self._units, promising, list(units.values()))
+        touching = tuple(run for run in counted if reach.touches(units[run.run_id].partition))
+        return AffectedUnits(self.entries, self.run, reach, touching)
 
     def find_events_on_secret(self, mine: Listed) -> tuple[Event, ...] | None:
         """Find the events of other runs on one secret of the run's owner.
@@ -90,7 +90,7 @@ class OtherRuns:
         Returns:
             None where one of them drew its noise from a seed: nothing bounds what they say together.
         """
-        touching = {each.run_id for each in self.find_concerned().others}
+        touching = {each.run_id for each in self.find_affected().others}
         found = [
             each
             for each in self.enrolled()
@@ -102,8 +102,8 @@ class OtherRuns:
         return tuple(_on_secret(event, each, mine) for each, event in events if not event.free)
 
     @cached_property
-    def _party(self) -> Party:
-        return self.entries.read(self.run)
+    def _units(self) -> RunUnits:
+        return self.entries.read_units(self.run)
 
     def _enrolment(self, run_id: str) -> Enrolment:
         enrolment = self.entries.enrolment(run_id)
@@ -128,7 +128,7 @@ class OtherRuns:
 
 
 @dataclass(frozen=True)
-class Concerned:
+class AffectedUnits:
     """The subjects that a run concerns, what they bear, and the other runs that touch them; see ``overlap``."""
 
     entries: Entries
@@ -146,7 +146,7 @@ class Concerned:
         """Those of the other runs, for their owner."""
         return name_runs(each for each in self.others if not each.terms.secure)
 
-    def burdens(self, events: tuple[Event, ...]) -> list[Burden]:
+    def losses(self, events: tuple[Event, ...]) -> list[CumulativeLoss]:
         """Return the events that subjects bear, without subjects that are no worse off than another.
 
         Args:
@@ -156,7 +156,7 @@ class Concerned:
             LedgerError: One of the runs was under another relation, or a bound on images must be declared.
         """
         return [
-            Burden(
+            CumulativeLoss(
                 self._by_others(each),
                 self._own(each, events),
                 each.kind,
@@ -174,9 +174,9 @@ class Concerned:
                     f"--set privacy.relation={run.relation}, as {name_runs([run])} did"
                 )
         done = {run.run_id: merge(self.entries.events(run.run_id)) for run in self.others}
-        parties = [*map(self.entries.party, self.others), self.entries.read(self.run)]
+        units = [*map(self.entries.units_of, self.others), self.entries.read_units(self.run)]
         return compute_exposures(
-            self.reach, parties, self.run.relation, {**done, self.run.run_id: self.run.run_id}
+            self.reach, units, self.run.relation, {**done, self.run.run_id: self.run.run_id}
         )
 
     def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:

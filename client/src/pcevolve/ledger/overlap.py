@@ -1,4 +1,4 @@
-"""Events that a privacy unit bears over all runs, when runs cut the same images into different units.
+"""Events that a privacy unit bears over all runs, when runs partition the same images into different units.
 
 **Subjects** are those to whom runs promise something. A named unit's subject is the union of all units of that name in
 all runs of the ledger: a patient is the same patient next month. An unnamed unit's subject is its image.
@@ -53,13 +53,13 @@ from numpy.typing import NDArray
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.units import (
     IMAGE,
-    Cut,
     IntArray,
     Numbers,
-    Party,
+    RunUnits,
+    UnitPartition,
     among,
     among_any,
-    distinct_cuts,
+    list_partitions,
     merge_numbers,
 )
 from pcevolve.privacy import Relation
@@ -94,7 +94,7 @@ class Reach:
     kinds: tuple[str, ...]
 
     @classmethod
-    def of(cls, mine: Party, promising: Sequence[Party], enrolled: Sequence[Party]) -> Reach:
+    def of(cls, mine: RunUnits, promising: Sequence[RunUnits], enrolled: Sequence[RunUnits]) -> Reach:
         """Find the subjects.
 
         Args:
@@ -102,16 +102,16 @@ class Reach:
             promising: Other runs that have promised something: they paid for a release.
             enrolled: All other runs, which tell who else belongs to a name.
         """
-        naming = [each for each in (*enrolled, mine) if each.cut.named]
-        promises = distinct_cuts((*promising, mine))
-        own = mine.cut.images
-        touched = mine.cut.names
-        for cut in distinct_cuts(naming):
-            touched = merge_numbers(touched, cut.list_bearing(own))
-        names = touched[among_any(touched, [cut.names for cut in promises])]
+        naming = [each for each in (*enrolled, mine) if each.partition.named]
+        promises = list_partitions((*promising, mine))
+        own = mine.partition.images
+        touched = mine.partition.names
+        for partition in list_partitions(naming):
+            touched = merge_numbers(touched, partition.list_bearing(own))
+        names = touched[among_any(touched, [partition.names for partition in promises])]
         owners, owned = _extents(names, naming)
         return cls(
-            singles=own[among_any(own, [cut.images for cut in promises if not cut.named])],
+            singles=own[among_any(own, [partition.images for partition in promises if not partition.named])],
             names=names,
             owners=owners,
             owned=owned,
@@ -119,9 +119,9 @@ class Reach:
             kinds=_kinds(names, naming),
         )
 
-    def touches(self, cut: Cut) -> bool:
+    def touches(self, partition: UnitPartition) -> bool:
         """True if a run has an image of any subject here."""
-        return bool(among(self.singles, cut.images).any() or among(self.owned, cut.images).any())
+        return bool(among(self.singles, partition.images).any() or among(self.owned, partition.images).any())
 
     def kind(self, subject: int) -> str:
         """Name the kind of a subject, by its index among all: ``"image"``, or the word for its units."""
@@ -129,24 +129,26 @@ class Reach:
 
 
 def compute_exposures(
-    reach: Reach, runs: Sequence[Party], relation: Relation, done: Mapping[str, Hashable]
+    reach: Reach, runs: Sequence[RunUnits], relation: Relation, done: Mapping[str, Hashable]
 ) -> list[Exposure]:
-    """The groups that change with each subject, less those of subjects that another one is no better than.
+    """Size the groups that change with each subject, without subjects that are no worse off than another.
 
     Args:
         reach: The subjects.
-        runs: All runs that touch them and are to be counted.
-        relation: Neighbour relation of all of them.
+        runs: All runs that touch them and are to be counted, under one neighbour relation.
+        relation: That.
         done: By run id, what each did; runs that did the same may stand for each other in the result.
 
     Raises:
         LedgerError: How many images a subject may have must be declared, or is more than was declared.
     """
-    of_cut = {
-        id(cut): np.concatenate([_of_singles(reach, cut, relation), _of_named(reach, cut, relation)])
-        for cut in distinct_cuts(runs)
+    of_partition = {
+        id(partition): np.concatenate(
+            [_of_singles(reach, partition, relation), _of_named(reach, partition, relation)]
+        )
+        for partition in list_partitions(runs)
     }
-    columns = [of_cut[id(run.cut)] for run in runs]
+    columns = [of_partition[id(run.partition)] for run in runs]
     if not columns or not len(columns[0]):
         return []
     sizes = _exchange(np.stack(columns, axis=1).astype(np.int32), [done[run.run_id] for run in runs])
@@ -176,31 +178,33 @@ def _most_changed(named: bool, relation: Relation) -> int:
     return 2 if named and relation == "add-remove" else 1
 
 
-def _of_singles(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
+def _of_singles(reach: Reach, partition: UnitPartition, relation: Relation) -> IntArray:
     """Size of every single image in a run."""
-    return among(reach.singles, cut.images) * bound_group(1, cut.named, relation)
+    return among(reach.singles, partition.images) * bound_group(1, partition.named, relation)
 
 
-def _of_named(reach: Reach, cut: Cut, relation: Relation) -> IntArray:
+def _of_named(reach: Reach, partition: UnitPartition, relation: Relation) -> IntArray:
     """Size of every named subject in a run."""
-    subject, unit, shared = _find_touched(reach, cut)
+    subject, unit, shared = _find_touched(reach, partition)
     total = len(reach.names)
     count = np.bincount(subject, minlength=total)
-    own = cut.names[unit] == reach.names[subject] if cut.named else np.zeros(len(unit), dtype=bool)
+    own = (
+        partition.names[unit] == reach.names[subject] if partition.named else np.zeros(len(unit), dtype=bool)
+    )
     mixed = (count > 0) & ~((count == 1) & (np.bincount(subject, weights=own, minlength=total) == 1))
     _require_bounds(reach, count, mixed, relation)
-    removed = (relation == "replace-one") | (shared == cut.sizes[unit])
+    removed = (relation == "replace-one") | (shared == partition.sizes[unit])
     counted = np.bincount(subject, weights=np.where(removed, 1, 2), minlength=total).astype(np.int64)
-    least = reach.most * _most_changed(cut.named, relation)
+    least = reach.most * _most_changed(partition.named, relation)
     return np.where(mixed, np.maximum(counted, least), count)
 
 
-def _find_touched(reach: Reach, cut: Cut) -> tuple[IntArray, IntArray, IntArray]:
+def _find_touched(reach: Reach, partition: UnitPartition) -> tuple[IntArray, IntArray, IntArray]:
     """Every subject with every unit that it touches, and how many images they share."""
-    found_at = np.minimum(np.searchsorted(cut.images, reach.owned), len(cut.images) - 1)
-    there = cut.images[found_at] == reach.owned
-    units = len(cut.sizes)
-    pairs = np.sort(reach.owners[there] * units + cut.units[found_at[there]])
+    found_at = np.minimum(np.searchsorted(partition.images, reach.owned), len(partition.images) - 1)
+    there = partition.images[found_at] == reach.owned
+    units = len(partition.sizes)
+    pairs = np.sort(reach.owners[there] * units + partition.units[found_at[there]])
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
     return pairs[first] // units, pairs[first] % units, np.diff(first, append=len(pairs))
 
@@ -222,14 +226,14 @@ def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], rel
         )
 
 
-def _extents(names: Numbers, naming: Iterable[Party]) -> tuple[IntArray, Numbers]:
+def _extents(names: Numbers, naming: Iterable[RunUnits]) -> tuple[IntArray, Numbers]:
     """The images of named subjects, as pairs of a subject's index and an image, each once, in the order of images.
 
     Runs on the same data bring the same pairs, which are recognised before anything is sorted.
     """
     owners, owned = np.empty(0, np.int64), np.empty(0, np.uint64)
-    for cut in distinct_cuts(naming):
-        theirs, images = _owners(names, cut)
+    for partition in list_partitions(naming):
+        theirs, images = _owners(names, partition)
         new = ~(among(images, owned) & _agree(owners, owned, theirs, images))
         if new.any():
             owned = np.concatenate([owned, images[new]])
@@ -242,10 +246,10 @@ def _extents(names: Numbers, naming: Iterable[Party]) -> tuple[IntArray, Numbers
     return owners[first], owned[first]
 
 
-def _owners(names: Numbers, cut: Cut) -> tuple[IntArray, Numbers]:
+def _owners(names: Numbers, partition: UnitPartition) -> tuple[IntArray, Numbers]:
     """Indices in ``names`` of a run's units, for each image whose unit is there, and these images, ascending."""
-    there = among(cut.names, names)[cut.units]
-    return np.searchsorted(names, cut.names)[cut.units[there]], cut.images[there]
+    there = among(partition.names, names)[partition.units]
+    return np.searchsorted(names, partition.names)[partition.units[there]], partition.images[there]
 
 
 def _agree(owners: IntArray, owned: Numbers, theirs: IntArray, images: Numbers) -> NDArray[np.bool_]:
@@ -256,7 +260,7 @@ def _agree(owners: IntArray, owned: Numbers, theirs: IntArray, images: Numbers) 
     return same
 
 
-def _most_declared(names: Numbers, mine: Party, naming: Iterable[Party]) -> IntArray:
+def _most_declared(names: Numbers, mine: RunUnits, naming: Iterable[RunUnits]) -> IntArray:
     """The most images of each named subject, by the runs that name it and by this run.
 
     A run on units of another name says how many images *its* units have, so its word is taken only where there is no
@@ -264,16 +268,16 @@ def _most_declared(names: Numbers, mine: Party, naming: Iterable[Party]) -> IntA
     """
     most = np.zeros(len(names), np.int64)
     for each in naming:
-        theirs = among(names, each.cut.names)
+        theirs = among(names, each.partition.names)
         most[theirs] = np.maximum(most[theirs], each.most or 0)
     said = mine.most or 0
-    return np.where(most == 0, said, most) if mine.cut.named else np.maximum(most, said)
+    return np.where(most == 0, said, most) if mine.partition.named else np.maximum(most, said)
 
 
-def _kinds(names: Numbers, naming: Iterable[Party]) -> tuple[str, ...]:
+def _kinds(names: Numbers, naming: Iterable[RunUnits]) -> tuple[str, ...]:
     kinds = np.full(len(names), "", dtype=object)
     for each in naming:
-        kinds[among(names, each.cut.names)] = each.kind
+        kinds[among(names, each.partition.names)] = each.kind
     return tuple(kinds.tolist())
 
 

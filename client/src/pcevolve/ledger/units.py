@@ -107,7 +107,7 @@ class Units:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cut:
+class UnitPartition:
     """The way in which a run cuts its images into units.
 
     Attributes:
@@ -123,7 +123,7 @@ class Cut:
     sizes: IntArray
 
     @classmethod
-    def of(cls, units: Units) -> Cut:
+    def of(cls, units: Units) -> UnitPartition:
         """Read a run's units, whose canonical order is that of their numbers."""
         images = _numbers(units.images)
         if not units.named:
@@ -151,7 +151,7 @@ def _numbers(prints: bytes) -> Numbers:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Party:
+class RunUnits:
     """A run's units, as they are compared with those of other runs.
 
     ``most`` is how many images one of them may have, as its owner declared; None if he did not.
@@ -159,13 +159,13 @@ class Party:
 
     run_id: str
     kind: str
-    cut: Cut
+    partition: UnitPartition
     most: int | None
 
 
-def distinct_cuts(runs: Iterable[Party]) -> list[Cut]:
+def list_partitions(runs: Iterable[RunUnits]) -> list[UnitPartition]:
     """The cuts of some runs; one that several runs share is there once."""
-    return list({id(run.cut): run.cut for run in runs}.values())
+    return list({id(run.partition): run.partition for run in runs}.values())
 
 
 def merge_numbers(ascending: Numbers, others: Numbers) -> Numbers:

@@ -91,12 +91,7 @@ class Dialect(Protocol):
     reasons: ClassVar[Mapping[str, Reason]] = {}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call.
-
-        Args:
-            plan: Gives the prompt, and everything else that all calls have in common.
-            call: One of the plan's.
-            image: For a variation the bytes that are varied, as the API had sent them; else None.
+        """Spell a call of the plan, with the bytes that it varies, as the API had sent them; None for text-to-image.
 
         Returns:
             The same bytes for the same arguments, whoever asks and whenever.
@@ -112,12 +107,7 @@ class Dialect(Protocol):
         return ()
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """Read the images out of an answer.
-
-        Args:
-            call: What was asked for.
-            body: The answer.
-            linked: What lay at ``links``, in their order.
+        """Read the images out of the answer to a call; ``linked`` is what lay at ``links``, in their order.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract.

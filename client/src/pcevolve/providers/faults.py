@@ -111,8 +111,7 @@ class Fault:
 
     Attributes:
         said: The API's own short message, printable; empty when it has no known shape.
-        reason: Why asking again would not help, where that is known: the key, the account's credit, moderation, or a
-            model that computes no numbers.
+        reason: Why asking again would not help, where that is known.
         passes: Whether the same request may succeed later.
     """
 

@@ -19,7 +19,7 @@ from pcevolve.egress.exchange import Rewriter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.in_process import Generator, InProcess
 from pcevolve.egress.pace import Pace, choose_tick
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address, Route, Transport
 from pcevolve.providers.chat import RewriterDialect
@@ -102,9 +102,11 @@ def connect(
         yield Connection(gate, meter, pace, second)
 
 
-def _make_patience(provider: ProviderSettings, console: Console) -> Patience:
+def _make_patience(provider: ProviderSettings, console: Console) -> RetryPolicy:
     """Return how long to go on asking an API that does not answer, and what to tell the owner meanwhile."""
-    usual = Patience(provider.patience, provider.first_contact, lambda news: console.print(news.told))
+    usual = RetryPolicy(
+        provider.patience, provider.first_contact, lambda notice: console.print(notice.message)
+    )
     ignored = next((name for name in PROXIES if name in os.environ), None)
     if provider.proxy is not None or ignored is None:
         return usual

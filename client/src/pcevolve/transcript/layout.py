@@ -194,7 +194,7 @@ def find_irregular_files(root: Path, name: str) -> Iterator[str]:
 def find_file_faults(
     root: Path, name: str, listed: Collection[str], why: str, empty: Collection[str] = ()
 ) -> Iterator[str]:
-    """Every file in a folder that is not listed, every listed one that is not there, and folders without one.
+    """Yield every file in a folder that is not listed, every listed one that is not there, and folders without one.
 
     Args:
         root: The run's folder.

@@ -68,8 +68,6 @@ class Opened(_Record):
 
     Attributes:
         run_id: Random and public.
-        api: Address of the API.
-        dialect: How it speaks.
         greets: Whether the first request is a greeting.
         authority: Digest of the file whose certificates alone are trusted; None for the usual authorities.
         proxy: Address of the proxy that carries the connections; None where they are direct.

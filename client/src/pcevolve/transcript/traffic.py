@@ -46,12 +46,9 @@ ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, LINKED
 
 @dataclass(eq=False)
 class Attempt:
-    """A request that left, once.
+    """A request that left, once; attempts and lines of the transcript count from 1.
 
     Attributes:
-        number: Place among all attempts, from 1.
-        line: Line of the transcript, from 1.
-        sent: The record of it.
         call: What the plan says about it; None for a greeting or what is not in the plan. A request for what lies
             behind a link belongs to the call whose answer held the link.
         nth: Which attempt at its slot it is, from 1.
@@ -189,13 +186,11 @@ class Counts:
     """The sums of some attempts.
 
     Attributes:
-        slots: Different requests.
-        attempts: How often something was sent, retries included.
+        slots: Different requests; ``attempts`` counts retries too.
         unusable: Attempts that brought no answer, or one with an error status.
         bytes_sent: HTTP request lines, headers and bodies.
         bytes_received: HTTP status lines, headers and bodies.
-        images: Images that left, each as often as it did.
-        distinct: Different images that left.
+        images: Images that left, each as often as it did; ``distinct`` of them differ.
     """
 
     slots: int

@@ -12,7 +12,7 @@ from typing import Protocol
 from pcevolve.config.prompts import spell_prompts
 from pcevolve.durable import write_durably
 from pcevolve.egress.chat import Chat
-from pcevolve.egress.retry import Patience
+from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderReplyError, UsageError
@@ -121,8 +121,9 @@ def open_chat(url: str, model: str, key: str | None) -> Chat:
         UsageError: Not an address, or a key that cannot be sent.
     """
     console = error_console()
-    patience = Patience(
-        report=lambda news: console.print(news.told), advice="when it is back, run the same command again"
+    patience = RetryPolicy(
+        report=lambda notice: console.print(notice.message),
+        advice="when it is back, run the same command again",
     )
     return Chat(Address(url, key), model, HttpTransport(SECONDS), patience)
 
