@@ -52,31 +52,37 @@ def test_requests_and_reported_costs_add_up_over_processes(tmp_path):
     assert (meter.requests, meter.cost) == (CALLS + 1, EACH * IMAGES)
 
 
-def test_the_next_request_beyond_max_requests_does_not_leave_and_the_run_goes_on_later(tmp_path):
+@pytest.mark.parametrize(
+    ("first", "then", "sent", "said"),
+    [
+        (
+            Allowance(requests=4),
+            Allowance(requests=CALLS + 1),
+            4,
+            r"made 4 requests.*--resume RUN and a higher provider.max_requests",
+        ),
+        (
+            Allowance(cost=1.3),
+            Allowance(cost=EACH * IMAGES),
+            1 + 3,  # the greeting, and 1.25 USD
+            r"cost 1.25 USD, and the next request would exceed --max-cost 1.3",
+        ),
+    ],
+    ids=["requests", "cost"],
+)
+def test_the_next_request_beyond_a_limit_does_not_leave_and_the_run_goes_on_later(
+    tmp_path, first, then, sent, said
+):
     provider = Billing()
-    run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(requests=4))
-    with pytest.raises(
-        AllowanceError, match=r"made 4 requests.*--resume RUN and a higher provider.max_requests"
-    ):
+    run = SmallRun.open(tmp_path, provider=provider, allowance=first)
+    with pytest.raises(AllowanceError, match=said):
         run.evolve()
-    assert len(provider.requests) == 4
-    run.close()
-    SmallRun.open(tmp_path, provider=provider, allowance=Allowance(requests=CALLS + 1)).finish()
-    assert len(provider.requests) == CALLS + 1
-
-
-def test_the_next_request_beyond_max_cost_does_not_leave_and_the_run_goes_on_later(tmp_path):
-    provider = Billing()
-    run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=1.3))
-    with pytest.raises(
-        AllowanceError, match=r"cost 1.25 USD, and the next request would exceed --max-cost 1.3"
-    ):
-        run.evolve()
+    assert len(provider.requests) == sent
     assert run.gate._meter.cost <= 1.3
     run.close()
-    again = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=EACH * IMAGES))
+    again = SmallRun.open(tmp_path, provider=provider, allowance=then)
     again.finish()
-    assert again.gate._meter.cost == EACH * IMAGES
+    assert (len(provider.requests), again.gate._meter.cost) == (CALLS + 1, EACH * IMAGES)
 
 
 def test_a_price_is_for_apis_that_do_not_say(tmp_path):

@@ -64,18 +64,14 @@ def test_the_connection_stays_open_until_the_last_call_is_answered_by_something_
     run = SmallRun.open(tmp_path, small_plan(**NO_ROUNDS), provider)
     *calls, last = run.plan.calls.values()
     for call in calls:
-        exchanged(run, call)
+        run.gate.create(call)
     empty[0] = True
     with pytest.raises(ProviderReplyError, match="breaks the contract"):
-        exchanged(run, last)
+        run.gate.create(last)
     assert not provider.closed
     empty[0] = False
-    exchanged(run, last)
+    run.gate.create(last)
     assert provider.closed
-
-
-def exchanged(run: SmallRun, call):
-    return run.gate.create(call)
 
 
 def test_a_resumed_run_whose_last_answer_is_on_record_never_opens_a_connection(tmp_path):
@@ -131,11 +127,11 @@ def test_the_connections_to_image_hosts_are_closed_too(tmp_path):
     run = SmallRun.open(tmp_path, plan, transport, address=address)
     *calls, last = run.plan.calls.values()
     for call in calls:
-        exchanged(run, call)
+        run.gate.create(call)
     (own,) = transport._all
     pool = own.http._pool
     assert len(pool.connections) == 2
-    exchanged(run, last)
+    run.gate.create(last)
     assert pool.connections == []
     api.close()
     host.close()
