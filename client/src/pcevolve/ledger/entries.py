@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -60,6 +61,11 @@ class Terms:
     unit_size: int | None = None
     forgets_insecure: bool = False
     secrets: Listed | None = None
+
+    @property
+    def noise(self) -> str:
+        """``os-csprng`` or ``INSECURE``."""
+        return "os-csprng" if self.secure else "INSECURE"
 
 
 @dataclass(frozen=True)
@@ -202,8 +208,18 @@ def _encode(content: dict[str, Any]) -> bytes:
     return json.dumps(content, sort_keys=True).encode()
 
 
-def _enrolment(row: Row) -> Enrolment:
+@contextmanager
+def _understanding(row: Row) -> Iterator[None]:
     try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:
+        raise LedgerError(
+            f"ledger row {row.number} was written by another version: use the version that wrote it"
+        ) from error
+
+
+def _enrolment(row: Row) -> Enrolment:
+    with _understanding(row):
         values = json.loads(row.content)
         budget, terms = Budget(Fraction(values["epsilon"]), values["delta"]), _terms(values["terms"])
         units = _units(row.private, values["images"], values["names"])
@@ -211,8 +227,6 @@ def _enrolment(row: Row) -> Enrolment:
         return Enrolment(
             row.run_id, values["relation"], values["unit"], budget, units, terms, origin, values["time"]
         )
-    except (ValueError, KeyError, TypeError) as error:
-        raise _unreadable(row) from error
 
 
 def _terms(values: dict[str, Any]) -> Terms:
@@ -229,23 +243,13 @@ def _units(prints: bytes, images: int, names: int) -> Units:
 
 
 def _receipt(row: Row) -> Receipt:
-    try:
+    with _understanding(row):
         return Receipt.from_dict(json.loads(row.content)["receipt"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise _unreadable(row) from error
 
 
 def _access(row: Row) -> Access:
     """Read an access without its choices, of which a receipt may have many thousands."""
-    try:
+    with _understanding(row):
         values = json.loads(row.content)
         events = tuple(Event(**each) for each in values["receipt"]["events"])
         return Access(row.number, values["time"], values["receipt"]["iteration"], events)
-    except (ValueError, KeyError, TypeError) as error:
-        raise _unreadable(row) from error
-
-
-def _unreadable(row: Row) -> LedgerError:
-    return LedgerError(
-        f"ledger row {row.number} was written by another version: use the version that wrote it"
-    )

@@ -154,10 +154,6 @@ class ChatDialect(Dialect):
         """The model that the answer names."""
         return model_named(body)
 
-    def hello(self) -> WireRequest:
-        """List the models."""
-        return WireRequest("GET", wire.MODELS)
-
 
 class RewriterDialect(ChatDialect):
     """The same API asked for other words for a prompt; what it says that is no prompt leaves the prompt as it was."""

@@ -12,6 +12,7 @@ from pcevolve.providers.faults import Fault, Reason, fault
 from pcevolve.public.calls import Call
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import PublicPlan
+from pcevolve_shared import wire
 
 Scheme = Literal["Bearer", "Basic"]
 IN_PROCESS_ASKS = frozenset({"create", "vary", "strength", "seed", "batch"})
@@ -119,8 +120,8 @@ class Dialect(Protocol):
         return None
 
     def hello(self) -> WireRequest:
-        """A free request that tells whether address and key are right."""
-        ...
+        """Spell a free request that tells whether address and key are right: most APIs list their models."""
+        return WireRequest("GET", wire.MODELS)
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Size of a model from the answer to ``hello``, where the API tells it.

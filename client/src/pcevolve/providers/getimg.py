@@ -140,10 +140,6 @@ class GetimgDialect(Dialect):
             return decode_images(call, [parse_answer(_Single, body).image])
         return decode_images(call, [each.image for each in parse_answer(_Batch, body).images])
 
-    def hello(self) -> WireRequest:
-        """List the models."""
-        return WireRequest("GET", wire.MODELS)
-
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """The model's base resolution, from the list of models.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -24,6 +23,8 @@ from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits, wire
+
+Found = TypeVar("Found")
 
 
 class _Image(Reply):
@@ -90,28 +91,27 @@ class OpenAIDialect(Dialect):
         """The model that the answer names."""
         return model_named(body)
 
-    def hello(self) -> WireRequest:
-        """List the models."""
-        return WireRequest("GET", wire.MODELS)
-
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """The model's own size, where the server is PCEvolve's; others do not tell it."""
-        with suppress(ProviderReplyError, UsageError):
-            return GetimgDialect().native_size(model, body)
-        return None
+        """Tell the model's own size, where the server is PCEvolve's; others do not tell it."""
+        return _if_ours(lambda: GetimgDialect().native_size(model, body), None)
 
     def advice(self, model: str, body: bytes) -> Advice | None:
-        """Advice on the model, where the server is PCEvolve's; others give none."""
-        with suppress(ProviderReplyError, UsageError):
-            return GetimgDialect().advice(model, body)
-        return None
+        """Advise on the model, where the server is PCEvolve's; others give no advice."""
+        return _if_ours(lambda: GetimgDialect().advice(model, body), None)
 
     def takes_strength(self, model: str, body: bytes) -> bool:
-        """As PCEvolve's server tells of the model; of others as the dialect has a strength or not."""
-        has_one = "strength" in self.capabilities
-        with suppress(ProviderReplyError, UsageError):
-            return has_one and GetimgDialect().takes_strength(model, body)
-        return has_one
+        """True if PCEvolve's server tells so of the model; of others if the dialect has a strength."""
+        return "strength" in self.capabilities and _if_ours(
+            lambda: GetimgDialect().takes_strength(model, body), True
+        )
+
+
+def _if_ours(read: Callable[[], Found], otherwise: Found) -> Found:
+    """Read a list of models as PCEvolve's server writes it; another server's has another form."""
+    try:
+        return read()
+    except (ProviderReplyError, UsageError):
+        return otherwise
 
 
 class PlainOpenAIDialect(OpenAIDialect):

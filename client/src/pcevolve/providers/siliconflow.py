@@ -79,10 +79,6 @@ class SiliconFlowDialect(Dialect):
             raise ProviderReplyError("the images behind the API's links are missing")
         return list(linked)
 
-    def hello(self) -> WireRequest:
-        """List the models."""
-        return WireRequest("GET", wire.MODELS)
-
     def balance_request(self) -> WireRequest:
         """The question for what is left on the account."""
         return WireRequest("GET", USER_INFO)
