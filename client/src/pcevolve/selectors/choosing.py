@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias, overload
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from pcevolve.geometry.distances import IntArray
 from pcevolve.geometry.frame import project
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, average_appearance
-from pcevolve.modality.medium import Item
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
@@ -208,35 +207,10 @@ class Chooser:
         decode = find_medium(self.plan.modality.kind).decode
         for start in range(0, len(due), TOGETHER):
             some = due[start : start + TOGETHER]
-            rows = self.encoder.embed(_Decoded(some, lambda digest: decode(self.received(digest), rendition)))
+            rows = self.encoder.embed([decode(self.received(digest), rendition) for digest in some])
             self._embedded.update(
                 ((digest, rendition), row.copy()) for digest, row in zip(some, rows, strict=True)
             )
-
-
-@dataclass(frozen=True, eq=False)
-class _Decoded(Sequence[Item | None]):
-    """Received images, each decoded by the thread that embeds it, and once."""
-
-    digests: Sequence[str]
-    decode: Callable[[str], Item | None]
-    _known: dict[int, Item | None] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.digests)
-
-    @overload
-    def __getitem__(self, place: int) -> Item | None: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Item | None]: ...
-    def __getitem__(self, place: int | slice) -> Item | list[Item | None] | None:
-        if isinstance(place, slice):
-            return [self[each] for each in range(len(self))[place]]
-        if place not in self._known:
-            if not 0 <= place < len(self):  # where who iterates stops
-                raise IndexError(place)
-            self._known[place] = self.decode(self.digests[place])
-        return self._known[place]
 
 
 @dataclass(frozen=True)
