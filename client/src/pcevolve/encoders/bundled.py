@@ -87,6 +87,9 @@ EMBEDDING_SIZE: Final = 256
 WIDTHS: Final = (24, 48, 96, 160)
 """Channels of the stem and of each stage."""
 GROUPS: Final = 8
+SMALL: Final = 512
+"""Pixels of a side: up to this the network is most of the work, and Python lets one thread compute it at a time: two
+take a fifth longer. Of larger images most is to shrink them, which several threads do at once."""
 COARSE: Final = 8
 """Cells across and down of the copy of the image that keeps tone and polarity."""
 LAYOUT: Final = 2
@@ -111,7 +114,12 @@ class BundledEncoder:
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
         """Return float64 ``(images, 256)``; NaN rows where an image or its embedding is unusable."""
-        return embed_each(images, to_array(SIDE), lambda pixels: embed(self.state, pixels), self.dimension)
+        decoded = isinstance(images, list)  # other sequences read a file when they are asked for an image
+        small = decoded and all(image is None or max(image.size) <= SMALL for image in images)
+        threads = 0 if small else None
+        return embed_each(
+            images, to_array(SIDE), lambda pixels: embed(self.state, pixels), self.dimension, threads
+        )
 
 
 def load_bundled(name: str, weights: str | None) -> Encoder:

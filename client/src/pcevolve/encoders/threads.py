@@ -60,7 +60,7 @@ def embed_each(
         images: Of any size; ``None`` stands for what could not be decoded.
         preprocess: From a square RGB image to what the network takes.
         forward: From that to float32 ``(dimension,)``.
-        threads: How many work; all that may if None, and 1 for a device that is no processor.
+        threads: How many work; all that may if None, 1 for a device that is no processor, and 0 for the caller's own.
 
     Returns:
         float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable.
@@ -76,8 +76,13 @@ def embed_each(
         if pixels is not None:
             rows[place] = forward(pixels)
 
-    with lone_workers(threads or thread_count()) as pool:
-        deque(pool.map(fill, range(len(images))), maxlen=0)  # raises what a thread raised
+    if threads == 0:
+        with undivided():
+            for place in range(len(images)):
+                fill(place)
+    else:
+        with lone_workers(threads or thread_count()) as pool:
+            deque(pool.map(fill, range(len(images))), maxlen=0)  # raises what a thread raised
     rows[~np.isfinite(rows).all(axis=1)] = np.nan
     return rows
 
