@@ -1,12 +1,14 @@
-"""How long people wait, before and after: commands that start, an audit, an evaluation, and a run beside its generator.
+"""How long people wait: commands that start, an audit, an evaluation, a run beside its generator, an installation.
 
-    git worktree add /tmp/before 85352bab
-    .venv/bin/python -m benchmarks.waiting --before /tmp/before
+    .venv/bin/python -m benchmarks.waiting
+
+With ``--before TREE`` an earlier version that is checked out there is measured beside this one.
 
 Both versions do the same work in processes of their own, in turns; who goes first alternates. Ratios are of processor
 time, which other programs on the machine change least. The run is the demonstration's, against a stand-in in another
 process that sleeps for each image as long as the bundled model computes, one request after the other: what its wall
-time is above that is the client's own. The audit is of that run; the evaluation is of random images.
+time is above that is the client's own. The audit is of that run; the evaluation is of random images. The client is
+installed into a fresh environment by pip, from the package registry that pip is set up for.
 """
 
 from __future__ import annotations
@@ -75,6 +77,9 @@ def _measured(asked: argparse.Namespace, folder: Path, address: str) -> dict[str
         ),
         f"`evaluate --mix`, {MADE} + {OWN} images": lambda tree, turn: _part(tree, "evaluate", str(folder)),
     }
+    works["installation of the client alone"] = lambda tree, turn: _install(
+        tree, folder / f"installed-{tree.name}-{turn}"
+    )
     for name, words in STARTS.items():
         works[name] = partial(_started, words, folder)
     trees = {"before": asked.before, "after": ROOT} if asked.before else {"after": ROOT}
@@ -109,18 +114,30 @@ def _middle(several: Sequence[dict[str, float]]) -> dict[str, float]:
 def _timed(tree: Path, arguments: Sequence[str]) -> dict[str, float]:
     """Wall and processor seconds of a Python that sees a version's sources, and its figures, if it prints any."""
     paths = [ROOT, *(tree / part / "src" for part in ("client", "shared", "api_server"))]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    return _clock([sys.executable, *arguments], tree, {"PYTHONPATH": os.pathsep.join(map(str, paths))})
+
+
+def _clock(command: Sequence[str], folder: Path, more: dict[str, str]) -> dict[str, float]:
+    """Wall and processor seconds of a command in a folder, and its figures, if it prints any."""
+    environment = {**os.environ, **more}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=tree
-    )
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     last = done.stdout.strip().rpartition("\n")[2]
     if done.returncode not in (0, 2, 3, 4):
-        raise SystemExit(f"{arguments}: {done.stderr[-2000:]}")
+        raise SystemExit(f"{command}: {done.stderr[-2000:]}")
     return {"wall": wall, "busy": busy, **(json.loads(last) if last.startswith('{"') else {})}
+
+
+def _install(tree: Path, into: Path) -> dict[str, float]:
+    """Install the client alone, and return what that took, and the gigabytes that are there then."""
+    subprocess.run([sys.executable, "-m", "venv", str(into)], check=True)
+    command = [str(into / "bin" / "pip"), "install", "--quiet", "--no-cache-dir", "./shared", "./client"]
+    took = _clock(command, tree, {})
+    size = sum(each.lstat().st_size for each in into.rglob("*") if not each.is_dir())
+    return {**took, "gigabytes": size / 1e9}
 
 
 def _part(tree: Path, name: str, *given: str) -> dict[str, float]:
