@@ -27,31 +27,22 @@ from pcevolve.encoders.bundled import EDGES, EMBEDDING_SIZE, SIDE, WEIGHT, measu
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.encoders.threads import lone_workers
 from pcevolve.errors import ModelError
-from support.paid import encoder
 from support.paid import encoder as bundled
 
-FRAME = BUNDLED_WEIGHTS.with_name("bundled_frame.safetensors")
 
-
-@pytest.fixture(scope="module")
-def frame() -> dict[str, np.ndarray]:
-    with safe_open(FRAME, "numpy") as file:
-        return {name: file.get_tensor(name).astype(np.float64) for name in file.keys()}  # noqa: SIM118
-
-
-def test_the_frame_is_of_the_weights_that_are_installed():
-    with safe_open(FRAME, "numpy") as file:
+@pytest.mark.parametrize(
+    ("name", "width"), [(BUNDLED, EMBEDDING_SIZE), (SPECTRAL, EMBEDDING_SIZE + len(EDGES) - 1)]
+)
+def test_a_bundled_encoder_brings_the_frame_that_plans_name_of_the_weights_that_are_installed(name, width):
+    with safe_open(BUNDLED_FRAMES[name], "numpy") as file:
         assert file.metadata() == {"weights": bundled_digest()}
-
-
-def test_the_frame_has_a_centre_and_orthonormal_axes_but_for_rounding(frame):
-    assert {name: value.shape for name, value in frame.items()} == {
-        "centre": (EMBEDDING_SIZE,),
-        "axes": (EMBEDDING_SIZE, 32),
-        "variances": (32,),
-        "radii": (32,),
-    }
-    assert np.abs(frame["axes"].T @ frame["axes"] - np.eye(32)).max() < 0.01
+    frame, axes = load_encoder(name).frame, 32
+    assert (frame.digest, named_weights(name, None)) == (frame_digest(name, None), bundled_digest())
+    assert (frame.centre.shape, frame.axes.shape) == ((width,), (width, axes))
+    assert (frame.variances.shape, frame.radii.shape) == ((axes,), (axes,))
+    assert np.abs(frame.axes.T @ frame.axes - np.eye(axes)).max() < 0.01
+    assert BUNDLED_FRAMES[name].stat().st_size < 100_000
+    assert load_encoder(name, str(BUNDLED_WEIGHTS)).frame is None, "weights of its owner bring none"
 
 
 GOOD = {
@@ -96,14 +87,6 @@ def test_anything_else_is_refused(tmp_path: Path, changes: dict[str, np.ndarray 
         PublicFrame.read(written(tmp_path, **changes), 6)
 
 
-def test_the_bundled_encoder_brings_the_frame_that_plans_name():
-    frame = encoder().frame
-    assert frame is not None
-    assert frame.digest == frame_digest("bundled", None)
-    assert np.abs(frame.axes.T @ frame.axes - np.eye(frame.axes.shape[1])).max() < 0.01
-    assert BUNDLED_FRAMES[BUNDLED].stat().st_size < 100_000
-
-
 def wave(cycles: int, across: bool = True) -> Image.Image:
     """A grating of so many cycles per image."""
     line = 127.5 + 100 * np.cos(2 * np.pi * cycles * np.arange(SIDE) / SIDE)
@@ -138,17 +121,10 @@ def test_an_image_has_the_same_bits_among_others(both):
     assert np.array_equal(both.embed(images)[1], both.embed([images[1]])[0])
 
 
-def test_it_brings_a_frame_of_its_own_in_which_a_quarter_or_so_is_the_spectrums(both):
-    assert both.frame.digest == frame_digest(SPECTRAL, None) != frame_digest("bundled", None)
+def test_in_its_frame_a_quarter_or_so_is_the_spectrums(both):
     by_axis = np.square(both.frame.axes[256:, :16]).sum(axis=0)
     share = (by_axis * both.frame.variances[:16]).sum() / both.frame.variances[:16].sum()
     assert 0.2 < share < 0.35
-
-
-def test_its_frame_is_of_the_weights_that_are_installed():
-    with safe_open(BUNDLED_FRAMES[SPECTRAL], "numpy") as file:
-        assert file.metadata() == {"weights": bundled_digest()}
-    assert named_weights(SPECTRAL, None) == bundled_digest()
 
 
 PRODUCTS = np.ones((2, 2)) @ np.ones((2, 2))  # NumPy has loaded its library of linear algebra
@@ -164,7 +140,3 @@ def test_neither_torch_nor_numpy_divides_the_work_of_a_lone_worker():
         assert pool.submit(threads_of_products).result() == {1}
         assert pool.submit(torch.get_num_threads).result() == 1
     assert (torch.get_num_threads(), threads_of_products()) == (threads, divided)
-
-
-def test_weights_of_its_owner_bring_no_frame():
-    assert load_encoder(SPECTRAL, str(BUNDLED_WEIGHTS)).frame is None

@@ -15,18 +15,7 @@ from pcevolve.selectors.scene import PrivateEmbeddings, Scene
 from support.examples import examples
 
 ANCHORS = np.array([[0.0], [10.0], [20.0]])
-SCENE = Scene(
-    labels=("a",),
-    pools=(ANCHORS,),
-    wanted=1,
-    shots=3,
-    iteration=1,
-    iterations=2,
-    seed=1,
-    relation="replace-one",
-)
-
-
+SCENE = Scene(("a",), (ANCHORS,), 1, 3, iteration=1, iterations=2, seed=1, relation="replace-one")
 FINE = (Event("gaussian", "1/1000000000"),)
 GROUPS = (0.0, 1.0, 2.0, 50.0, 51.0, 52.0, 53.0)
 """Two groups of first candidates."""

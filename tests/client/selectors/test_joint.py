@@ -61,13 +61,6 @@ def test_all_tuples_stand_if_they_are_few_enough_and_else_as_many_at_random():
     assert len({tuple(each) for each in tuples}) > MOST_TUPLES / 2
 
 
-def test_tuples_do_not_depend_on_the_private_data():
-    scene = world(*[tuple(range(100))] * 3).scene("replace-one")
-    for (one, first), (other, second) in zip(draw_ballots(scene), draw_ballots(scene), strict=True):
-        assert np.array_equal(one, other)
-        assert np.array_equal(first, second)
-
-
 def test_a_draw_has_twice_the_odds_per_vote_under_add_remove():
     rates = []
     for relation in ("add-remove", "replace-one"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -20,14 +21,7 @@ from support.runs import small_plan
 
 
 def scope(**changes: object) -> Scope:
-    values: dict[str, object] = {
-        "relation": "replace-one",
-        "iterations": 3,
-        "classes": 2,
-        "shots": 10,
-        "candidates": 100,
-    }
-    return Scope(**{**values, **changes})  # type: ignore[arg-type]
+    return replace(Scope("replace-one", iterations=3, classes=2, shots=10, candidates=100), **changes)
 
 
 @pytest.mark.parametrize("name", ["random", "t2i"])
@@ -57,17 +51,14 @@ def test_votes_draw_as_many_candidates_as_there_are_prototypes_and_pay_for_no_mo
     assert chosen.accesses(Budget(Fraction(10)), sizes)[1] == (Event("exponential", str(event.value), draws),)
 
 
-def test_published_calibrations_add_more_noise_than_tight_ones():
+def test_published_calibrations_add_more_noise_than_tight_ones_and_a_method_without_one_says_so():
     budget = Budget(Fraction(10), 1e-5)
     tight, published = (
         find_method("pe").events(budget, scope(), each)[0][0].value for each in ("tight", "published")
     )
     assert published > tight
-
-
-def test_a_method_without_a_published_calibration_says_so():
     with pytest.raises(UsageError, match="has only one calibration"):
-        find_method("jvem").events(Budget(Fraction(1)), scope(), "published")
+        find_method("jvem").events(budget, scope(), "published")
 
 
 def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():

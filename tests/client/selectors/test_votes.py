@@ -49,10 +49,7 @@ def test_a_records_distances_are_the_same_to_the_last_bit_in_any_company(seed, c
     points, pool = (random.normal(size=(each, width)) for each in (count, 7))
     alone = np.concatenate([distances(points[[place]], pool) for place in range(count)])
     assert np.array_equal(distances(points, pool), alone)
-
-
-def test_small_differences_far_from_the_origin_are_not_lost():
-    far = 1e8 + np.array([[0.0], [3.0], [1.0]])
+    far = 1e8 + np.array([[0.0], [3.0], [1.0]])  # small differences are not lost
     assert distances(far[:1], far).tolist() == [[0.0, 3.0, 1.0]]
 
 
@@ -65,21 +62,14 @@ def test_a_large_set_of_records_is_counted_to_the_last():
     assert np.array_equal(nearest_candidates(points, pool)[part, 0], expected)
 
 
-def test_every_image_of_its_own_unit_is_one_vote():
-    data = records_of((((0.1, 0),), ((0.2, 0),), ((1.9, 0),), ((8.0, 1),)))
+def test_a_unit_has_one_vote_in_all_for_draws_and_votes_of_norm_one_for_gaussian_noise():
+    images = (0.1, 0), (0.2, 0), (1.9, 0), (8.0, 1)
+    several, single = records_of((images,)), records_of(tuple((each,) for each in images))
+    counted = np.array([2, 1, 0, 0, 1, 0])
     for selector in (Votes(), ExponentialVotes()):
-        assert selector.histogram(data, SCENE).tolist() == [2, 1, 0, 0, 1, 0]
-
-
-def test_a_unit_of_several_images_has_one_vote_in_all_for_draws():
-    data = records_of((((0.1, 0), (0.2, 0), (1.9, 0), (8.0, 1)),))
-    assert ExponentialVotes().histogram(data, SCENE).tolist() == [0.5, 0.25, 0, 0, 0.25, 0]
-
-
-def test_a_unit_of_several_images_has_votes_of_norm_one_for_gaussian_noise():
-    data = records_of((((0.1, 0), (0.2, 0), (1.9, 0), (8.0, 1)),))
-    expected = np.array([2, 1, 0, 0, 1, 0]) / math.sqrt(6)
-    assert Votes().histogram(data, SCENE) == pytest.approx(expected, abs=1e-8)
+        assert selector.histogram(single, SCENE).tolist() == counted.tolist()
+    assert ExponentialVotes().histogram(several, SCENE).tolist() == (counted / 4).tolist()
+    assert Votes().histogram(several, SCENE) == pytest.approx(counted / math.sqrt(6), abs=1e-8)
 
 
 def test_an_image_of_several_votes_has_a_vector_of_norm_one_over_its_nearest_candidates():
@@ -120,13 +110,10 @@ def parents(votes: list[float], **changes: object) -> list[np.ndarray]:
     return list(Votes().pick({"votes": np.array(votes)}, scene))
 
 
-def test_parents_are_drawn_in_proportion_to_votes_and_negative_votes_are_none():
+def test_parents_are_drawn_in_proportion_to_votes_less_the_threshold_and_negative_votes_are_none():
     first, second = parents([3.0, 1.0, 9.0, -5.0, -1.0, 0.5])
     assert np.bincount(first, minlength=4) / 4000 == pytest.approx([0.75, 0.25, 0, 0], abs=0.03)
     assert set(second.tolist()) == {1}
-
-
-def test_the_threshold_is_subtracted_from_every_candidates_votes():
     first, _ = parents([3.0, 2.5, 9.0, 1.0, 1.0, 1.0], threshold=2.0)
     assert np.bincount(first, minlength=4) / 4000 == pytest.approx([2 / 3, 1 / 3, 0, 0], abs=0.03)
 
