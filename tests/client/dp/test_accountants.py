@@ -302,11 +302,8 @@ def test_a_budget_is_met_by_the_pure_route_or_by_another():
     assert within(draws, Budget(Fraction(5), 1e-5))
 
 
-def test_a_group_of_three_has_three_times_the_range_and_a_third_of_the_noise_of_one():
+def test_a_group_has_a_multiple_of_the_range_gaussian_noise_no_pure_epsilon_and_none_of_no_width():
     assert exponential("1/4").on_group(3) == exponential("3/4")
     assert gaussian("6").on_group(3) == gaussian("2")
-
-
-def test_gaussian_noise_has_no_pure_epsilon_and_noise_of_no_width_none_at_all():
     assert pure_epsilon([exponential(1), gaussian(2)]) is None
     assert epsilon([Event("gaussian", "0")], 1e-5) == math.inf

@@ -129,19 +129,15 @@ def test_no_draw_accepts_a_value_that_is_not_finite(noise: Noise, value: float):
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("rate", [Fraction(0), Fraction(-1, 4)])
-def test_a_draw_without_a_positive_rate_is_refused(noise: Noise, rate: Fraction):
-    with pytest.raises(ValueError, match="rate of a draw must be above 0"):
-        noise.exponential("q", SCORES, rate)
-    with pytest.raises(ValueError, match="rate of a draw must be above 0"):
-        noise.permute_and_flip("q", SCORES, rate)
-
-
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf])
-def test_noise_without_a_positive_deviation_is_refused(noise: Noise, sigma: float):
-    with pytest.raises(ValueError, match="standard deviation must be a finite number above 0"):
-        noise.gaussian("q", SCORES, sigma)
+def test_a_draw_without_a_positive_rate_or_deviation_is_refused(noise: Noise):
+    for draw, rate in itertools.product(
+        (noise.exponential, noise.permute_and_flip), (Fraction(0), Fraction(-1, 4))
+    ):
+        with pytest.raises(ValueError, match="rate of a draw must be above 0"):
+            draw("q", SCORES, rate)
+    for sigma in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="standard deviation must be a finite number above 0"):
+            noise.gaussian("q", SCORES, sigma)
 
 
 @pytest.mark.parametrize("noise", NOISES)

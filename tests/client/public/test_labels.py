@@ -20,27 +20,9 @@ from pcevolve.selectors import find_method
 from support.provider import png
 from support.runs import small_plan
 
-RESERVED = [
-    "CON",
-    "prn",
-    "Aux",
-    "NUL",
-    "COM0",
-    "com9",
-    "LPT1",
-    "COM\u00b9",
-    "lpt\u00b3",
-    "CONIN$",
-    "\uff23ON",
-]
-ALIKE = [
-    ("Cut", "cut"),
-    ("Stra\xdfe", "STRASSE"),
-    ("caf\xe9", "cafe\u0301"),
-    ("x\xb2", "x2"),
-    ("a", "b", "A"),
-    ("a", "a"),
-]
+RESERVED = ["CON", "prn", "Aux", "NUL", "COM0", "com9", "LPT1", "COM¹", "lpt³", "CONIN$", "ＣON"]
+ALIKE = [("Cut", "cut"), ("Stra\xdfe", "STRASSE"), ("caf\xe9", "cafe\u0301"), ("x\xb2", "x2")]
+ALIKE += [("a", "b", "A"), ("a", "a")]
 NAMES = st.one_of(
     st.text(max_size=12),
     st.text(alphabet=string.ascii_letters + string.punctuation + " ", max_size=12),

@@ -27,12 +27,15 @@ def test_every_class_gets_its_images_in_every_iteration(candidates, batch, itera
         iterations=iterations,
         strengths=(0.8,) * iterations,
     )
-    made: Counter[tuple[int, str]] = Counter()
+    made: dict[tuple[int, str], list[int]] = {}
     for call in plan.calls.values():
         assert 1 <= call.count <= batch
-        made[call.iteration, call.label] += call.count
-    expected = {(t, label): candidates + 2 * (t == 0) for t in range(iterations + 1) for label in plan.labels}
-    assert made == expected
+        made.setdefault((call.iteration, call.label), []).extend(range(call.first, call.first + call.count))
+    assert made == {
+        (t, label): list(range(candidates + 2 * (t == 0)))
+        for t in range(iterations + 1)
+        for label in plan.labels
+    }
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4), st.integers(1, 4))
@@ -71,17 +74,6 @@ def test_a_plan_asks_for_a_few_images_of_every_class_first():
     one_by_one = small_plan(candidates=40, batch=1)
     assert len(one_by_one.opening) == 2 * 8
     assert len(small_plan(candidates=2, batch=4).opening) == 2
-
-
-@given(candidates=st.integers(1, 80), batch=st.integers(1, 64))
-def test_the_order_and_size_of_batches_change_nothing_else(candidates, batch):
-    plan = small_plan(candidates=candidates, batch=batch)
-    for label in plan.labels:
-        calls = [call for call in plan.round(0) if call.label == label]
-        assert [k for call in calls for k in range(call.first, call.first + call.count)] == list(
-            range(candidates)
-        )
-        assert max(call.count for call in calls) <= batch
 
 
 def prompted(wordings: int, labels: tuple[str, ...] = ("cut", "good"), **options: object) -> PublicPlan:
@@ -162,10 +154,6 @@ def test_wire_seeds_come_from_the_public_seed_alone():
         ({"prompts": (tuple("abcd"), tuple("abcd"))}, "none of them more than its first images"),
         ({"prompts": (("a\nb",), ("b",))}, "pattern"),
         ({"vary_by": "prompt", "strengths": ()}, "needs provider.prompts, two at least"),
-        (
-            {"vary_by": "prompt", "strengths": (), "prompts": (("a",), ("b",))},
-            "needs provider.prompts, two at least",
-        ),
         ({"vary_by": "prompt", "prompts": (("a", "b"), ("c", "d"))}, "none where the API is asked for none"),
         ({"graded": False, "strengths": (0.8, 0.78)}, "none where the API is asked for none"),
         ({"extended": ({"more": 1},)}, "extended: each needs a strength"),

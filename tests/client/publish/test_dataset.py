@@ -79,17 +79,13 @@ def test_the_card_states_guarantee_and_assumptions():
     assert release().guarantee.epsilon_spent == 5
 
 
-def test_an_insecure_run_is_marked_everywhere(tmp_path):
-    publish(tmp_path / "release", release(noise="INSECURE-seeded"), BYTES.__getitem__)
-    assert "INSECURE" in (tmp_path / "release" / "README.md").read_text()
-    assert "INSECURE" in json.loads((tmp_path / "release" / "manifest.json").read_text())["marks"][0]
-
-
-def test_an_insecure_run_promises_nothing(tmp_path):
+def test_an_insecure_run_is_marked_everywhere_and_promises_nothing(tmp_path):
     insecure = release(noise="INSECURE-seeded")
     publish(tmp_path / "release", insecure, BYTES.__getitem__)
-    written = json.loads((tmp_path / "release" / "manifest.json").read_text())["guarantee"]
-    text = (tmp_path / "release" / "README.md").read_text()
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    written, text = manifest["guarantee"], (tmp_path / "release" / "README.md").read_text()
+    assert "INSECURE" in text
+    assert "INSECURE" in manifest["marks"][0]
     assert (insecure.guarantee.epsilon_spent, written["epsilon_spent"]) == (None, None)
     assert written["statement"].startswith("none: the noise came from a seed")
     assert "There is none: the noise came from a seed" in text
@@ -133,13 +129,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         (Event("permute-and-flip", "1/2", 6), 0.0, 3.0, 6.0, 2 * 6 * 0.5),
         (Event("gaussian", "1"), 1e-5, 4.377178, 9.997256, gaussian_epsilon(2.0, 1e-5)),
         (Event("gaussian", "2", 3), 1e-5, 3.708635, 8.385419, gaussian_epsilon(sqrt(3), 1e-5)),
-        (
-            Event("gaussian", "499888619709/1000000000000"),
-            1e-5,
-            10.0,
-            24.38893,
-            gaussian_epsilon(4.000891, 1e-5),
-        ),
+        (Event("gaussian", "0.499888619709"), 1e-5, 10.0, 24.38893, gaussian_epsilon(4.000891, 1e-5)),
     ],
 )
 def test_what_one_unit_of_the_folder_bears_is_that_of_a_group_of_two(
