@@ -1,12 +1,15 @@
-"""Files and folders that are written durably are whole, or not there at all."""
+"""Files and folders that are written durably are whole, or not there at all; private ones are for their owner alone."""
 
 from __future__ import annotations
 
+import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
-from pcevolve.durable import write_durably, write_folder_durably
+from pcevolve.durable import write_durably, write_folder_durably, write_private
 
 
 def names(folder: Path) -> list[str]:
@@ -52,3 +55,30 @@ def test_a_folder_that_could_not_be_filled_is_not_there_and_can_be_filled_later(
     with write_folder_durably(tmp_path / "release") as folder:
         assert names(folder) == []
     assert (tmp_path / "release").is_dir()
+
+
+def mode(path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_file_and_folder_are_closed_to_others_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        write_private(tmp_path / "run" / "private" / "accuracy.json", {"mean": 0.5})
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "run" / "private") == 0o700
+    assert mode(tmp_path / "run" / "private" / "accuracy.json") == 0o600
+
+
+def test_open_folder_is_closed(tmp_path):
+    (tmp_path / "private").mkdir(mode=0o755)
+    write_private(tmp_path / "private" / "x.json", {})
+    assert mode(tmp_path / "private") == 0o700
+
+
+def test_result_replaces_an_older_one_and_leaves_nothing_else(tmp_path):
+    for value in (1, 2):
+        write_private(tmp_path / "private" / "x.json", {"mean": value})
+    assert json.loads((tmp_path / "private" / "x.json").read_text()) == {"mean": 2}
+    assert len(list((tmp_path / "private").iterdir())) == 1
