@@ -137,7 +137,7 @@ class Pool:
 
 def event_of(method: str, epsilon: str = "10") -> Event:
     """Return the event that pays for a method's first selection."""
-    scope = replace(SCOPE, iterations=VOTES) if METHODS[method].selects_anew else SCOPE
+    scope = replace(SCOPE, iterations=VOTES) if METHODS[method].final_selection_queries_data else SCOPE
     return METHODS[method].events(Budget(Fraction(epsilon), DELTA), scope)[0][0]
 
 

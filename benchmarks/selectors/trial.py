@@ -200,7 +200,7 @@ def ran(
                 chooser=Chooser(plan, eyes, generator.received, method.make_selector()),
                 account=account,
                 noise=noise,
-                events=method.planned(plan),
+                events=method.plan_events(plan),
             )
         )
         evolved = evolve(plan, generator, judge, watch)

@@ -87,7 +87,7 @@ class Setting:
         The audit's pairs are made to show a large ratio of probabilities. A bet needs a large difference: as many
         candidates that gain as lose, and nobody beside the differing unit who votes for one of them.
         """
-        looking = self.parts if self.parts.compares else METHODS["pcevolve"]
+        looking = self.parts if self.parts.queries_data else METHODS["pcevolve"]
         found = Neighbours.worst_for(looking, self.relation, images=1)
         if looking.name == "pcevolve":
             return replace(found, pools=tuple(pool[:2] for pool in found.pools))

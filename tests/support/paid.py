@@ -48,7 +48,7 @@ class LastOne:
     def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge.release``."""
         plan = self.chooser.plan
-        planned = find_method(plan.method).planned(plan)
+        planned = find_method(plan.method).plan_events(plan)
         events = planned[query.iteration]
         if query.iteration == 0:
             return self.account.pay(query, events, lambda: Paid((), values=LOOK))
@@ -92,7 +92,7 @@ def paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) ->
     """Carry out a whole run through the real parts."""
     run = SmallRun.open(root, plan, provider)
     used = find_method(plan.method)
-    if used.compares:
+    if used.queries_data:
         chooser = Chooser(plan, encoder(), run.transcript.bodies.file, used.make_selector())
         run.judge = LastOne(chooser, run.account)
     run.finish()

@@ -93,7 +93,7 @@ def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) 
     eyes = encoder() if plan.encoder == BUNDLED else load_encoder(plan.encoder)
     chooser = Chooser(plan, eyes, run.transcript.bodies.file, chosen.make_selector())
     views = PrivateViews(private_images(plan.labels), eyes)
-    run.judge = PrivateJudge(views, chooser, run.account, SecureNoise(), chosen.planned(plan))
+    run.judge = PrivateJudge(views, chooser, run.account, SecureNoise(), chosen.plan_events(plan))
     run.finish()
     run.close()
     return root

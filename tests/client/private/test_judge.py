@@ -93,7 +93,7 @@ def judge(
         chooser=Chooser(public, encoder, BYTES.__getitem__, chosen.make_selector()),
         account=account(path, delta=chosen.delta),
         noise=SecureNoise(),
-        events=chosen.planned(public),
+        events=chosen.plan_events(public),
     )
 
 

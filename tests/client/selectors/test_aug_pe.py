@@ -131,7 +131,7 @@ class Run:
 
     def __post_init__(self) -> None:
         method = METHODS["aug-pe"]
-        self.events = method.planned(self.plan)
+        self.events = method.plan_events(self.plan)
         self.selector = METHODS["aug-pe"].make_selector()
         self.chooser = Chooser(self.plan, Points(), lambda digest: self.texts[digest].encode(), self.selector)
         rows = np.concatenate([self.private[label] for label in self.plan.labels])

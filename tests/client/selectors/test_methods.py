@@ -63,7 +63,7 @@ def test_published_calibrations_add_more_noise_than_tight_ones_and_a_method_with
 
 def test_a_dataset_that_is_selected_from_what_was_released_costs_nothing_more():
     plan = small_plan(method="dp-means", keep="selected", pool="all", delta=1e-5)
-    planned = find_method("dp-means").planned(plan)
+    planned = find_method("dp-means").plan_events(plan)
     assert set(planned) == {1, 2, 3}
     assert len(planned[1]) == 1
     assert not planned[1][0].free
@@ -87,7 +87,7 @@ def test_a_method_that_cannot_tell_which_look_is_nearer_is_refused():
     shape = {"appearance": "auto", "keep": "selected", "delta": 1e-5}
     for name, reason in (("pe", "leave method.keep out"), ("random", "Gaussian noise alone")):
         with pytest.raises(UsageError, match=reason):
-            find_method(name).planned(small_plan(method=name, **shape))
+            find_method(name).plan_events(small_plan(method=name, **shape))
 
 
 def test_appearance_is_paid_for_out_of_the_same_budget():

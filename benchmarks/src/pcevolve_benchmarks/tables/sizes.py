@@ -51,15 +51,15 @@ class Facts:
         baseline = BASELINES.get(name)
         method = METHODS[name if baseline is None else baseline.base]
         everybodys = frozenset[str]().union(
-            *(each.own for each in METHODS.values()), *(each.own for each in BASELINES.values())
+            *(each.own_options for each in METHODS.values()), *(each.own for each in BASELINES.values())
         )
-        foreign = everybodys - method.own - (frozenset() if baseline is None else baseline.own)
+        foreign = everybodys - method.own_options - (frozenset() if baseline is None else baseline.own)
         if baseline is not None:
             rounds = None if baseline.evolves else int(method.varies)
             return cls(method.name, foreign, baseline.looks, baseline.paid, baseline.evolves, rounds=rounds)
         looks = method.selector is not None
         ends = method.varies and method.keep == "last"
-        return cls(name, foreign, looks, looks, ends, "class_counts" in method.own)
+        return cls(name, foreign, looks, looks, ends, "class_counts" in method.own_options)
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
         """T: what is wanted, or the method's own."""

@@ -156,7 +156,7 @@ def _dataset(
         return shots, None
     if isinstance(outcome, Result):
         return outcome.dataset(labels), outcome.voter
-    compared = outcome.components.method.compares
+    compared = outcome.components.method.queries_data
     return Labelled.released(outcome.folder.root, labels), outcome.plan.encoder if compared else None
 
 

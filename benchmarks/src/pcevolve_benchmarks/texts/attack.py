@@ -64,7 +64,7 @@ def attack(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) -> A
     """
     if plan.secrecy is None or not plan.secure:
         return None
-    event = first_selection(find_method(plan.method).planned(plan))[-1]
+    event = first_selection(find_method(plan.method).plan_events(plan))[-1]
     budget, most = secret_budget(plan.secrecy.prior, plan.secrecy.bound), plan.secrecy.most
     share = secret_share(budget, most, float(event.value), plan.relation)
     holders = PrivateEmbeddings(

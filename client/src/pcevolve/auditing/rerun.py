@@ -29,7 +29,7 @@ def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
     """Yield a receipt's own faults: it pays for what is planned, and says no more than a receipt may."""
     if (receipt.run_id, receipt.relation) != (plan.run_id, plan.relation):
         yield "for another run or relation"
-    if receipt.events != selectors.find_method(plan.method).planned(plan).get(receipt.iteration):
+    if receipt.events != selectors.find_method(plan.method).plan_events(plan).get(receipt.iteration):
         yield "not the planned price or mechanism"
     if not names_as_planned(receipt, plan):
         yield "names other classes or numbers of prototypes than the plan"

@@ -107,7 +107,7 @@ class Selections:
     def _chooser(self) -> Chooser | None:
         """Chooses as a finished run did, with its encoder; None where no selector looked at embeddings."""
         plan = self.run.plan
-        if plan is None or not selectors.find_method(plan.method).compares or not self.run.finished:
+        if plan is None or not selectors.find_method(plan.method).queries_data or not self.run.finished:
             return None
         selector = selectors.find_method(plan.method).make_selector()
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)

@@ -121,7 +121,7 @@ class Method:
             where noise allows; ``auto`` if what is released about the classes can tell.
         centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
             then how the method does it unless a plan says otherwise; empty for a method that releases no means.
-        selects_anew: Whether the dataset's selection asks the private data once more, after all rounds.
+        final_selection_queries_data: Whether the dataset's selection asks the private data once more, after all rounds.
     """
 
     name: str
@@ -145,16 +145,16 @@ class Method:
     appearance: AppearanceMode = "as-is"
     centre_first: str = ""
     parameters: type[settings.MethodSettings] = settings.MethodSettings
-    selects_anew: bool = False
+    final_selection_queries_data: bool = False
     varies: bool = True
 
     @property
-    def own(self) -> frozenset[str]:
+    def own_options(self) -> frozenset[str]:
         """Names of the options that mean something to this method and not to every other."""
         return frozenset(self.parameters.model_fields) - frozenset(settings.MethodSettings.model_fields)
 
     @property
-    def compares(self) -> bool:
+    def queries_data(self) -> bool:
         """True if private images are embedded and compared with the provider's."""
         return self.selector is not None
 
@@ -230,7 +230,7 @@ class Method:
 
     def _paying_scope(self, scope: Scope) -> Scope:
         """The scope in which rounds are paid for: without rounds, the selection of the dataset is the one that pays."""
-        if self.selects_anew:
+        if self.final_selection_queries_data:
             return replace(scope, iterations=scope.iterations + 1)
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
@@ -243,7 +243,7 @@ class Method:
         """Default text-to-image candidates of each class; of survivors and their variations, as many as of these."""
         return candidates * (1 + variations if self.pool == "survivors" else self.initial)
 
-    def planned(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
+    def plan_events(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
         """The events of every release of a plan, by iteration; a dataset's selection follows at no cost.
 
         Raises:
@@ -277,16 +277,16 @@ class Method:
             yield "cannot choose its dataset from all rounds: leave method.keep out"
         if plan.centre_first and not self.centre_first:
             yield "releases no means, so it has no centre to release first"
-        if plan.class_counts and "class_counts" not in self.own:
+        if plan.class_counts and "class_counts" not in self.own_options:
             yield "counts no votes, so it releases no class counts with them"
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """Yield options that do not go with how the method chooses."""
-        if plan.selection != "rank" and "selection" not in self.own:
+        if plan.selection != "rank" and "selection" not in self.own_options:
             yield "takes no method.selection: leave it out"
-        if plan.variations != 1 and "variations" not in self.own:
+        if plan.variations != 1 and "variations" not in self.own_options:
             yield "takes no method.variations: leave it out"
-        if plan.cells is not None and "cells" not in self.own:
+        if plan.cells is not None and "cells" not in self.own_options:
             yield "counts nothing in cells: leave method.cells out"
         if plan.cells is not None and plan.pool != "all":
             yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
@@ -295,9 +295,9 @@ class Method:
         """State a run's promise in words: the method's guarantee and what the plan adds to it.
 
         Raises:
-            UsageError: As ``planned``.
+            UsageError: As ``plan_events``.
         """
-        planned = self.planned(plan)
+        planned = self.plan_events(plan)
         events = [event for each in planned.values() for event in each]
         parts = [self.centre_first if plan.centre_first else self.guarantee]
         if 0 in planned:

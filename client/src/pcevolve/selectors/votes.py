@@ -346,7 +346,7 @@ AUG_PE = Method(
     pool="survivors",
     variations=3,
     keep="selected",
-    selects_anew=True,
+    final_selection_queries_data=True,
     parameters=AugmentedEvolution,
 )
 """Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.

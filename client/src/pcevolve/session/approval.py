@@ -67,7 +67,7 @@ def describe_run(
 ) -> dict[str, str]:
     """Say by title what ``console.introduce`` leaves out: reasons, the ledger, the selection's worth, how is asked."""
     paid, method, kind = list_paid_events(components, plan), components.method, plan.modality.kind
-    first = first_selection(method.planned(plan))
+    first = first_selection(method.plan_events(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
     rounds = f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
     return {
@@ -86,7 +86,7 @@ def describe_run(
 def _worked_on(components: Components) -> dict[str, str]:
     """Name who else than this process sees private images, if anybody does."""
     settings = components.settings
-    if settings.encoder.engine == "local" or not components.method.compares:
+    if settings.encoder.engine == "local" or not components.method.queries_data:
         return {}
     cluster = settings.encoder.ray_address
     where = (
@@ -107,14 +107,14 @@ def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
 def list_paid_events(components: Components, plan: PublicPlan) -> tuple[Event, ...]:
     """Return the events of the whole plan on the private data."""
     return tuple(
-        event for each in components.method.planned(plan).values() for event in each if not event.free
+        event for each in components.method.plan_events(plan).values() for event in each if not event.free
     )
 
 
 def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
     """A note for the owner's screen alone where classes do not hold what the plan says they do."""
     counts = sorted(components.data.count_units_in(label) for label in plan.labels)
-    if not components.method.compares or plan.class_counts or counts[0] == counts[-1] == plan.shots:
+    if not components.method.queries_data or plan.class_counts or counts[0] == counts[-1] == plan.shots:
         return {}
     held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     return {
@@ -283,7 +283,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     Raises:
         DeclinedError: They are not what is wanted; no privacy budget was spent.
     """
-    if not components.method.compares or components.settings.provider.yes or not sys.stdin.isatty():
+    if not components.method.queries_data or components.settings.provider.yes or not sys.stdin.isatty():
         return
     _ask(
         "Do these look like your domain? Go on?",
@@ -294,7 +294,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
 
 def list_doubts(components: Components, plan: PublicPlan) -> list[str]:
     """List reasons why a run may not be what its owner wants, from public facts; none for a run that spends nothing."""
-    planned = components.method.planned(plan)
+    planned = components.method.plan_events(plan)
     paid = [event for events in planned.values() for event in events if not event.free]
     if not paid:
         return []

@@ -150,12 +150,12 @@ class Components:
         """
         self._list_secrets(plan)
         views = self.views  # loads the encoder, even for a control that looks at nothing
-        if self.method.compares:
+        if self.method.queries_data:
             views.prepare(with_appearances=0 in plan.releases, told=told)
 
     def chooser(self, plan: PublicPlan, transcript: Transcript) -> Chooser | None:
         """The public half of every selection; None for methods that compare nothing."""
-        if not self.method.compares:
+        if not self.method.queries_data:
             return None
         return Chooser(plan, self.encoder, transcript.bodies.file, self.method.make_selector())
 
@@ -169,7 +169,7 @@ class Components:
             chooser=chooser,
             account=account,
             noise=self.noise,
-            events=self.method.planned(plan),
+            events=self.method.plan_events(plan),
         )
 
     def _list_secrets(self, plan: PublicPlan) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class Components:
         if plan.secrecy is None:
             return {}
         if not self._capped:
-            event = first_selection(self.method.planned(plan))[-1]
+            event = first_selection(self.method.plan_events(plan))[-1]
             sources = read_declared(self.settings, plan.secrecy)
             self._capped.append(compute_caps(sources, self.data, plan.secrecy, event, plan.relation))
         return {"caps": self._capped[0]}

@@ -326,7 +326,7 @@ def prepare(
         raise LedgerError(
             f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"
         )
-    account.require([event for each in components.method.planned(plan).values() for event in each])
+    account.require([event for each in components.method.plan_events(plan).values() for event in each])
     components.prepare(plan, told)
     # What the provider had seen when the run began; a run that goes on does not count it anew.
     earlier = account.earlier() if recorded is None else recorded.earlier

@@ -70,7 +70,7 @@ def evaluate(root: Path, question: Question, told: ProgressCallback = no_progres
     kind, folder = plan.modality.kind, RunFolder(root)
     test = _owners(question.test, plan, "--test", folder)
     private = None if question.private is None else _owners(question.private, plan, "--private", folder)
-    looks = find_method(plan.method).compares
+    looks = find_method(plan.method).queries_data
     judges = load_judges(question.judges, plan.encoder if looks else None, question.device, kind)
     dataset = Labelled.released(root, plan.labels)
     return Evaluation(

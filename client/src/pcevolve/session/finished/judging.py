@@ -118,7 +118,7 @@ class Scores:
 def prepare_tests(outcome: Outcome, held_out: PrivateDataset) -> Iterator[AccuracyTest]:
     """Held-out data as each judge of a run sees them, one after the other: those that did not vote come first."""
     parts, plan = outcome.components, outcome.plan
-    voted = parts.method.compares
+    voted = parts.method.queries_data
     for judge in load_quick_judges(parts.encoder, voted, parts.settings.encoder.device, plan.modality.kind):
         yield AccuracyTest.on(held_out, judge)
 

@@ -124,7 +124,7 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     from pcevolve.selectors import find_method
 
     chosen, scope = find_method(planned.method), planned.scope
-    if "secrets" not in chosen.own:
+    if "secrets" not in chosen.own_options:
         _require_no_secrets(asked, chosen.name)
         return None
     from pcevolve.dp.secrecy import protection, secret_budget
