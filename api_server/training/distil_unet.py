@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from diffusers import UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
-from runs import held_rate
+from runs import held_rate, parse
 from tokenizer import MAX_TOKENS
 from torch import Tensor, nn
 from train_unet import SAVE_EVERY, SHARES, Material, Run, build_unet, read_shares, scheduler
@@ -224,11 +224,7 @@ def main() -> None:
         "--cooldown", type=float, default=25.0, help="last minutes, in which the rate falls to 0"
     )
     parser.add_argument("--bf16", action="store_true", help="for processors that multiply bfloat16 natively")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
+    args = parse(parser)
     distil(args)
 
 

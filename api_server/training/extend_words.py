@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from cache_latents import DRAWN
 from diffusers import StableDiffusionPipeline
-from runs import learning_rate, meaning_names
+from runs import learning_rate, meaning_names, parse
 from torch import Tensor, nn
 from torch.nn import functional as tf
 from train_unet import build_text_encoder
@@ -139,11 +139,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=96)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--keep", type=float, default=20.0, help="weight of the old prompts' hidden states")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
+    args = parse(parser)
     torch.save(train(args), args.out)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import time
@@ -110,3 +111,13 @@ def image_batches(images: np.ndarray, size: int, rng: np.random.Generator) -> It
         rows = np.sort(rng.integers(len(images), size=size))
         batch = torch.from_numpy(images[rows]).permute(0, 3, 1, 2)
         yield batch.float().div_(127.5).sub_(1)
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Read the command line, with the threads and the seed that every script takes, and set both."""
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    return args

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from material import Facts
-from runs import learning_rate, load_material
+from runs import learning_rate, load_material, parse
 from torch import Tensor
 from torch.nn import functional as tf
 from train_unet import build_text_encoder, build_unet
@@ -74,11 +74,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--batch", type=int, default=192)
     parser.add_argument("--lr", type=float, default=2e-3)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
+    args = parse(parser)
     torch.save(train(args), args.out)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from diffusers import DDIMScheduler, UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
-from runs import Average, Clock, held_rate, save_atomically
+from runs import Average, Clock, held_rate, parse, save_atomically
 from tokenizer import MAX_TOKENS
 from torch import Tensor, nn
 from torch.nn import functional as tf
@@ -247,11 +247,7 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="pipeline folder to go on from, words included")
     parser.add_argument("--tilt", type=float, default=0.6, help="below 1: more high-noise timesteps")
     parser.add_argument("--text", type=Path, help="words to start from, written by train_text.py")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
+    args = parse(parser)
     train(args)
 
 

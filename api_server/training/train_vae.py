@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from diffusers import AutoencoderKL
-from runs import Clock, image_batches, learning_rate, load_material, save_atomically
+from runs import Clock, image_batches, learning_rate, load_material, parse, save_atomically
 from torch import Tensor
 from torch.nn import functional as tf
 
@@ -157,12 +157,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=24)
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--bf16", action="store_true", help="for processors that multiply bfloat16 natively")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--revive", action="store_true", help="restart collapsed channels and the clock")
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
+    args = parse(parser)
     train(args)
 
 

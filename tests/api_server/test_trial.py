@@ -76,11 +76,35 @@ def renamed(tiny_model, tmp_path):
         ({"_class_name": "StableDiffusionUpscalePipeline"}, "makes images larger"),
         ({"_class_name": "StableDiffusionControlNetPipeline"}, "wants a picture of edges"),
         ({"_class_name": "StableVideoDiffusionPipeline"}, "no text-to-image pipeline for a StableVideo"),
+        (
+            {"_class_name": "StableDiffusionXLInstructPix2PixPipeline"},
+            "of models that edit, this server knows FLUX.1 Kontext",
+        ),
     ],
 )
 def test_a_model_that_does_not_draw_by_itself_says_what_it_is(renamed, index, reason):
     with pytest.raises(ModelLoadError, match=rf"cannot (serve|load).*model: .*{reason}"):
         started(renamed(**index))
+
+
+def test_a_model_that_edits_in_another_way_is_refused_with_those_that_are_served():
+    from pcevolve_server.diffusion import traits
+
+    class Flux2:
+        def __call__(
+            self,
+            image,
+            prompt,
+            num_inference_steps,
+            guidance_scale,
+            generator,
+            output_type,
+            callback_on_step_end,
+        ):
+            """Return an image."""
+
+    with pytest.raises(ModelLoadError, match=r"Flux2 varies images to a degree of its own.*Qwen-Image-Edit"):
+        traits.check(Flux2(), Flux2())
 
 
 def test_an_inpainting_model_is_known_by_its_channels_whatever_its_index_says(tmp_path):

@@ -20,7 +20,7 @@ from types import TracebackType
 _FIELDS = (
     "request_id", "method", "route", "status", "code", "seconds", "bytes_in", "bytes_out", "images",
     "cut_tokens", "images_in_all", "seconds_left", "model", "device", "host", "port", "auth", "url",
-    "attempt", "error",
+    "attempt", "error", "precision", "mib", "lora", "scale", "embedding", "word",
 )  # fmt: skip
 
 

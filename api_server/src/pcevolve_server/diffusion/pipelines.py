@@ -124,7 +124,10 @@ def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
         return getattr(diffusers, source.kind)
     found = _get_task_class(AUTO_TEXT2IMAGE_PIPELINES_MAPPING, source.kind, throw_error_if_not_exist=False)
     if found is None:
-        raise ValueError(f"diffusers has no text-to-image pipeline for a {source.kind}")
+        raise ValueError(
+            f"diffusers has no text-to-image pipeline for a {source.kind}; of models that edit, this server knows"
+            f" {traits.SERVED_EDITS}"
+        )
     return found
 
 

@@ -133,6 +133,9 @@ EDITS: Final = {
 on the same weights."""
 
 
+SERVED_EDITS: Final = "FLUX.1 Kontext, InstructPix2Pix and Qwen-Image-Edit"
+
+
 def is_edit(pipeline: DiffusionPipeline) -> bool:
     """Return whether the model changes an image as a prompt says, to a degree of its own that nobody can set."""
     return type(pipeline).__name__ in EDITS
@@ -156,7 +159,13 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
     """
     varied_with = _EDITED_WITH if is_edit(image_to_image) else _VARIED_WITH
     for pipeline, needed in ((text_to_image, _CALLED_WITH), (image_to_image, varied_with)):
-        if missing := sorted(each for each in needed if not takes(pipeline, each)):
+        missing = sorted(each for each in needed if not takes(pipeline, each))
+        if missing == ["strength"]:
+            raise ModelLoadError(
+                f"{type(pipeline).__name__} varies images to a degree of its own, in a way that this server does not"
+                f" know; it knows {SERVED_EDITS}"
+            )
+        if missing:
             raise ModelLoadError(f"{type(pipeline).__name__} takes no {', '.join(missing)}")
     if not hasattr(text_to_image, "vae") or not any(hasattr(text_to_image, each) for each in _DENOISERS):
         raise ModelLoadError(f"{type(text_to_image).__name__} is no latent diffusion model")
