@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import secrets
-import shutil
-import signal
 import socket
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pcevolve_server.errors import SettingsError
 from pcevolve_server.settings import API_KEY_VARIABLE, Settings
+from pcevolve_shared.clusters import ALONE, QUIET, STORE_BYTES, keep_signals, remove_folder
 
 _Result = TypeVar("_Result")
 
-_STORE_BYTES = 200 * 2**20
-"""Shared memory for batches on their way; what does not fit waits in a file of the cluster's folder."""
-_ENDING_SECONDS, _POLL_SECONDS, _KNOCK_SECONDS, _ANSWER_SECONDS = 10.0, 0.1, 5.0, 30.0
-_QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # Ray would tell its makers about the cluster
-    "GRPC_VERBOSITY": "ERROR",  # it writes to stderr, which is our log
-}
-_ALONE = {
-    # Ray's way to have the machine's own address be 127.0.0.1, on which its processes then listen.
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_AUTH_MODE": "token",
-}
-
-
-@contextlib.contextmanager
-def _kept_signals() -> Iterator[None]:
-    """Leave it to the server what a signal does: Ray takes over SIGTERM for the whole process, from any thread."""
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            for number, handler in kept.items():
-                signal.signal(number, handler)
+_KNOCK_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
 
 
 class Connection:
@@ -74,7 +47,7 @@ class Connection:
         Raises:
             SettingsError: There is no cluster at the address.
         """
-        with _kept_signals():
+        with keep_signals():
             await self.do(self._begin if self.own else self._join)
 
     async def do(self, work: Callable[..., _Result], *arguments: object) -> _Result:
@@ -98,22 +71,19 @@ class Connection:
 
     def _end(self) -> None:
         _import_ray().shutdown()
-        deadline = time.monotonic() + _ENDING_SECONDS
-        # Its processes write for a moment longer.
-        while self._folder is not None and self._folder.exists() and time.monotonic() < deadline:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            time.sleep(_POLL_SECONDS)
+        if self._folder is not None:
+            remove_folder(self._folder)
 
     def _begin(self) -> None:
         """Start a cluster that only this machine can reach, and only with a token that only this user can read."""
-        os.environ.update(_QUIET | _ALONE, RAY_AUTH_TOKEN=secrets.token_hex(32))
+        os.environ.update(QUIET | ALONE, RAY_AUTH_TOKEN=secrets.token_hex(32))
         os.environ.pop(API_KEY_VARIABLE, None)  # Ray's processes inherit the environment, and need no key
         # Ray opens its own folder to everybody; this one around it is private.
         self._folder = Path(tempfile.mkdtemp(prefix="pcevolve-"))
         _import_ray().init(
             address="local",
             num_cpus=self._processors,
-            object_store_memory=_STORE_BYTES,
+            object_store_memory=STORE_BYTES,
             include_dashboard=False,
             configure_logging=False,
             log_to_driver=False,
@@ -121,7 +91,7 @@ class Connection:
         )
 
     def _join(self) -> None:
-        os.environ.update(_QUIET)
+        os.environ.update(QUIET)
         try:
             self._knock()
             _import_ray().init(address=self._address, configure_logging=False, log_to_driver=False)

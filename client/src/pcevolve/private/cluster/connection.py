@@ -6,11 +6,8 @@ import logging
 import os
 import secrets
 import shutil
-import signal
 import socket
 import tempfile
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -18,18 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import UsageError
+from pcevolve_shared.clusters import ALONE, QUIET, STORE_BYTES, keep_signals, remove_folder
 
-STORE_BYTES = 200 * 2**20
-"""Shared memory of a cluster of our own; what does not fit waits in files of the run's private folder."""
-_KNOCK_SECONDS, _ENDING_SECONDS, _POLL_SECONDS = 5.0, 10.0, 0.1
-_QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # Ray would tell its makers about the cluster
-    "GRPC_VERBOSITY": "ERROR",
-}
-_ALONE = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's way to listen on 127.0.0.1 alone
-    "RAY_AUTH_MODE": "token",
-}
+_KNOCK_SECONDS = 5.0
 _SECRETS = ("PCEVOLVE_API_KEY",)
 """What Ray's processes, which inherit the environment, have no use for."""
 
@@ -45,9 +33,9 @@ def connect(address: str | None, scratch: Path) -> Iterator[None]:
     Raises:
         UsageError: There is no cluster at the address.
     """
-    own = _ALONE | {"RAY_AUTH_TOKEN": make_token()}
+    own = ALONE | {"RAY_AUTH_TOKEN": make_token()}
     cluster = _joined(address) if address else _started(scratch)
-    with _environment(_QUIET | ({} if address else own)), _kept_signals(), cluster:
+    with _environment(QUIET | ({} if address else own)), keep_signals(), cluster:
         yield
 
 
@@ -95,7 +83,7 @@ def _started(scratch: Path) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
-        _remove(scratch)
+        remove_folder(scratch)
         shutil.rmtree(short, ignore_errors=True)
 
 
@@ -122,14 +110,6 @@ def _begin(ray: Any, folder: Path) -> None:  # noqa: ANN401 - a module that need
         ) from None
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder into which processes that are ending still write."""
-    deadline = time.monotonic() + _ENDING_SECONDS
-    while folder.exists() and time.monotonic() < deadline:
-        shutil.rmtree(folder, ignore_errors=True)
-        time.sleep(_POLL_SECONDS)
-
-
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
     """Set variables that Ray reads and its processes inherit, and hide what is none of their business."""
@@ -143,18 +123,6 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
         for name in os.environ.keys() - before.keys():  # Ray sets some of its own
             del os.environ[name]
         os.environ.update({name: before[name] for name in (*values, *_SECRETS) if name in before})
-
-
-@contextmanager
-def _kept_signals() -> Iterator[None]:
-    """Leave it to the command what a signal does: Ray takes SIGTERM over for the whole process."""
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            for number, handler in kept.items():
-                signal.signal(number, handler)
 
 
 def _import_ray() -> Any:  # noqa: ANN401 - a module that need not be installed
