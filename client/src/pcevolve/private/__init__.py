@@ -7,7 +7,7 @@ carries a statistic of the data; errors name only the owner's own files. What it
 this process or on Ray (``cluster``); ``inspection`` looks at a folder without a run. ``ProgressCallback`` learns how
 far such work has come.
 
-May import ``dp``, ``encoders``, ``evolve``, ``geometry``, ``ledger``, ``modality``, ``public`` and ``selectors``.
+May import ``dp``, ``encoders``, ``evolution``, ``geometry``, ``ledger``, ``modality``, ``public`` and ``selectors``.
 Imported by ``benchmarks``, ``evaluation`` and ``session`` alone.
 """
 

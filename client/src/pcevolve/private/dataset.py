@@ -150,7 +150,7 @@ class PrivateDataset:
 
 
 def load_folder(path: Path, *, unique: bool = True, window: Window | None = None) -> PrivateDataset:
-    """Load a folder of class folders of images; see ``list_classes`` and ``load``.
+    """Load a folder of class folders of images; see ``list_folder`` and ``load``.
 
     Raises:
         DataError: What is wrong, by the names of up to five files, in one line.

@@ -22,7 +22,7 @@ from pcevolve.selectors.choosing import Rendition
 
 
 class Engine(Protocol):
-    """Computes on private images; see ``local`` for what each function promises."""
+    """Computes on private images; see ``LocalEngine``."""
 
     def running(self, scratch: Path) -> AbstractContextManager[None]:
         """Hold whatever the engine needs.

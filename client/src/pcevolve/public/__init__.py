@@ -1,9 +1,10 @@
 """Public values and rules: the plan of a run, releases with their receipts, and what words and options may be.
 
-- ``plan``: every call of a run, from public facts. ``release``: what leaves the private side, with what paid for it.
-- ``options``, ``settings``: how an option is declared, and those that the plan repeats.
+- ``plan``: every call of a run, from public facts (``calls``, ``fields``, ``parts``). ``release``: what leaves the
+  private side, with what paid for it.
+- ``options``, ``settings``, ``requests``: how an option is declared, and those that the plan repeats.
 - ``modality``: what a run makes, images or texts, and what is known of it by whoever need not know which.
-- ``labels``: what a class may be called. ``wordings``: prompts from public words.
+- ``words``: what a class may be called, and prompts from public words. ``answers``: when an API's answer is a success.
 - ``figures``: numbers as people write and read them. ``finding``: of an audit.
 
 Nothing in here is computed from private data. It may import ``privacy`` and ``errors``, and all rooms may import it but

@@ -74,7 +74,7 @@ def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> b
 def are_possible(
     strays: NDArray[np.bool_], score: FloatArray, margin: FloatArray, most: int, slack: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of candidates in the order of ``ranked``, which may be, and which surely are, among the best.
+    """Of candidates in the order of ``rank``, which may be, and which surely are, among the best.
 
     Args:
         strays: bool ``(n,)``: another class's mean is nearer than the own.

@@ -149,7 +149,7 @@ def rank(squared: FloatArray, own: int) -> IntArray:
 
 
 def mark_best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Mark candidates that may be, and that surely are, among the first ``most`` of ``ranked``, whoever rounds."""
+    """Mark candidates that may be, and that surely are, among the first ``most`` of ``rank``, whoever rounds."""
     others = np.delete(squared, own, axis=1)
     nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
     score = squared[:, own] - REPULSION * np.nan_to_num(nearest)

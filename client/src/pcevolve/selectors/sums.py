@@ -213,7 +213,7 @@ def release_appearance(
     1 in L2 norm under ``add-remove`` and by 2 under ``replace-one``.
 
     Args:
-        rows: float64 ``(images, 6)`` in [0, 1]: see ``appearances``.
+        rows: float64 ``(images, 6)`` in [0, 1]: see ``measure_appearances``.
         unit_of: int64 ``(images,)``: the privacy unit of each.
         expected: Nominal number of privacy units in all classes.
         prior: Public guess, as the provider's images look.

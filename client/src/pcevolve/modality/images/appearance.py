@@ -56,7 +56,7 @@ def move(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, floa
 
     Args:
         pixels: float64 ``(height, width, 3)``.
-        own: Its position down and across, as ``position_of`` gives it.
+        own: Its position down and across, as ``find_position`` gives it.
         wanted: The position that it should have, likewise.
     """
     height, width = pixels.shape[:2]
@@ -102,7 +102,7 @@ class Appearance:
         ink: Luminance of what stands out most against the ground.
         saturation: Mean colourfulness.
         sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
-        down: Where the subject lies from top to bottom; see ``position.position_of``.
+        down: Where the subject lies from top to bottom; see ``find_position``.
         across: Where it lies from left to right.
     """
 

@@ -74,7 +74,7 @@ class Examined:
 
     Attributes:
         image: RGB, without metadata, at most ``STORED_SIDE`` pixels a side.
-        digest: SHA-256 of what its file stores; see ``pixel_digest``.
+        digest: SHA-256 of what its file stores; see ``digest_pixels``.
         seen: By what it is shown, and between which values it lies.
     """
 

@@ -4,7 +4,7 @@ The only package that knows Ray, which is loaded when a run asks for it. What go
 digests, embeddings and votes without noise; noise is drawn in the process that pays. Who can see what there is in
 docs/first-run.md ("Large folders").
 
-``jobs`` has whole runs on public images carried out, for tables.
+``engine.run_jobs`` has whole runs on public images carried out, for tables.
 
 May import what ``private`` may. Imported by ``session`` and ``benchmarks``, when ``encoder.engine`` is ray.
 """
