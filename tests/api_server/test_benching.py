@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -44,6 +45,15 @@ def test_what_it_implies_follows_from_the_figures():
     assert implied["images_per_hour"] == round(3600 * best.images_per_second)
     assert implied["seconds_for_1500_candidates"] == round(1500 / best.images_per_second, 1)
     assert f"{implied['images_per_hour']} images an hour" in one.as_text()
+
+
+def test_a_model_that_edits_is_measured_without_a_strength():
+    editing = Pair()
+    (one,) = editing.descriptions
+    editing.descriptions = (replace(one, info=one.info.model_copy(update={"strengths": False})),)
+    text = found(editing, max_batch=1).as_text()
+    assert "variations to its own degree" in text
+    assert "strength" not in text
 
 
 ONE, ALL, SEVERAL = "--threads 1", "--threads 8", "--engine processes --replicas 4 --threads 2"

@@ -114,17 +114,15 @@ class Capacity:
     size: str
     steps: int
     guidance: float
-    strength: float
+    strength: float | None
     replicas: int
     figures: tuple[Figure, ...]
 
     @property
     def subject(self) -> str:
         """A line about the model and the images that it drew."""
-        return (
-            f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations at strength"
-            f" {self.strength:g}"
-        )
+        varied = "to its own degree" if self.strength is None else f"at strength {self.strength:g}"
+        return f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations {varied}"
 
     @property
     def lone_seconds(self) -> float:
@@ -192,7 +190,7 @@ async def measure(engine: Engine, settings: Settings, tell: Progress, ends: bool
         f"{asked.width} x {asked.height}",
         asked.steps,
         asked.guidance,
-        recipes["image-to-image"].strength or 0.0,
+        recipes["image-to-image"].strength if info.strengths else None,
         engine.replicas,
         tuple(figures),
     )
