@@ -176,7 +176,7 @@ CONSTANTS = (
             "modality.images.levels",
             name,
             "whether a picture is flat",
-            "client/modality/images/test_files.py",
+            "client/modality/images/test_levels.py",
         )
         for name in ("WIDE", "NARROW", "FEW", "FEW_HIGH", "GAP", "LEAST_SHARE")
     ),
