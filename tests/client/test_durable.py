@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.durable import write_durably, write_folder_durably, write_private
+from pcevolve.durable import write_durably, write_files_durably, write_folder_durably, write_private
 
 
 def names(folder: Path) -> list[str]:
@@ -29,6 +29,29 @@ def test_a_file_gets_its_content_and_mode_and_leaves_nothing_beside_it(tmp_path:
         assert path.read_bytes() == content
     assert path.stat().st_mode & 0o777 == 0o600
     assert names(tmp_path) == ["key"]
+
+
+def test_several_files_are_on_disk_before_any_has_its_name_and_their_folder_after_that(
+    tmp_path: Path, monkeypatch
+):
+    done: list[str] = []
+    sync, rename = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        done.append(f"sync {Path(f'/proc/self/fd/{descriptor}').readlink().name}")
+        sync(descriptor)
+
+    def renamed(path: Path, to: Path) -> Path:
+        done.append(f"name {to.name}")
+        return rename(path, to)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    write_files_durably({tmp_path / name: name.encode() for name in "ab"})
+    assert done == ["sync .a.partial", "sync .b.partial", "name a", "name b", f"sync {tmp_path.name}"]
+    assert [(tmp_path / name).read_text() for name in "ab"] == ["a", "b"]
+    write_files_durably({})
+    assert names(tmp_path) == ["a", "b"]
 
 
 def test_a_link_in_the_place_of_the_half_written_file_is_not_followed(tmp_path: Path):

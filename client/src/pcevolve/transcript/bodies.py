@@ -17,7 +17,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.durable import write_durably
+from pcevolve.durable import write_files_durably
 from pcevolve.errors import TranscriptError
 from pcevolve.public.settings import Digest
 from pcevolve_shared import containers, limits
@@ -62,13 +62,13 @@ class Bodies:
     def put(self, body: bytes) -> BodyRef:
         """Store a body durably and return how to get it back."""
         taken = cut(body)
-        for data in (body,) if taken.text is None else taken.files.values():
-            self._write(data)
+        self._write(*((body,) if taken.text is None else taken.files.values()))
         return BodyRef(sha256=hashlib.sha256(body).hexdigest(), size=len(body), text=taken.text)
 
     def keep(self, data: bytes) -> str:
         """Store one output durably and return its digest."""
-        return self._write(data)
+        (digest,) = self._write(data)
+        return digest
 
     def get(self, ref: BodyRef) -> bytes:
         """Put a body together again.
@@ -115,12 +115,11 @@ class Bodies:
             if path.name not in digests:
                 path.unlink()
 
-    def _write(self, data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        path = self.folder / digest
-        if not path.exists():
-            write_durably(path, data)
-        return digest
+    def _write(self, *several: bytes) -> list[str]:
+        named = {hashlib.sha256(data).hexdigest(): data for data in several}
+        missing = {path: data for name, data in named.items() if not (path := self.folder / name).exists()}
+        write_files_durably(missing)
+        return list(named)
 
 
 @dataclass
