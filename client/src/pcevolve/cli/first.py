@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -173,17 +173,20 @@ def prompts(
         with show_work(error_console(), "writing prompts") as told:
             made = write(writer, domain, names, count, told)
     prompt_writing.write_prompts(made, out, force)
-    console = Console(stderr=True, highlight=False)
-    for name, own in made.items():
-        console.print(f"{name}: {own[0]}", markup=False)
-    console.print(
-        f"{count} prompts for each of {len(names)} classes; they go out as they stand: look at them"
-    )
-    if missing := prompt_writing.count_unnamed(made):
-        console.print(f"WARNING: {missing} of them do not name their class: what is drawn need not show it")
+    _show_prompts(made, count, prompt_writing.count_unnamed(made))
     typer.echo(
         f"pcevolve run --set provider.prompts={shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
     )
+
+
+def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -> None:
+    """Show the first prompt of each class, for the owner to look at before they go out."""
+    console = Console(stderr=True, highlight=False)
+    for name, own in made.items():
+        console.print(f"{name}: {own[0]}", markup=False)
+    console.print(f"{count} prompts for each of {len(made)} classes; they go out as they stand: look at them")
+    if unnamed:
+        console.print(f"WARNING: {unnamed} of them do not name their class: what is drawn need not show it")
 
 
 def _writer(
