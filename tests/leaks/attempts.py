@@ -59,7 +59,7 @@ class Verdict:
     recorded: int
 
 
-def tried(attempt: Attempt, world: World) -> Verdict:
+def make_attempt(attempt: Attempt, world: World) -> Verdict:
     """Make the attempt."""
     sent, lines = world.trace
     error = _error_of(attempt, world)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leaks import secrets
-from leaks.world import InTurn, asked, unchecked_prototype
+from leaks.world import InTurn, ask_gate, unchecked_prototype
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
@@ -58,7 +58,7 @@ class Bent(InTurn):
         return self._answer(call, source)
 
     def _answer(self, call: Call, source: Source) -> Any:
-        return asked(
+        return ask_gate(
             self.gate, *(self.bend(self, call, source) if call.purpose == self.purpose else (call, source))
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leaks.world import Count, InTurn, asked, unchecked_prototype
+from leaks.world import Count, InTurn, ask_gate, unchecked_prototype
 from pcevolve.egress.gate import Gate
 from pcevolve.errors import ClientError, EgressError
 from pcevolve.evolution import evolve
@@ -62,8 +62,8 @@ class Begun(InTurn):
     def ask(self, candidate: Candidate, call: Call | None = None, receipt: Receipt | None = None) -> object:
         """Ask for a variation of a candidate, for the reason that there should be, or with another receipt."""
         if not self.plan.selects and receipt is None:
-            return asked(self.gate, call or self.call, PublicEcho(candidate))
-        return asked(
+            return ask_gate(self.gate, call or self.call, PublicEcho(candidate))
+        return ask_gate(
             self.gate, call or self.call, unchecked_prototype(candidate, receipt or self.receipts[-1])
         )
 

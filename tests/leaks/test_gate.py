@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leaks.attempts import Attempt, tried
+from leaks.attempts import Attempt, make_attempt
 from leaks.corpus import CORPUS
 from leaks.families import rewordings
 from leaks.families.contents import IMAGES, Forge
@@ -66,7 +66,7 @@ KINDS: dict[str, tuple[str | None, str, Iterable[Attempt]]] = {
 def test_it_does_not_leave(kind: str, attempt: Attempt, world_at: WorldAt, count: Count):
     spoken, way, _ = KINDS[kind]
     world = world_at(attempt.moment, spoken or attempt.spoken, way)
-    verdict = tried(attempt, world)
+    verdict = make_attempt(attempt, world)
     world.spoilt |= not verdict.refused
     count(attempt.family, verdict.refused, verdict)
 
@@ -86,7 +86,7 @@ def test_what_the_honest_loop_sends_at_that_moment_does_leave(moment: str, way: 
         pytest.skip("nothing is reworded")
     world = World.at(moment, folder, way=way)
     honest = Attempt("honest", "the plan's own request", moment, lambda world: world.ask(), ".")
-    verdict = tried(honest, world)
+    verdict = make_attempt(honest, world)
     assert (verdict.said, verdict.left) == ("None", 1)
     asked = world.rewriter if moment in REWORDINGS else world.provider
     assert asked.requests[-1] == world.due
@@ -96,5 +96,5 @@ def test_what_the_honest_loop_sends_at_that_moment_does_leave(moment: str, way: 
 def test_what_the_honest_loop_sends_in_that_dialect_does_leave(spoken: str, folder: Path):
     world = World.at("create-1", folder, spoken)
     before = len(world.provider.requests)
-    tried(Attempt("honest", "", "create-1", lambda world: world.ask(), ".", spoken=spoken), world)
+    make_attempt(Attempt("honest", "", "create-1", lambda world: world.ask(), ".", spoken=spoken), world)
     assert world.provider.requests[before] == world.due

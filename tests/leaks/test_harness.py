@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leaks.attempts import Attempt, tried
+from leaks.attempts import Attempt, make_attempt
 from leaks.corpus import CORPUS
 from leaks.families import timing
 from leaks.world import World
@@ -75,7 +75,7 @@ def test_a_gate_that_believes_what_it_is_told_lets_it_escape(family: str, folder
     world.run.gate = LeakyGate(
         world.run.transcript, world.dialect, ADDRESS, world.provider, RetryPolicy(seconds=1, first=1)
     )
-    verdict = tried(attempt, world)
+    verdict = make_attempt(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)
 
 
@@ -83,7 +83,7 @@ def test_a_gate_that_sends_more_than_it_builds_lets_it_escape(folder: Path):
     attempt = named("extra fields", "of a call")
     world = World.at(attempt.moment, folder)
     world.run.gate.__class__ = ChattyGate
-    verdict = tried(attempt, world)
+    verdict = make_attempt(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)
 
 
@@ -92,7 +92,7 @@ def test_a_gate_that_does_not_look_at_what_is_stored_lets_it_escape(folder: Path
     world = World.at(attempt.moment, folder)
     kept = world.run.transcript.bodies.folder
     world.run.gate._policy._received = lambda digest: (kept / digest).read_bytes()
-    verdict = tried(attempt, world)
+    verdict = make_attempt(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)
 
 
@@ -101,13 +101,13 @@ def test_a_gate_that_believes_any_receipt_lets_it_escape(name: str, folder: Path
     attempt = next(each for each in CORPUS if each.name == name)
     world = World.at(attempt.moment, folder)
     world.run.gate._policy._committed = lambda receipt: True
-    verdict = tried(attempt, world)
+    verdict = make_attempt(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)
 
 
 def clock_reads_differently(folder: Path, name: str) -> bool:
     attempt = next(each for each in CORPUS if each.family == "timing" and each.name == name)
-    return "the clock reads differently" in tried(attempt, World.at(attempt.moment, folder)).said
+    return "the clock reads differently" in make_attempt(attempt, World.at(attempt.moment, folder)).said
 
 
 @pytest.mark.parametrize(
@@ -151,4 +151,4 @@ def test_a_refusal_for_another_reason_does_not_count(folder: Path):
 
     world = World.at("create-1", folder)
     expected = Attempt("", "", "create-1", refuse, "is out of order")
-    assert not tried(expected, world).refused
+    assert not make_attempt(expected, world).refused

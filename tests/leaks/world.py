@@ -176,7 +176,7 @@ class World:
     def ask(self, **changes: Any) -> object:
         """Ask the gate for the honest call with something changed: call or source."""
         given = {"call": self.call, "source": self.source, **changes}
-        return asked(self.run.gate, given["call"], given["source"])
+        return ask_gate(self.run.gate, given["call"], given["source"])
 
     def send(self, candidate: Candidate, call: Call | None = None) -> object:
         """Ask for another candidate's variation, for the honest reason, past the constructor of a prototype."""
@@ -227,7 +227,7 @@ class World:
         return self.run.account.pay(query, (Event("uniform"),), lambda: Paid(named))
 
 
-def asked(gate: Gate, call: Call, source: Source) -> object:
+def ask_gate(gate: Gate, call: Call, source: Source) -> object:
     """Ask a gate for a call: text-to-image where it varies nothing, else image-to-image."""
     return gate.create(call) if source is None else gate.vary(call, source)
 

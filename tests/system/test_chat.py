@@ -15,22 +15,13 @@ from support.processes import MODEL, Client, ServerProcess
 from support.tiny_writer import save_writer
 
 
-@pytest.fixture
-def server(tmp_path: Path, forks: ForkServer) -> Iterator[ServerProcess]:
-    writer = save_writer(tmp_path / "writer")
-    arguments = (
-        "--engine",
-        "processes",
-        "--replicas",
-        "1",
-        "--threads",
-        "1",
-        "--api-key-file",
-        key(tmp_path),
-    )
-    with ServerProcess(
-        tmp_path / "log", forks, arguments=arguments, models=(MODEL, f"text:{writer}")
-    ) as process:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Iterator[ServerProcess]:
+    folder = tmp_path_factory.mktemp("chat")
+    writer = save_writer(folder / "writer")
+    processes = ("--engine", "processes", "--replicas", "1", "--threads", "1")
+    arguments, models = (*processes, "--api-key-file", key(folder)), (MODEL, f"text:{writer}")
+    with ServerProcess(folder / "log", forks, arguments=arguments, models=models) as process:
         yield process
 
 
@@ -54,7 +45,7 @@ def test_prompts_are_written_by_a_language_model_on_the_api_server(tmp_path: Pat
         "--out",
         out,
     ]
-    asked = ["--api", f"{server.address}/v1", "--model", "writer", "--api-key-file", tmp_path / "key"]
+    asked = ["--api", f"{server.address}/v1", "--model", "writer", "--api-key-file", key(tmp_path)]
     with pytest.raises(SystemExit) as ended:
         main([str(each) for each in (*arguments, *asked)])
     assert ended.value.code == 0

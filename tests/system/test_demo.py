@@ -11,6 +11,7 @@ import pytest
 
 from pcevolve import audit
 from pcevolve.config.config import RunConfig
+from pcevolve.evaluation import heads
 from pcevolve.private.sources import CELLS
 from pcevolve.session.first import demo
 from pcevolve.session.folder import RunFolder
@@ -28,6 +29,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
         small = {"options": {**USUAL.options, "steps": 2}, "probe": {**USUAL.probe, "candidates": 5}}
         patch.setitem(demo.DEMONSTRATIONS, "image", replace(USUAL, **small))
         patch.setattr(demo, "CANDIDATES", (SMALLEST,))
+        patch.setattr(heads, "QUICK_STEPS", 5)  # how well a judge learns is asserted where judges are tested
         demo.demonstrate(out)
     return out
 

@@ -10,7 +10,7 @@ from leaks import secrets
 from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, attempts, called
 from leaks.families.calls import OTHER_PLAN, begun
 from leaks.families.receipts import named
-from leaks.world import CALLS, MOMENTS, SIZES, World, asked
+from leaks.world import CALLS, MOMENTS, SIZES, World, ask_gate
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.retry import RetryPolicy
@@ -110,7 +110,7 @@ def _gate(world: World, address: Address, transcript: Transcript | None = None) 
 
 def _before_a_plan(world: World) -> object:
     """A gate that has not been told of any plan."""
-    return asked(_gate(world, ADDRESS, Transcript(world.run.root / "other")), world.call, world.source)
+    return ask_gate(_gate(world, ADDRESS, Transcript(world.run.root / "other")), world.call, world.source)
 
 
 def _leading_to(base_url: str, greets: bool = True) -> Act:
@@ -122,7 +122,7 @@ def _leading_to(base_url: str, greets: bool = True) -> Act:
         if greets:
             gate.hello(run.plan.run_id)
         gate.begin(run.plan, run.account.committed, run.account.measured)
-        return asked(gate, world.call, world.source)
+        return ask_gate(gate, world.call, world.source)
 
     return act
 
