@@ -117,7 +117,7 @@ def test_without_the_key_nothing_is_answered(serve, fake, key):
     with serve(fake, keys=(Key(KEY),)) as client:
         for path in (wire.MODELS, wire.BALANCE, wire.METRICS, "/nowhere"):
             assert "Bearer KEY" in error_in(client.get(path, headers=headers), 401, "invalid_api_key")
-        for path in GENERATING:
+        for path in [*GENERATING, wire.OPENAI_GENERATIONS, wire.OPENAI_EDITS, wire.CHAT]:
             error_in(client.post(path, json=ASK, headers=headers), 401, "invalid_api_key")
     assert fake.batches == []
 

@@ -52,14 +52,6 @@ def test_an_image_can_be_fetched_again_and_again_until_its_time_is_over():
     assert not store._kept
 
 
-def test_nobody_else_can_fetch_it():
-    store = Links()
-    (name,) = kept(store, "one", b"image")
-    for caller in ("other", ""):
-        with pytest.raises(NotFoundError):
-            store.find(name, caller)
-
-
 def test_a_caller_s_oldest_images_go_when_there_are_too_many_and_nobody_else_s(monkeypatch):
     monkeypatch.setattr(rendering, "MOST_BYTES", 10)
     store = Links()
