@@ -174,6 +174,23 @@ def test_an_address_where_nobody_is_is_told_at_once(tmp_path):
     assert time.monotonic() - started < 10
 
 
+# Here and not below: a process has one cluster at a time, and those below share one.
+def test_jobs_on_a_cluster_are_done_refused_or_told_to_have_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    inherited = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}{os.pathsep}{inherited}")
+    jobs = ["one", "die", "refuse", "two", "three"]
+    begun: list[str] = []
+    found = dict(run_jobs(worked, jobs, begun.append, 2, None, tmp_path / "cluster"))
+    assert begun == jobs
+    assert isinstance(found["die"], EngineError)
+    assert isinstance(found["refuse"], DataError)
+    assert str(found["refuse"]) == "no image"
+    assert {name: found[name] for name in ("one", "two", "three")} == {"one": 3, "two": 3, "three": 5}
+    assert list(tmp_path.iterdir()) == [], "the cluster's files are gone"
+
+
 @pytest.mark.parametrize("rendition", [None, LOOK])
 def test_embeddings_are_those_of_one_process_bit_for_bit_and_progress_is_told(
     cluster, data, encoder, rendition
@@ -247,19 +264,3 @@ def test_only_this_user_gets_at_its_files_its_processes_have_no_key_and_listen_o
     ]
     assert listening
     assert set(listening) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
-
-
-def test_jobs_on_a_cluster_are_done_refused_or_told_to_have_died(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    inherited = os.environ.get("PYTHONPATH", "")
-    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}{os.pathsep}{inherited}")
-    jobs = ["one", "die", "refuse", "two", "three"]
-    begun: list[str] = []
-    found = dict(run_jobs(worked, jobs, begun.append, 2, None, tmp_path / "cluster"))
-    assert begun == jobs
-    assert isinstance(found["die"], EngineError)
-    assert isinstance(found["refuse"], DataError)
-    assert str(found["refuse"]) == "no image"
-    assert {name: found[name] for name in ("one", "two", "three")} == {"one": 3, "two": 3, "three": 5}
-    assert list(tmp_path.iterdir()) == [], "the cluster's files are gone"
