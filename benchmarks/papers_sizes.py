@@ -137,9 +137,8 @@ def _audit(run: Path, stages: Stages) -> int:
     looked = stages.busy["embed candidates"]
     for function, part in (("_bodies", "audit: bodies"), ("find_image_faults", "audit: images that left")):
         plain = getattr(checks, function)
-        setattr(
-            checks, function, lambda run, plain=plain: list(plain(run))
-        )  # a generator works when it is read
+        # A generator works when it is read.
+        setattr(checks, function, lambda run, plain=plain: list(plain(run)))
         stages.watch(checks, function, part)
     stages.watch(Rerun, "of", "audit: requests")
     stages.watch(checks, "_choices", "audit: choices")

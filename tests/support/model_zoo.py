@@ -207,12 +207,7 @@ def _seeing_tokenizer():
     return tokenizer
 
 
-def _qwen_parts(tokenizer):
-    from diffusers import (
-        AutoencoderKLQwenImage,
-        FlowMatchEulerDiscreteScheduler,
-        QwenImageTransformer2DModel,
-    )
+def _seeing_encoder(tokenizer):
     from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
     numbers = dict(zip(QWEN_TOKENS, tokenizer.convert_tokens_to_ids(QWEN_TOKENS), strict=True))
@@ -239,6 +234,16 @@ def _qwen_parts(tokenizer):
         vision_start_token_id=numbers["<|vision_start|>"],
         vision_end_token_id=numbers["<|vision_end|>"],
     )
+    return Qwen2_5_VLForConditionalGeneration(config)
+
+
+def _qwen_parts(tokenizer):
+    from diffusers import (
+        AutoencoderKLQwenImage,
+        FlowMatchEulerDiscreteScheduler,
+        QwenImageTransformer2DModel,
+    )
+
     transformer = QwenImageTransformer2DModel(
         in_channels=16,
         out_channels=4,
@@ -260,7 +265,7 @@ def _qwen_parts(tokenizer):
             latents_mean=[0.0] * 4,
             latents_std=[1.0] * 4,
         ),
-        "text_encoder": Qwen2_5_VLForConditionalGeneration(config),
+        "text_encoder": _seeing_encoder(tokenizer),
         "tokenizer": tokenizer,
         "transformer": randomised(transformer, 0.3),
     }

@@ -141,7 +141,7 @@ class Capacity:
         }
 
     def as_json(self) -> dict[str, object]:
-        """The same for a program, with what it implies."""
+        """The figures for a program, with what they imply."""
         made = self.best["text-to-image"].images_per_second
         return asdict(self) | {
             "lone_image_seconds": self.lone_seconds,

@@ -57,7 +57,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TerminalFormatter(JsonFormatter):
-    """The same for a person who looks on: time of day, level if it is unusual, event, and the fields."""
+    """Formats a line for a person who looks on: time of day, level if it is unusual, event, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line of words."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from pcevolve.evaluation import heads
 from pcevolve.evaluation.heads import Training, train_papers_head
 from pcevolve.evaluation.judge import Verdict
 
@@ -40,6 +41,36 @@ def test_a_seed_is_all_that_it_depends_on():
     assert torch.equal(torch.get_rng_state(), state)
     assert (first == again).all()
     assert (first != other).any()
+
+
+def torch_weights(layer: heads._Layer, training: Training, rates: list[float]) -> np.ndarray:
+    """The weights that torch's own Adam or AdamW makes of a layer's, by one step on all images at each rate."""
+    features = torch.from_numpy(heads._with_ones(training.features))
+    weights = torch.from_numpy(layer.weights.copy()).requires_grad_()
+    kept = torch.ones_like(weights)
+    kept[:, -1] = float(layer.biased)
+    make = torch.optim.AdamW if layer.decoupled else torch.optim.Adam
+    optimiser = make([weights], weight_decay=layer.decay)
+    for rate in rates:
+        optimiser.param_groups[0]["lr"] = rate
+        optimiser.zero_grad()
+        scores = features @ (weights * kept).T
+        torch.nn.functional.cross_entropy(scores, torch.from_numpy(training.targets)).backward()
+        optimiser.step()
+    return weights.detach().numpy()
+
+
+@pytest.mark.parametrize("how", [{}, {"decoupled": True}, {"decoupled": True, "biased": False}])
+def test_a_layer_takes_the_steps_of_torchs_own_optimiser(how: dict[str, bool]):
+    training = Training(*blobs(60, 4), 3)
+    layer = heads._Layer.drawn(8, 3, torch.Generator().manual_seed(1), 0.05, **how)
+    rates = [1e-2 / (1 + step) for step in range(40)]
+    expected = torch_weights(layer, training, rates)
+    begun = layer.weights.copy()
+    for rate in rates:
+        layer.step(heads._with_ones(training.features), training.targets, rate)
+    assert np.abs(layer.weights - begun)[:, :-1].min() > 1e-4
+    assert layer.weights == pytest.approx(expected, abs=2e-6)
 
 
 def test_a_verdict_has_the_golden_numbers():

@@ -69,7 +69,7 @@ class BoundedRoute(APIRoute):
 
 
 class ChatRoute(BoundedRoute):
-    """The same with room for messages."""
+    """A route whose bodies have room for messages."""
 
     shape = CHAT
 

@@ -145,7 +145,7 @@ def _read_kept(listing: Listing, shelf: FactStore) -> _Parts:
 def _complete(
     listing: Listing, embedder: Embedder, shelf: FactStore, threads: int, stopping: Callable[[], bool]
 ) -> _Parts:
-    """The same with what was missing, which is kept, too."""
+    """Add what was missing, which is kept, too."""
     parts = _read_kept(listing, shelf)
     known = sum(len(piece) for piece, facts in parts.items() if facts is not None)
     progress = Progress(len(listing.images), known)

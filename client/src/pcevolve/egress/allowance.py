@@ -31,7 +31,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run still needs if nothing has to be asked twice; ``cost`` is None where no price is known."""
+    """A run's need if nothing has to be asked twice; ``cost`` is None where no price is known."""
 
     requests: int
     images: int

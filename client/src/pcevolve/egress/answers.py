@@ -1,4 +1,4 @@
-"""What of an answer is taken: images of a bearable size, by the model that was asked for, behind links to named hosts.
+"""Takes of an answer what it may bring: images of a bearable size, by the model asked for, behind links to named hosts.
 
 A link is text that the provider made up. It is followed once, without key, cookie or redirect, and only to a host that
 the public plan names, so that a provider cannot make the client talk to anybody else. Nothing is sent here.

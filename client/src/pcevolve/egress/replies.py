@@ -1,4 +1,4 @@
-"""What calls of the plan bring: read out of an answer or out of the record, fetched behind links, stored and named."""
+"""Answers to calls of the plan: read out of an answer or out of the record, fetched behind links, stored and named."""
 
 from __future__ import annotations
 

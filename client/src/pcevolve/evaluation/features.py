@@ -41,9 +41,8 @@ class KeptFeatures:
         }
         if due:
             known |= dict(zip(due, judge.look(list(due.values())), strict=True))
-            kept = {
-                digest: known[digest] for digest in self.digests
-            }  # and none of what a dataset no longer has
+            # None of what a dataset that has grown or shrunk no longer has.
+            kept = {digest: known[digest] for digest in self.digests}
             write_private_bytes(self._path(judge), save(kept))
         return np.stack([known[digest] for digest in self.digests])
 

@@ -62,9 +62,8 @@ class Judge:
             features: What they are asked about.
             told: Is told of each classifier, in order, on what it was trained.
         """
-        with lone_workers(
-            thread_count()
-        ) as workers:  # all at once: three seeds alone leave one of two cores idle
+        # All sets at once: three seeds alone leave one of two cores idle.
+        with lone_workers(thread_count()) as workers:
             each = [
                 [workers.submit(lambda on, seed: self.train(on, seed)(features), on, seed) for seed in seeds]
                 for on in trainings

@@ -71,7 +71,7 @@ class Labelled:
         return cls(data.items, data.targets, digest=digest)
 
     def seen_by(self, judge: Judge) -> Features:
-        """What a judge sees of the images, ``(images, ...)``; of released ones it may have been kept."""
+        """Features of the images as a judge sees them, ``(images, ...)``; of released ones they may have been kept."""
         if self.kept is None or not judge.weights:
             return judge.look(self.images)
         return self.kept.seen_by(judge, self.images)
@@ -86,7 +86,7 @@ class Labelled:
         return [self.images[place] for each in places for place in each]
 
     def shuffled(self, seed: int) -> Labelled:
-        """The same images under labels that say nothing."""
+        """These images under labels that say nothing."""
         return Labelled(self.images, np.random.default_rng(seed).permutation(self.targets), self.names)
 
 

@@ -102,7 +102,7 @@ class Sources:
 
     @property
     def digest(self) -> bytes:
-        """The same for the same secrets, whatever their budgets, for the ledger's keyed fingerprints alone."""
+        """Digest of the secrets, whatever their budgets and order, for the ledger's keyed fingerprints alone."""
         said = [sorted(each.letters for each in self.listed), sorted(self.columns), self.detected]
         return hashlib.sha256(b"secrets\n" + json.dumps(said).encode()).digest()
 

@@ -156,7 +156,7 @@ class ChatDialect(Dialect):
 
 
 class RewriterDialect(ChatDialect):
-    """The same API asked for other words for a prompt; what it says that is no prompt leaves the prompt as it was."""
+    """A chat API asked for other words for a prompt; what it says that is no prompt leaves the prompt as it was."""
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a question to the plan's rewriter about ``call.words``."""

@@ -163,5 +163,5 @@ def make_readable(text: str) -> str:
 
 
 def make_one_line(text: str) -> str:
-    """The same for what belongs into one line."""
+    """Return a text without line breaks or other control characters, for what belongs into one line."""
     return make_readable(" ".join(text.split()))[:LONGEST_LINE]

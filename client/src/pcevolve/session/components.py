@@ -119,9 +119,8 @@ class Components:
     def connect(self, transcript: Transcript, console: Console) -> AbstractContextManager[Connection]:
         """Open the gate to the API, or to the generator in this process."""
         scope = self.scope
-        candidates = (
-            scope.classes * scope.candidates * (scope.iterations + 1)
-        )  # where a pool keeps all rounds
+        # Of all rounds, which a pool may keep.
+        candidates = scope.classes * scope.candidates * (scope.iterations + 1)
         return connect(
             *(self.settings, self.dialect, self.address, transcript, console), self.rewriter, self.generator,
             scope.classes * scope.shots * candidates,

@@ -116,7 +116,7 @@ class KindOfRun(Protocol):
         ...
 
     def make_quick_stranger(self) -> Judge:
-        """The same, where somebody waits for it."""
+        """Make the judge that needs no encoder, where somebody waits for it."""
         ...
 
     def measure_sets(

@@ -65,9 +65,8 @@ class RunReader:
     def lenient(cls, root: Path) -> RunReader:
         """Read as much as can be read; whatever is wrong becomes ``trouble``, never an error."""
         layout = RunLayout(root)
-        for fault in find_irregular_files(
-            root, TRANSCRIPT
-        ):  # before anything is opened, for a pipe would block
+        # Before anything is opened, for a pipe would block.
+        for fault in find_irregular_files(root, TRANSCRIPT):
             return cls(layout, (), trouble=fault)
         entries: list[Entry] = []
         trouble = None

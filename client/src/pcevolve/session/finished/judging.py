@@ -138,7 +138,7 @@ def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, A
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
-    """What a run made, to train on: its text-to-image images as they came, and its dataset.
+    """List what a run made, to train on: its text-to-image images as they came, and its dataset.
 
     Args:
         labels: Of the held-out data, in their order.

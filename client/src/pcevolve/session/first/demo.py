@@ -231,7 +231,7 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
 def _with_secrets(
     out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
 ) -> Path:
-    """The same once more by SecPE, with some words declared secret; the folder of that run."""
+    """Run once more by SecPE, with some words declared secret; the folder of that run."""
     listed = RunFolder(out).private / "secrets.txt"
     listed.write_text("\n".join(shown.secrets) + "\n")
     own = {**options, **shown.secret_options, "secrets": listed}

@@ -92,9 +92,8 @@ def guard(command: list[str]) -> int:
 
 
 def _end_with_input(process: subprocess.Popen[bytes]) -> None:
-    while os.read(
-        sys.stdin.fileno(), 1
-    ):  # unbuffered: a lock that this thread holds would abort the interpreter
+    # Unbuffered: a lock that this thread held on sys.stdin would abort the interpreter.
+    while os.read(sys.stdin.fileno(), 1):
         pass
     process.terminate()
     try:
