@@ -128,8 +128,8 @@ class ProviderSettings(public.Section):
         requests.AtOnce | None,
         Field(
             description="Images that requests under way at the same time may ask for together; a single request may "
-            f"ask for more. {NEAR_AT_ONCE} for an API on this machine or at a private address, {FAR_AT_ONCE} for any "
-            "other, if not given."
+            f"ask for more. Twice provider.batch, at least {NEAR_AT_ONCE}, for an API on this machine or at a private "
+            f"address; {FAR_AT_ONCE} for any other, if not given."
         ),
         public.PUBLIC,
     ] = None

@@ -112,11 +112,12 @@ Pixels = Annotated[
     int, Field(ge=8, le=4096, description="Pixels per side; the model's own if not given."), PUBLIC
 ]
 Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC]
+MOST_AT_ONCE = 64
 AtOnce = Annotated[
     int,
     Field(
         ge=1,
-        le=64,
+        le=MOST_AT_ONCE,
         description="Images that requests of one round may ask for at once; a single request may ask for more.",
     ),
     PUBLIC,

@@ -32,7 +32,14 @@ from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
-from pcevolve.session.planning import FALLBACK_SIZE, keep_recorded, open_ledger, prepare, resolve_plan
+from pcevolve.session.planning import (
+    FALLBACK_SIZE,
+    choose_at_once,
+    keep_recorded,
+    open_ledger,
+    prepare,
+    resolve_plan,
+)
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import (
     Audience,
@@ -287,7 +294,8 @@ def _settle_batch(
     if connection.gate.takes_several(plan.model):
         return plan
     modality = {**plan.texts.model_dump(), "fields": (*plan.texts.fields, "n=")}
-    alone = PublicPlan.model_validate({**plan.model_dump(), "batch": 1, "modality": modality})
+    single = {"batch": 1, "at_once": choose_at_once(components, 1), "modality": modality}
+    alone = PublicPlan.model_validate({**plan.model_dump(), **single})
     connection.meter.check(connection.meter.forecast(alone.calls.values()), None)
     console.print(
         f"One text a request, {len(alone.calls)} in all: the API did not write two when it was asked to."

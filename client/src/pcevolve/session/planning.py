@@ -26,6 +26,7 @@ from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.options import validate
 from pcevolve.public.parts import Earlier, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.requests import MOST_AT_ONCE
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.words import USUAL
 from pcevolve.selectors.cells import SecretEvolution, choose_cells
@@ -95,6 +96,7 @@ def _choose_asking(
     settings, own = components.settings, load_kind(components.dialect.makes)
     modality = own.choose_modality(settings, size, advice, asked)
     usual, initial = own.choose_schedule(components.method), _initial(components)
+    batch = _batch(components, modality)
     return {
         "modality": modality,
         "strengths": _strengths(components, usual, advice) if "strength" in asked else (),
@@ -102,8 +104,8 @@ def _choose_asking(
         "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
         "prompts": _prompts(components, initial),
         "rewriter": plan_rewriter(settings),
-        "batch": _batch(components, modality),
-        "at_once": _at_once(components),
+        "batch": batch,
+        "at_once": choose_at_once(components, batch),
     }
 
 
@@ -174,15 +176,22 @@ def _batch(components: Components, modality: Mapping[str, object]) -> int:
     return 1 if takes_none else min(components.settings.provider.batch, components.dialect.most)
 
 
-def _at_once(components: Components) -> int:
+def choose_at_once(components: Components, batch: int) -> int:
     """Return how many images may be under way at once: one where a generator inside this process makes them.
 
+    An API nearby gets two whole requests: it works on one while the client reads and records the other's answer.
+
+    Args:
+        components: Say where the API is, and what was asked for.
+        batch: Images of one request.
+
     Raises:
-        UsageError: Several are asked for there.
+        UsageError: Several are asked for in this process.
     """
     asked = components.settings.provider.at_once
     if components.generator is None:
-        return asked or (NEAR_AT_ONCE if components.address.is_nearby else FAR_AT_ONCE)
+        near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
+        return asked or (near if components.address.is_nearby else FAR_AT_ONCE)
     if asked not in (None, 1):
         raise UsageError(
             "provider.at_once: a generator inside this process makes one request's images after the other's"
