@@ -79,6 +79,27 @@ def test_a_lone_client_waits_for_nobody(replicas):
     assert passing(loaded(replicas, 1))[1] == pytest.approx(RUN_SECONDS, abs=1e-6)
 
 
+async def answered(under_way, requests=12, images=30, read_seconds=0.1):
+    """Seconds until one client's requests are answered, so many under way at once; each answer is read first."""
+    batcher, left = Batcher(Padding(1), Metrics(), Settings()), iter(range(requests))
+
+    async def ask():
+        for _ in left:
+            await batcher.submit([Task(Recipe(8, 8), "p", "", seed) for seed in range(images)])
+            await asyncio.sleep(read_seconds)
+
+    await asyncio.gather(*(ask() for _ in range(under_way)))
+    await batcher.close()
+    return asyncio.get_running_loop().time()
+
+
+def test_one_client_with_two_requests_under_way_keeps_a_replica_at_work_and_with_one_it_does_not():
+    """Which is why a client asks an API nearby for two at a time."""
+    at_work = 12 * 30 / FULL * RUN_SECONDS
+    assert passing(answered(2)) < 1.1 * at_work
+    assert passing(answered(1)) > 1.3 * at_work
+
+
 async def filled(limit, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
     """Seconds that a batch waited while images arrived at these times, so long after a run of so many seconds."""
     loop, gathering = asyncio.get_running_loop(), Gathering()
