@@ -32,7 +32,7 @@ services:
       outside: {aliases: [%(host)s]}
     environment: {PYTHONPATH: /tests}
     volumes: ["%(tests)s:/tests:ro", "%(keys)s:/keys:ro"]
-    entrypoint: [python, -m, support.endpoint, "%(port)d", /keys]
+    entrypoint: [python, -m, support.endpoint, "%(port)d", /keys, images]
 """
 
 
@@ -73,12 +73,12 @@ def test_an_endpoint_whose_certificate_nobody_vouches_for_gets_nothing(stack: St
     assert done.returncode == 6, done.stdout + done.stderr
     seen = [json.loads(line) for line in stack.capture.read_text().splitlines()]
     assert any("certificate verify failed" in str(each.get("reason")).lower() for each in seen)
-    assert heard_by_the_endpoint(stack) == []
+    assert heard_by(stack, "endpoint") == []
 
 
-def heard_by_the_endpoint(stack: Stack) -> list[dict[str, str]]:
-    """What the endpoint heard."""
-    said = stack("logs", "--no-color", "endpoint").stdout.splitlines()
+def heard_by(stack: Stack, endpoint: str) -> list[dict[str, str]]:
+    """What an endpoint heard."""
+    said = stack("logs", "--no-color", endpoint).stdout.splitlines()
     decoder = json.JSONDecoder()  # a line may end in a colour
     return [decoder.raw_decode(line[line.index("{") :])[0] for line in said if "{" in line]
 
@@ -109,7 +109,7 @@ def test_a_run_through_the_gate_reconciles_with_what_the_gate_saw(finished: Stac
 
 
 def test_the_endpoint_was_asked_by_its_own_name(finished: Stack) -> None:
-    assert {each["host"] for each in heard_by_the_endpoint(finished)} == {f"{HOST}:{PORT}"}
+    assert {each["host"] for each in heard_by(finished, "endpoint")} == {f"{HOST}:{PORT}"}
 
 
 def test_the_client_reaches_the_gate_and_nothing_else(finished: Stack, tally: Tally, listener: int) -> None:

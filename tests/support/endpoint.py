@@ -1,28 +1,35 @@
-"""A stand-in for an online endpoint, in a container: the getimg dialect over TLS, and a line for each request."""
+"""A stand-in for an online endpoint, in a container: a dialect over TLS, and a line for each request."""
 
 from __future__ import annotations
 
 import json
 import ssl
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
-from support.online import Heard, Reply, getimg, handler, said
+from support.online import Heard, Reply, getimg, handler, rewriter, said
+
+SPEAKS = {"images": getimg, "words": rewriter}
 
 
+@dataclass
 class Endpoint:
-    """Answers as the dialect does, and whoever asks for readiness without a key."""
+    """Answers as a dialect does, and whoever asks for readiness without a key."""
+
+    speak: Callable[[Heard], Reply]
 
     def answer(self, heard: Heard) -> Reply:
         """Print what was asked, and answer it."""
         print(json.dumps({"host": heard.headers["host"], "path": heard.path}), flush=True)
-        return said(200, {}) if heard.path == "/readyz" else getimg(heard)
+        return said(200, {}) if heard.path == "/readyz" else self.speak(heard)
 
 
-def main(port: int, keys: Path) -> None:
+def main(port: int, keys: Path, what: str) -> None:
     """Serve until the container ends."""
-    server = ThreadingHTTPServer(("0.0.0.0", port), handler(Endpoint()))
+    server = ThreadingHTTPServer(("0.0.0.0", port), handler(Endpoint(SPEAKS[what])))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(keys / "cert.pem", keys / "key.pem")
     server.socket = context.wrap_socket(server.socket, server_side=True)
@@ -30,4 +37,4 @@ def main(port: int, keys: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -12,7 +12,8 @@ Only these differences are no faults:
 - Where no whole answer reached the recorder it tells the client so itself (HTTP 400, 413 or 502); these words are not
   the API's, and the capture does not have them.
 - The key. Both sides hide it; the recorder hides the owner's key alone, so any other value in its place is a fault.
-- An image fetched from another host, which the plan has to name (``provider.image_hosts``): it goes past the recorder.
+- What went to another host, past the recorder: to the run's other provider, which has one of its own, or for an image
+  that was fetched from a host that the plan has to name (``provider.image_hosts``).
 - A torn last line of the capture. What it was to tell of had not been passed on yet.
 """
 
@@ -27,6 +28,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
+from pcevolve.errors import UsageError
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import Attempt, RunReader
 from pcevolve.transcript.records import (
@@ -76,16 +78,21 @@ class Recorded:
         return self.over is None or later.line < self.over
 
 
-def reconcile(run: RunReader, capture: Path) -> list[Finding]:
-    """Compare a run's record with an independent capture of its traffic.
+def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[Finding]:
+    """Compare a run's record with an independent capture of its traffic with one of its providers.
+
+    Args:
+        of_rewriter: The recorder stood before the rewriter; before the API otherwise.
 
     Raises:
+        UsageError: The run has no rewriter whose traffic a capture may be of.
         TranscriptError: The capture cannot be read, or is damaged.
     """
     flows, torn = read_flows(capture)
     ends = dict(_ends(run))
     everything = [Recorded.of(each, ends.get(each.line)) for each in run.traffic.attempts]
-    attempts = [each for each in everything if each.host == urlsplit(run.opened.api).netloc]
+    host = _host_before_which_it_stood(run, of_rewriter)
+    attempts = [each for each in everything if each.host == host]
     told = _Comparison()
     at_once = _most_at_once(run)
     seen = _complete(flows, attempts, at_once)
@@ -95,7 +102,7 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     note = "; its last line is torn, and what it began to tell of was not passed on" if torn else ""
     past = len(everything) - len(attempts)
     aside = f", apart from {past} to other hosts, which this recorder does not see" if past else ""
-    return [
+    found = [
         Finding(f"the capture can be read{note}", (), len(flows)),
         Finding("nothing was sent that is not on record", tuple(told.unrecorded), len(flows)),
         Finding(f"nothing is on record that was not sent{aside}", tuple(told.unsent), len(attempts)),
@@ -103,6 +110,15 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
             "every answer on record is the one that came", tuple(told.answers), _count_answered(attempts)
         ),
     ]
+    return [replace(each, claim=f"rewriter: {each.claim}") for each in found] if of_rewriter else found
+
+
+def _host_before_which_it_stood(run: RunReader, of_rewriter: bool) -> str:
+    if not of_rewriter:
+        return urlsplit(run.opened.api).netloc
+    if run.opened.rewriter is None:
+        raise UsageError("--rewriter-capture: this run has no rewriter; --capture is of its API")
+    return urlsplit(run.opened.rewriter.api).netloc
 
 
 def _request(sent: Sent) -> Request:

@@ -35,18 +35,26 @@ class Audit:
     released: RebuiltRelease | None = None
 
     @classmethod
-    def of(cls, root: Path, load: LoadEncoder = find_encoder, capture: Path | None = None) -> Audit:
-        """Check a run, and compare it with an independent capture of its traffic if there is one.
+    def of(
+        cls,
+        root: Path,
+        load: LoadEncoder = find_encoder,
+        capture: Path | None = None,
+        rewriter_capture: Path | None = None,
+    ) -> Audit:
+        """Check a run, and compare it with independent captures of its traffic if there are any.
 
         Raises:
-            UsageError: The path is not a run's folder, or another version made the run.
+            UsageError: The path is not a run's folder, another version made the run, or the run has no rewriter of
+                which there is a capture.
             TranscriptError: The capture cannot be read, or is damaged.
         """
         RunLayout(root).require_transcript()
         run = RunReader.lenient(root)
         findings, released = check_run(run, load)
-        if capture is not None:
-            findings += _reconcile(run, capture)
+        for path, of_rewriter in ((capture, False), (rewriter_capture, True)):
+            if path is not None:
+                findings += _reconcile(run, path, of_rewriter)
         return cls(run, findings, released)
 
     @property
@@ -143,8 +151,8 @@ class Audit:
         }
 
 
-def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
+def _reconcile(run: RunReader, capture: Path, of_rewriter: bool) -> list[Finding]:
     """Compare a capture with a record; if it is not whole, the audit's own findings say what is wrong."""
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
-    return reconcile(run, capture)
+    return reconcile(run, capture, of_rewriter)

@@ -42,6 +42,10 @@ def audit(
         Path | None,
         typer.Option(help="What an independent recorder between client and API saw; compared byte for byte."),
     ] = None,
+    rewriter_capture: Annotated[
+        Path | None,
+        typer.Option(help="The same of a recorder between client and rewriter."),
+    ] = None,
     html: Annotated[
         bool,
         typer.Option(
@@ -76,7 +80,9 @@ def audit(
     from pcevolve.session.progress import error_console
 
     with error_console().status("making everything again from the record ..."):
-        audited = Audit.of(folder, lambda plan: find_encoder(plan, encoder_weights), capture)
+        audited = Audit.of(
+            folder, lambda plan: find_encoder(plan, encoder_weights), capture, rewriter_capture
+        )
     if html:
         typer.echo(f"page: {audited.write_pages()}", err=True)
     _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose)

@@ -84,6 +84,7 @@ def audit(
     run: str | os.PathLike[str],
     *,
     capture: str | os.PathLike[str] | None = None,
+    rewriter_capture: str | os.PathLike[str] | None = None,
     encoder_weights: str | None = None,
     html: bool = False,
 ) -> AuditResult:
@@ -92,6 +93,7 @@ def audit(
     Args:
         run: The run's folder.
         capture: What an independent recorder between client and API saw.
+        rewriter_capture: What one between client and rewriter saw.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
         html: Also write the audit's own pages into ``audit/`` in the run's folder.
 
@@ -103,7 +105,8 @@ def audit(
         TranscriptError: The capture cannot be read.
     """
     load = partial(find_encoder, weights=encoder_weights)
-    audited = Audit.of(Path(run), load, None if capture is None else Path(capture))
+    captures = [None if each is None else Path(each) for each in (capture, rewriter_capture)]
+    audited = Audit.of(Path(run), load, *captures)
     if html:
         audited.write_pages()
     return AuditResult(

@@ -140,11 +140,18 @@ class Result:
         self,
         *,
         capture: str | os.PathLike[str] | None = None,
+        rewriter_capture: str | os.PathLike[str] | None = None,
         encoder_weights: str | None = None,
         html: bool = False,
     ) -> AuditResult:
         """Check the run from its record: ``pcevolve.audit`` of its folder."""
-        return audit(self.folder, capture=capture, encoder_weights=encoder_weights, html=html)
+        return audit(
+            self.folder,
+            capture=capture,
+            rewriter_capture=rewriter_capture,
+            encoder_weights=encoder_weights,
+            html=html,
+        )
 
     def __repr__(self) -> str:
         """One line, the marks first."""
