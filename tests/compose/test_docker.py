@@ -109,7 +109,8 @@ def test_client_reaches_the_server_and_nothing_else(stack: Stack, tally: Tally, 
 def test_no_auditor_starts_unless_it_is_asked_for(stack: Stack, finished: Path) -> None:
     mine = f"label=com.docker.compose.project={stack.command[-1]}"
     listed = subprocess.run(
-        ["docker", "ps", "-a", "--filter", mine, "--format", "{{.Image}}"], capture_output=True, text=True
+        ["docker", "ps", "-a", "--filter", mine, "--format", '{{.Label "com.docker.compose.service"}}'],
+        capture_output=True,
+        text=True,
     )
-    assert "pcevolve-client" in listed.stdout
-    assert "pcevolve-auditor" not in listed.stdout
+    assert set(listed.stdout.split()) == {"api", "client", "folders"}

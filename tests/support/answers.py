@@ -37,6 +37,8 @@ WEBUI = "AUTOMATIC1111, modules/api/api.py and modules/devices.py: github.com/AU
 VLLM = "vLLM, OpenAI-Compatible Server: docs.vllm.ai/en/latest/serving/openai_compatible_server"
 S3 = "Amazon S3, Error responses: docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html"
 RFC = "RFC 9110, HTTP Semantics, section 15"
+REPLICATE = "Replicate, HTTP API: replicate.com/docs/reference/http"
+LAMBDA = "AWS Lambda, exceptions in Python: docs.aws.amazon.com/lambda/latest/dg/python-exceptions"
 OURS = "pcevolve_server/errors.py"
 
 
@@ -88,6 +90,18 @@ ANSWERS = (
              False, r"HTTP 200 \(too long\)"),
     Scripted(QWEN, said(200, {"code": "DataInspectionFailed", "message": "no", "request_id": "1"}), False,
              "moderation"),
+    Scripted(REPLICATE, said(200, {"id": "a", "status": "failed", "error": "NSFW content detected"}), False,
+             "NSFW content detected.*its moderation does not"),
+    Scripted(QWEN, said(200, {"output": {"task_status": "FAILED", "code": "InternalError.Timeout", "message": "slow: "
+                                         "timeout"}, "request_id": "1"}), True, "slow: timeout"),
+    Scripted("Slack, Web API: docs.slack.dev/apis/web-api", said(200, {"ok": False, "reason": "no such prompt"}), False,
+             r"HTTP 200 \(no such prompt\)"),
+    Scripted(LAMBDA, said(200, {"errorMessage": "no such size", "errorType": "ValueError"}), False, "no such size"),
+    Scripted("Amazon Bedrock, Common errors: docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors",
+             said(400, {"__type": "ThrottlingException", "message": "Rate exceeded"}), True, "Rate exceeded"),
+    Scripted("Apigee, Quota policy: cloud.google.com/apigee/docs/api-platform/reference/policies/quota-policy",
+             said(429, {"fault": {"faultstring": "Quota violation", "detail": {"errorcode": "policies.ratelimit.Q"}}}),
+             True, "Quota violation"),
     # in the API's own words, whatever wraps them
     Scripted(FASTAPI, said(422, {"detail": [{"loc": ["body", "size"], "msg": "value is not a valid enumeration member",
                                              "type": "type_error.enum"}]}), False,

@@ -8,7 +8,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -103,11 +103,42 @@ def test_a_closed_port_is_told_plainly():
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://x", "127.0.0.1:8000", "http://user:pw@host", "http://host/?q=1", "http://host/#f", "http://"],
+    [
+        *(
+            "ftp://x",
+            "127.0.0.1:8000",
+            "http://user:pw@host",
+            "http://host/?q=1",
+            "http://host/#f",
+            "http://",
+        ),
+        *("http://[::1", "http://host:abc", "http://host:99999", "http://host:0", "https://https://host"),
+    ],
 )
 def test_an_address_that_could_carry_more_than_a_place_is_refused(url):
     with pytest.raises(UsageError, match="--api"):
         Address(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://api.openai.com/v1/images/generations", "/images/generations"),
+        ("https://host/v1/chat/completions/", "/chat/completions"),
+        ("https://host/v1/models", "/v1/models"),
+        ("http://127.0.0.1:7860/sdapi/v1/txt2img", "/txt2img"),
+        ("https://api.stability.ai/v2beta/stable-image/generate/sd3", "/generate/sd3"),
+    ],
+)
+def test_the_address_of_one_operation_is_told_from_that_of_an_api(url, found):
+    with pytest.raises(UsageError, match=f"give what stands before {found}"):
+        Address(url)
+    assert Address(url.partition(found)[0] + "/v1")
+
+
+def test_an_empty_key_is_no_key():
+    with pytest.raises(UsageError, match="the API key is empty"):
+        Address("http://host", "")
 
 
 def test_a_key_with_line_breaks_is_refused_and_not_repeated():
@@ -141,13 +172,37 @@ class Secure(LocalServer):
         self.url = self.address.replace("http:", "https:")
 
 
+@contextmanager
+def served(certificate: Path) -> Iterator[Secure]:
+    """A server with this certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.parent / "key.pem")
+    server = Secure(context)
+    yield server
+    server.close()
+
+
 @pytest.fixture
 def secure(tmp_path) -> Iterator[tuple[Path, Secure]]:
-    certificate, context = self_signed(tmp_path), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, tmp_path / "key.pem")
-    server = Secure(context)
-    yield certificate, server
-    server.close()
+    certificate = self_signed(tmp_path)
+    with served(certificate) as server:
+        yield certificate, server
+
+
+@pytest.mark.parametrize(
+    ("host", "begins", "reason"),
+    [
+        ("192.0.2.1", -1, "the certificate is another host's"),
+        ("127.0.0.1", -9, "the certificate is out of date"),
+        ("127.0.0.1", 9, "the certificate is out of date"),
+    ],
+)
+def test_a_certificate_that_no_authority_mends_is_told_as_what_it_is(tmp_path, host, begins, reason):
+    certificate = self_signed(tmp_path, address=host, begins=begins)
+    with served(certificate) as server, pytest.raises(ConnectionTroubleError) as error:
+        HttpTransport(5, Route(ca_file=certificate)).send(Address(server.url).outgoing(REQUEST))
+    assert error.value.reason == reason
+    assert "ca_file" not in ADVICE[error.value.reason]
 
 
 def test_a_certificate_of_ones_own_authority_is_trusted_where_it_is_named_alone(secure):

@@ -48,6 +48,13 @@ def test_labels_are_sorted_and_the_order_comes_from_names_and_not_from_the_file_
     assert load_folder(tmp_path / "copy").digests == dataset.digests
 
 
+@pytest.mark.parametrize("name", ["@eaDir", "#recycle", "$RECYCLE.BIN", "__MACOSX", "lost+found"])
+def test_what_systems_put_into_folders_is_no_class_of_its_own(folder, name):
+    save(folder / name / "thumb.png", 50)
+    save(folder / "good" / name / "thumb.png", 51)
+    assert load_folder(folder).names == NAMES
+
+
 def _cut(folder: Path) -> None:
     file = folder / "good" / "cut.jpg"
     Image.fromarray(np.random.default_rng(9).integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(file)

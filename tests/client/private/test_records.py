@@ -47,6 +47,14 @@ def written(path: Path, rows: list[dict[str, object]] = ROWS) -> Path:
     return path
 
 
+def test_strings_of_any_of_arrows_types_are_texts(tmp_path):
+    kinds = (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()))
+    for number, kind in enumerate(kinds):
+        columns = {name: pa.array([row[name] for row in ROWS], kind) for name in ("text", "label")}
+        parquet.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+        assert read_records(tmp_path / f"{number}.parquet", Columns()).texts == SEEN
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "T.CSV"])
 def test_every_kind_of_table_gives_the_same_texts(tmp_path, name):
     found = read_records(written(tmp_path / name.lower()).rename(tmp_path / name), Columns())
@@ -124,7 +132,23 @@ def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_pat
             b"text,label,text\na bird,animal,x\na boat,thing,y\n",
             "has two columns 'text': rename one",
         ),
-        ("t.xlsx", b"", "no table that can be read"),
+        ("t.xlsx", b"", "is a spreadsheet: export it as CSV in UTF-8"),
+        ("t.csv.gz", b"", "is an archive: unpack it"),
+        ("t.md", b"", "no table that can be read"),
+        ("t.csv", b"", "is empty"),
+        (
+            "t.csv",
+            b"text;label\na bird;animal\n",
+            "has semicolons between its cells, and a .csv file needs commas",
+        ),
+        ("t.csv", b"text\tlabel\na bird\tanimal\n", "has tabs between its cells"),
+        ("t.csv", b"sep=;\ntext;label\n", "has semicolons between its cells"),
+        ("t.tsv", b"text,label\na bird,animal\n", "has commas between its cells, and a .tsv file needs tabs"),
+        ("t.csv", b"words\na bird\n", "has no column 'text': it has 'words'"),
+        ("t.csv", "text,label\n".encode("utf-16-le"), "is in UTF-16"),
+        ("t.csv", b"PK\x03\x04" + bytes(60), "is a spreadsheet or packed"),
+        ("t.csv", b"<!DOCTYPE html><html>404", "is a web page"),
+        ("t.jsonl", b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\n", "git lfs pull"),
     ],
 )
 def test_a_damaged_table_is_refused(tmp_path, name, content, complaint):

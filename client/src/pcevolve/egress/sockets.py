@@ -35,6 +35,13 @@ MAX_TEXT_BYTES: Final = 2**20
 _OPENED: Final = ("connect_tcp.complete", "start_tls.complete")
 _NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}
 """Reasons by which OpenSSL says that what came back was no TLS."""
+_CERTIFICATES: Final[dict[int, FailureReason]] = {
+    9: "the certificate is out of date",
+    10: "the certificate is out of date",
+    62: "the certificate is another host's",
+    64: "the certificate is another host's",
+}
+"""OpenSSL's codes for what no further authority mends: not valid yet, expired, another name, another IP address."""
 _TOO_LONG: Final = "the answer took too long"
 _WRITES: Final = "/chat/completions"
 """How the path of a request ends that is answered with texts."""
@@ -248,7 +255,7 @@ def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
         return "the proxy refused"
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return "the certificate is not trusted"
+            return _CERTIFICATES.get(cause.verify_code, "the certificate is not trusted")
         if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
             return "that port speaks no TLS"
     if isinstance(error, httpx.ConnectError):

@@ -22,9 +22,18 @@ SHORTEST_SECRET = 8
 """Characters; what is shorter occurs anywhere by chance."""
 _LARGEST_FILE: Final = 2**20
 _VERSION: Final = re.compile(r"v\d+[a-z]*")
+_OPERATION: Final = re.compile(
+    r"/(?:images/(?:generations|edits|variations)|chat/completions|completions|v\d+/models"
+    r"|(?:txt|img)2img|(?:text|image)-to-image|generate/\w+)/?$"
+)
+"""How paths end that APIs' pages print whole, and that a dialect adds itself."""
 ADVICE: Final[dict[FailureReason, str]] = {
     "the certificate is not trusted": "if the API's authority is your own, start a new run with --set "
     "provider.ca_file=FILE, a PEM file with its certificate; a self-signed certificate is its own authority",
+    "the certificate is another host's": "give --api the name that the certificate has; who answers there may not be "
+    "the API that you mean",
+    "the certificate is out of date": "it has ended or not begun: look at this machine's clock, else whoever runs the "
+    "API has to renew it",
     "that port speaks no TLS": "it speaks http: give --api http://..., or the port where it speaks https",
 }
 """How to mend what no further attempt changes."""
@@ -188,15 +197,24 @@ def require_address(url: str) -> None:
     """Refuse what is not a plain http(s) address.
 
     Raises:
-        UsageError: Not an address, or one that carries a user name, a query or a fragment.
+        UsageError: Not an address, or one that carries a user name, a query or a fragment, or is that of one operation
+            of an API.
     """
     if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
         raise UsageError(
             "--api must be scheme, host, port and path only, in plain letters: give the key with --api-key-file"
         )
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        reachable = parts.port != 0 and not parts.netloc.endswith(":")
+    except ValueError:  # a port that is no number or too large, half a bracket
+        reachable = False
+    if not reachable or parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageError(f"--api '{url}' is not an address such as http://127.0.0.1:8000")
+    if found := _OPERATION.search(parts.path):
+        raise UsageError(
+            f"--api '{url}' is the address of one operation: give what stands before {found[0]}, which is added"
+        )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError("--api must be scheme, host, port and path only: give the key with --api-key-file")
 
@@ -209,6 +227,10 @@ def require_key(key: str | None, scheme: str) -> None:
     """
     if key is None:
         return
+    if not key:
+        raise UsageError(
+            "the API key is empty: is the key file the right one? An API without keys needs no file"
+        )
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
     if scheme == "Basic" and ":" not in key:

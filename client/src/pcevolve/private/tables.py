@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
+from pcevolve.modality.images.kinds import HEAD_BYTES, advise_by_name, describe_misnamed_table
 from pcevolve.modality.texts import MOST_BYTES, Text, normalise, read_text
 from pcevolve.private.listing import Folders
 from pcevolve.private.parquet_pages import count_unpacked_bytes, find_column_start
@@ -119,6 +120,8 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
     readers = {".csv": _read_separated, ".tsv": _read_separated, ".jsonl": _lines, ".parquet": _parquet}
     found = readers.get(path.suffix.lower())
     if found is None:
+        if advice := advise_by_name(path.name):
+            raise DataError(f"{path} {advice}")
         raise DataError(f"{path} is no table that can be read: give a folder {OF_TEXTS}")
     if found is _parquet and find_spec("pyarrow") is None:
         raise UsageError(f"{path} needs pyarrow: install it, or pcevolve[parquet]")
@@ -133,8 +136,13 @@ def _lines_of(path: Path) -> Iterator[BoundedLines]:
         DataError: It is in UTF-16.
     """
     with open_file(path, MOST_FILE_BYTES) as file:
-        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+        head = file.read(HEAD_BYTES)
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1:6:2] == b"\0\0\0":
             raise DataError(f"{path} is in UTF-16: save it as UTF-8")
+        if not head:
+            raise DataError(f"{path} is empty (0 bytes): copy or download it again")
+        if fault := describe_misnamed_table(head):
+            raise DataError(f"{path} {fault}")
         file.seek(0)
         yield BoundedLines(io.TextIOWrapper(file, "utf-8-sig", newline=""), MOST_ROW)
 
@@ -184,7 +192,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
         _require_columns(path, wanted, schema.names)
         names = list(dict.fromkeys(wanted))
         kinds = {name: schema.field(name).type for name in names}
-        texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
+        texts = [name for name, kind in kinds.items() if _is_text(types, kind)]
         for name in set(names) - set(texts):
             if not any(is_kind(kinds[name]) for is_kind in _single_values(types)):
                 raise DataError(
@@ -240,6 +248,11 @@ def _single_values(types: Any) -> tuple[Callable[[Any], bool], ...]:  # noqa: AN
     )
 
 
+def _is_text(types: Any, kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    """True for a column of strings, however long and wherever their bytes lie."""
+    return any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_string_view))
+
+
 def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
     """Return the bytes of a column's texts without unpacking any of them; 0 for numbers."""
     from pyarrow import compute, types
@@ -252,6 +265,10 @@ def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
 
 def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in there]
+    if missing and len(there) == 1 and (mark := _other_separator(there[0])):
+        kind = "a .tsv" if path.suffix.lower() == ".tsv" else "a .csv"
+        needed = "tabs" if kind == "a .tsv" else "commas"
+        raise DataError(f"{path} has {mark} between its cells, and {kind} file needs {needed}: save it so")
     if missing:
         offers = ", ".join(map(repr, there[:10])) or "none"
         raise DataError(
@@ -261,6 +278,13 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
         )
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} has two columns {twice[0]!r}: rename one")
+
+
+def _other_separator(line: str) -> str:
+    """Name what seems to lie between the cells of a first line that was read as one cell; empty for nothing known."""
+    marks = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+    found = max(marks, key=line.count)
+    return marks[found] if found in line else ""
 
 
 def read_folder(path: Path, label: str | None) -> Iterator[Row]:

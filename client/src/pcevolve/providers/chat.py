@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import Field
+from pydantic import AliasChoices, Field, model_validator
 
 from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.answering import read_answer, read_rewording
@@ -44,6 +44,14 @@ class _Message(Reply):
 class _Choice(Reply):
     message: _Message | None = None
     finish_reason: str | None = None
+    written: Annotated[Any, Field(validation_alias=AliasChoices("text", "delta"))] = None
+
+    @model_validator(mode="after")
+    def _of_a_chat(self) -> Self:
+        """Refuse a text that stands where another API has it: it would be taken for none."""
+        if self.message is None and self.written:
+            raise ValueError("there is no message, but text or delta, as of completions or a stream")
+        return self
 
     @property
     def text(self) -> str:

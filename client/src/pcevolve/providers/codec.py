@@ -13,13 +13,29 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.public.answers import BYTE_ORDER_MARK
+from pcevolve.errors import ProviderReplyError, UsageError, printable
+from pcevolve.public.answers import BYTE_ORDER_MARK, LONGEST_FAULT, parse
 from pcevolve.public.calls import Call
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
 Counted = TypeVar("Counted")
+_UNDER_WAY: Final = frozenset(
+    {
+        "queued",
+        "in_queue",
+        "in_progress",
+        "pending",
+        "processing",
+        "running",
+        "starting",
+        "submitted",
+        "created",
+    }
+)
+"""States of work that an API has begun and not ended."""
+_FIELDS_TOLD, _LONGEST_FIELD = 6, 40
+_PACKED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _SUFFIXES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
 
@@ -67,7 +83,29 @@ def parse_answer(model: type[Model], body: bytes) -> Model:
         if first["type"] == "json_invalid" and (form := _form_of(body)):
             raise ProviderReplyError(f"the API answered with {form} where JSON was expected") from None
         where = ".".join(str(part) for part in first["loc"]) or "the whole answer"
-        raise ProviderReplyError(f"the API's answer breaks the contract at {where}: {first['msg']}") from None
+        other = describe_other(body) if len(first["loc"]) <= 1 else ""
+        raise ProviderReplyError(
+            f"the API's answer breaks the contract at {where}: {first['msg']}{other}"
+        ) from None
+
+
+def describe_other(body: bytes) -> str:
+    """Say what an answer of another form seems to be, and what to do; empty where that cannot be told."""
+    answer = parse(body)
+    if isinstance(answer, list) or not answer:
+        return ""
+    if not isinstance(answer, dict):
+        return "; it is a single value"
+    inner = answer.get("output")
+    fields = {**inner, **answer} if isinstance(inner, dict) else answer
+    states = (fields.get(name) for name in ("status", "state", "task_status"))
+    if any(isinstance(each, str) and each.lower() in _UNDER_WAY for each in states):
+        return (
+            "; it answered that the work is under way, to be asked for later, which no dialect does: use its address "
+            "that answers with the image itself"
+        )
+    names = ", ".join(printable(each)[:_LONGEST_FIELD] for each in list(answer)[:_FIELDS_TOLD])
+    return f"; it has the fields {names}: does it speak another --dialect?"
 
 
 class _Named(Reply):
@@ -89,9 +127,17 @@ def _form_of(body: bytes) -> str:
         return "nothing"
     if start.startswith((b"data:", b"event:")):
         return "a stream of events (SSE): turn streaming off at the API"
+    if start.startswith(b"<?xml"):
+        return "XML: is the address that of the API?"
     if start.startswith(b"<"):
         return "a page of HTML: is the address that of the API?"
-    return "something packed (gzip), which it was asked not to" if start.startswith(b"\x1f\x8b") else ""
+    if body.startswith(_PACKED):
+        return "something packed (gzip or zstd), which it was asked not to"
+    if images.media_type_or_bytes(body).startswith("image/"):
+        return "an image itself, which no dialect reads"
+    if start.startswith(b"{") and b"}\n{" in body[:LONGEST_FAULT].replace(b"\r", b""):
+        return "several documents, one a line (a stream): turn streaming off at the API"
+    return ""
 
 
 def require_count(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:
@@ -101,7 +147,13 @@ def require_count(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:
         ProviderReplyError: Not as many as were asked for.
     """
     if len(received) != call.count:
-        raise ProviderReplyError(f"the API sent {len(received)} where {call.count} were asked for")
+        few = len(received) < call.count
+        advice = (
+            ": it may make one a request; start a new run with --set provider.batch=1"
+            if few and received
+            else ""
+        )
+        raise ProviderReplyError(f"the API sent {len(received)} where {call.count} were asked for{advice}")
     return received
 
 

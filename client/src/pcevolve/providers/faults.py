@@ -20,8 +20,11 @@ _LONGEST_MESSAGE: Final = 200
 _LONGEST_PLAIN: Final = 400
 """Bytes of a body that is taken for a message itself."""
 _DEEPEST: Final = 4
-_MESSAGES: Final = ("message", "msg", "detail", "status_msg", "error_description", "errors", "error", "title")
-_WRAPPERS: Final = ("error", "detail", "base_resp", "errors", "choices")
+_MESSAGES: Final = (
+    *("message", "msg", "detail", "status_msg", "error_description", "errors", "error", "title"),
+    *("faultstring", "errorMessage", "Error", "reason"),
+)
+_WRAPPERS: Final = ("error", "detail", "base_resp", "errors", "choices", "fault", "output")
 _TITLE: Final = re.compile(rb"<(?:title|Message|h1)[^>]*>\s*([^<]{1,300})", re.IGNORECASE)
 
 
@@ -76,7 +79,7 @@ PASSING: Final = frozenset({408, 425, 429})
 """Statuses below 500 of a failure that may pass."""
 FINAL: Final = frozenset({501, 505, 506, 510, 511})
 """Statuses from 500 on that no further attempt changes: what is asked for is not to be had there at all."""
-_CODES: Final = ("code", "type", "name", "error", "status_code")
+_CODES: Final = ("code", "type", "name", "error", "status_code", "__type", "errorcode")
 _BY_STATUS: Final[Mapping[int, Reason]] = {401: "key", 402: "credit"}
 _BY_CODE: Final[Mapping[_Meaning, re.Pattern[str]]] = {
     "numbers": re.compile("^notfinite$|^nansexception$"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.codec import (
@@ -32,6 +32,13 @@ class _Image(Reply):
 
     b64_json: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
     url: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        """Refuse an image under a name that nobody reads; one that is null was withheld, and counts as none."""
+        if not self.model_fields_set:
+            raise ValueError("it has neither b64_json nor url")
+        return self
 
     @property
     def text(self) -> str:

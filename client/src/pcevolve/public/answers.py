@@ -16,7 +16,9 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 """With which some begin a text in UTF-8."""
 _BROUGHT: Final = ("data", "images", "image", "choices", "artifacts")
 """Names under which an answer has what was asked for."""
-_ERRORS: Final = ("error", "errors", "detail")
+_ERRORS: Final = ("error", "errors", "detail", "Error", "errorMessage")
+_FAILED: Final = frozenset({"error", "fail", "failed", "failure", "canceled", "cancelled"})
+"""Words by which a body says that nothing came of a request."""
 _FINE: Final = {None, "", 0, 200, "0", "200", "ok", "OK", "success"}
 """Codes of a success."""
 
@@ -50,17 +52,25 @@ def is_error(answer: object) -> bool:
         return True
     if any(answer.get(name) for name in _BROUGHT):
         return False
-    if (
-        any(answer.get(name) for name in _ERRORS)
-        or answer.get("success") is False
-        or answer.get("object") == "error"
-    ):
+    if any(answer.get(name) for name in _ERRORS) or answer.get("object") == "error" or _failed(answer):
         return True
     wrapped = answer.get("base_resp")
     if isinstance(wrapped, dict) and wrapped.get("status_code") not in (0, None):
         return True
     code, said = answer.get("code"), answer.get("message") or answer.get("msg")
     return bool(said) and isinstance(code, str | int | None) and code not in _FINE
+
+
+def _failed(answer: dict[str, Any]) -> bool:
+    """True if a body, or what it wraps as ``output``, says that nothing came of the request."""
+    inner = answer.get("output")
+    stated = [each for each in (answer, inner) if isinstance(each, dict)]
+    words = (each.get(name) for each in stated for name in ("status", "state", "result", "task_status"))
+    return (
+        answer.get("success") is False
+        or answer.get("ok") is False
+        or any(isinstance(each, str) and each.lower() in _FAILED for each in words)
+    )
 
 
 def _has_error(choice: object) -> bool:

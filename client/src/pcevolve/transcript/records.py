@@ -21,6 +21,8 @@ Header = tuple[str, str]
 FailureReason = Literal[
     "connection refused or no such host",
     "the certificate is not trusted",
+    "the certificate is another host's",
+    "the certificate is out of date",
     "that port speaks no TLS",
     "the proxy refused",
     "the proxy is not there",

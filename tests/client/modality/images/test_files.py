@@ -211,7 +211,8 @@ def test_pages_without_end_are_not_counted(tmp_path):
     [
         (b"", "is empty"),
         (b"<!DOCTYPE html><title>404</title>", "is a web page under the name of an image"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "is text under the name of an image"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
+        (b"a note\n", "is text under the name of an image"),
         (bytes(1000), "is damaged or not an image"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import PurePath
+from typing import Final
 
 HEAD_BYTES = 4096
 """How much of a file is looked at where its name does not say what it is."""
@@ -16,6 +17,7 @@ _ADVICE = {
     "is a drawing or document: export what it shows as PNG": {".svg", ".pdf", ".eps", ".ps", ".ai"},
     "is a volume: export its slices as PNG": {".nii", ".mha", ".mhd", ".nrrd", ".npy", ".npz", ".hdr"},
     "is an archive: unpack it": {".zip", ".gz", ".tar", ".tgz", ".bz2", ".xz", ".7z", ".rar"},
+    "is a spreadsheet: export it as CSV in UTF-8": {".xlsx", ".xls", ".ods"},
     "is a film: export the frames that matter as PNG": {".mp4", ".avi", ".mov", ".mkv", ".webm", ".mpg"},
     "is an image of a kind that is not read: convert it, such as by magick photo.xyz photo.png": {
         *(".avif", ".jxl", ".jp2", ".j2k", ".psd", ".xcf", ".ico", ".tga", ".xpm", ".xbm", ".hdp", ".exr"),
@@ -73,6 +75,10 @@ def tell_format(head: bytes) -> str:
     return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "")
 
 
+_LFS: Final = b"version https://git-lfs.github.com/spec/"
+LFS: Final = "is a pointer of Git LFS and not the file itself: fetch it with git lfs pull"
+
+
 def describe_misnamed(head: bytes) -> str:
     """Describe a file that has an image's name but does not begin as one; to be read after its name."""
     if not head:
@@ -83,9 +89,10 @@ def describe_misnamed(head: bytes) -> str:
         return (
             "is AVIF or a film under the name of an image: convert it, such as by magick photo.avif photo.png"
         )
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:64].lower()
-    if start.startswith((b"<!doctype html", b"<html", b"<head")):
+    if _is_web_page(head):
         return "is a web page under the name of an image, such as an error that was saved: download it again"
+    if head.startswith(_LFS):
+        return LFS
     if head.startswith((b"%PDF", b"PK\x03\x04")):
         return "is a PDF or an archive under the name of an image: export or unpack what it holds"
     if _is_text(head) and not tell_format(head):
@@ -93,12 +100,32 @@ def describe_misnamed(head: bytes) -> str:
     return "is damaged or not an image; replace or remove it"
 
 
+def describe_misnamed_table(head: bytes) -> str:
+    """Describe a file that has a text table's name and does not begin as one; empty for any other."""
+    if head.startswith(_LFS):
+        return LFS
+    if _is_web_page(head):
+        return "is a web page under the name of a table, such as an error that was saved: download it again"
+    if head.startswith((b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0")):
+        return "is a spreadsheet or packed under the name of a table: unpack it, or export it as CSV in UTF-8"
+    return ""
+
+
+def _is_web_page(head: bytes) -> bool:
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:64].lower()
+    return start.startswith((b"<!doctype html", b"<html", b"<head"))
+
+
 def advise(name: str, head: bytes) -> str:
     """Advise on a file that is neither image nor notes; to be read after its name."""
     if is_heic(head):
         return HEIC
-    known = _BY_SUFFIX.get(PurePath(name).suffix.lower())
-    return known or f"is not a {READ} image: convert or remove it"
+    return advise_by_name(name) or f"is not a {READ} image: convert or remove it"
+
+
+def advise_by_name(name: str) -> str:
+    """Advise on a file by its name alone; empty where that tells nothing."""
+    return _BY_SUFFIX.get(PurePath(name).suffix.lower(), "")
 
 
 def is_dicom(head: bytes) -> bool:

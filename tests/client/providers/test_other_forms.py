@@ -1,0 +1,76 @@
+"""Answers of APIs that a dialect does not speak: told as what they are, and never taken for none."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from pcevolve.errors import ProviderReplyError
+from pcevolve.providers import DIALECTS
+from pcevolve.public.answers import succeeded
+from support.online import b64
+from support.provider import png
+from support.runs import small_plan
+
+CREATION = next(call for call in small_plan().calls.values() if call.purpose == "create")
+LATER = "work is under way, to be asked for later"
+OTHER = "does it speak another --dialect"
+
+
+def told(name: str, body: object, count: int = 1) -> str:
+    """What is said of an answer that is a success and brings nothing."""
+    sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+    assert succeeded(200, sent)
+    with pytest.raises(ProviderReplyError) as error:
+        DIALECTS[name].decode(dataclasses.replace(CREATION, count=count), sent)
+    return str(error.value)
+
+
+# Sources: Replicate, HTTP API; fal, Queue; Alibaba Cloud Model Studio, asynchronous tasks; BFL, Flux; Gemini and Imagen
+# on Vertex AI; Stability AI v1; Cloudflare Workers AI: their public references.
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"id": "a", "status": "starting", "urls": {"get": "https://x/1"}}, LATER),
+        ({"request_id": "a", "status": "IN_QUEUE", "queue_position": 3}, LATER),
+        ({"output": {"task_status": "PENDING", "task_id": "a"}}, LATER),
+        ({"id": "a", "polling_url": "https://x"}, "fields id, polling_url: " + OTHER),
+        ({"predictions": [{"bytesBase64Encoded": "x"}]}, "fields predictions: " + OTHER),
+        ({"artifacts": [{"base64": "x"}]}, "fields artifacts: " + OTHER),
+        ({"result": {"image": "x"}, "success": True, "errors": []}, OTHER),
+        (png(1), "an image itself"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "something packed"),
+        (b'<?xml version="1.0"?><Made/>', "XML: is the address"),
+        (b'{"done":false}\n{"done":true}\n', "a stream"),
+        (b'"made"', "it is a single value"),
+        ({"\x1b[2J" * 99: 1}, OTHER),
+    ],
+)
+def test_an_answer_of_another_form_is_told_as_what_it_is(body, words):
+    for name in ("openai", "getimg", "stability", "siliconflow", "a1111"):
+        if (name, words) == ("stability", "fields artifacts: " + OTHER):
+            continue
+        said = told(name, body)
+        assert words in said
+        assert "\x1b" not in said
+        assert len(said) < 400
+
+
+def test_an_image_under_a_name_that_nobody_reads_is_not_taken_for_one_that_was_withheld():
+    assert "neither b64_json nor url" in told("openai", {"data": [{"image": b64(1)}]})
+    withheld = json.dumps({"data": [{"b64_json": None}]}).encode()
+    assert DIALECTS["openai"].decode(dataclasses.replace(CREATION, count=1), withheld) == [b""]
+
+
+def test_fewer_images_than_were_asked_for_name_the_setting():
+    assert "--set provider.batch=1" in told("openai", {"data": [{"b64_json": b64(1)}]}, count=2)
+    assert "batch" not in told("openai", {"data": [{"b64_json": b64(k)} for k in range(3)]}, count=2)
+
+
+@pytest.mark.parametrize(
+    "choice", [{"text": "a review", "finish_reason": "stop"}, {"delta": {"content": "a"}}]
+)
+def test_a_text_that_stands_where_completions_have_it_is_not_taken_for_an_empty_one(choice):
+    assert "there is no message" in told("chat", {"choices": [choice]})
