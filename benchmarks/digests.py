@@ -229,7 +229,7 @@ def digest_of(run: Path) -> dict[str, str]:
 
 
 def digest_of_baseline(run: Path) -> dict[str, str]:
-    """The same parts of a run without a gate: what it chose, what it did to the images, and its dataset."""
+    """Digests of a run without a gate: what it chose, what it did to the images, and its dataset."""
     rounds = json.loads((run / "run.json").read_text())["rounds"]
     files = sorted((path.parent.name, hashlib.sha256(path.read_bytes()).hexdigest())
                    for path in (run / "dataset").rglob("*.*"))  # fmt: skip

@@ -109,7 +109,7 @@ def make(case: Case, contender: Contender, seed: int, model: LibraryGenerator) -
 
 
 def _rename(private: PrivateDataset) -> PrivateDataset:
-    """The same images under names of classes that say nothing."""
+    """Put names of classes that say nothing over the images."""
     numbers = range(1, len(private.labels) + 1)
     return dataclasses.replace(
         private, labels=tuple(CLASSES_SAY_NOTHING.format(number) for number in numbers)

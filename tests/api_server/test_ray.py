@@ -43,7 +43,7 @@ def server(tiny_model, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(tiny_model):
-    """The same model on a thread of this process."""
+    """A server whose model runs on a thread of this process."""
     with served(load(model=str(tiny_model), threads=1)) as client:
         yield lambda verb="text-to-image", **body: client.post(
             f"/v1/stable-diffusion/{verb}", json={"prompt": "a b c", "seed": 1, **body}

@@ -71,7 +71,7 @@ def attempt(folder: Path, private: Path, key: Path, launcher: Launcher) -> Itera
 
 @pytest.fixture(scope="session")
 def attempt_with_texts(folder: Path, private_texts: Path, key: Path, launcher: Launcher) -> Iterator[Attempt]:
-    """The same with a provider that writes."""
+    """Ready to try cases on a provider of texts, after an honest run has shown what is normal."""
     root = folder / "texts"
     root.mkdir()
     yield from ready(root, private_texts, key, launcher, writes=True)

@@ -24,7 +24,7 @@ def brings(texts: Texts) -> Act:
 
 
 def each(text: object) -> Act:
-    """The same text in every place."""
+    """Answer with one text in every place."""
     return brings(lambda request: [text] * request.count)
 
 

@@ -35,7 +35,7 @@ def drips(begun: bytes) -> Act:
 
 
 def floods(head: bytes, block: bytes) -> Act:
-    """The same block again and again, until the client hangs up."""
+    """Repeats a block until the client hangs up."""
 
     def act(line: Line, request: Request) -> None:
         line.send(head)
@@ -105,7 +105,7 @@ def case(name: str, moment: Moment, act: Act, told: str = NO_ANSWER, **options: 
 def sends(
     name: str, moment: Moment, answer: Callable[[Request], bytes] | bytes, told: str = NO_ANSWER
 ) -> Case:
-    """The same, written as it stands before the line is hung up."""
+    """Bytes that are no answer, written as they stand before the line is hung up."""
     return case(name, moment, writes(answer), told)
 
 

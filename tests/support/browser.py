@@ -163,7 +163,7 @@ class Tab:
 
 
 def _high(descriptor: int) -> int:
-    """The same pipe at a number that nobody else wants."""
+    """Move a pipe to a number that nobody else wants."""
     high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 50)
     os.close(descriptor)
     return high

@@ -62,7 +62,7 @@ def reissue(root: Path) -> None:
 
 
 def rewritten_body(root: Path, event: Event, change: Callable[[bytes], bytes]) -> Event:
-    """The same event with another body, stored as a run would store it."""
+    """The event with another body, which is stored as a run would store it."""
     bodies = Bodies(root / "transcript" / "bodies")
     before = bodies.get(BodyRef(**event["body"]))
     after = change(before)

@@ -326,7 +326,7 @@ EDITS = {"kontext": kontext, "pix2pix": pix2pix, "qwen-edit": qwen_edit, "qwen-e
 
 
 def randomised(transformer, spread=0.05):
-    """The same with small random weights where it begins with zeros, as transformers do, which would ignore inputs."""
+    """Add small random weights: transformers begin with zeros in places, and would ignore their inputs."""
     import torch
 
     with torch.no_grad():

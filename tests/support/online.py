@@ -152,7 +152,7 @@ def chat(heard: Heard) -> Reply:
 
 
 def rewriter(heard: Heard) -> Reply:
-    """The same API with another key and no list of models, whose model adds a word to whatever prompt it reads."""
+    """A chat API with a key of its own and no list of models, whose model adds a word to whatever prompt it reads."""
     if heard.headers.get("authorization") != f"Bearer {WRITER_KEY}":
         return said(401, {"error": {"message": "Incorrect API key provided.", "code": "invalid_api_key"}})
     fields = json.loads(heard.body or b"{}")

@@ -23,7 +23,7 @@ NOISE = {"insecure_noise_seed": 3}
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory, server: ServerProcess, forks: ForkServer) -> Path:
-    """The same run, uninterrupted; seeded noise makes it comparable."""
+    """A run that nothing interrupts; seeded noise makes it comparable."""
     root = tmp_path_factory.mktemp("reference")
     client = Client(root, server.address, forks)
     client.succeed(*client.run_options(class_folders(root / "private", seed=1), root / "run", **NOISE))

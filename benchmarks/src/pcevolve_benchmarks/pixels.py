@@ -36,7 +36,7 @@ def levels(values: NDArray[np.float64]) -> NDArray[np.uint8]:
 
 
 def with_saturation(image: Image.Image, factor: float) -> Image.Image:
-    """The same picture with its colours' distance from grey multiplied: 0 is grey, 1 as it is."""
+    """Multiply the distance of a picture's colours from grey: 0 is grey, 1 as it is."""
     return ImageEnhance.Color(image).enhance(factor)
 
 

@@ -206,7 +206,7 @@ class Direct:
         return len(self._calls)
 
     def with_plan(self, plan: PublicPlan) -> Direct:
-        """The same provider, asked with the words of a plan."""
+        """This provider, asked with the words of a plan."""
         return replace(self, plan=plan)
 
     def received(self, digest: str) -> bytes:

@@ -37,11 +37,11 @@ WORDED = small_plan(
     candidates=4, initial=4, prototypes=2, lookahead=1, more=1, iterations=3, strengths=(), vary_by="prompt",
     prompts=(("a cut", "a long cut"), ("good leather", "better leather")),
 )  # fmt: skip
-"""The same, in which no image goes back: the prompt by which it was made does."""
+"""A plan by which no image goes back: the prompt by which it was made does."""
 REWORDED = small_plan(**REWORDS, candidates=4, initial=4, prototypes=2, lookahead=1, more=1, iterations=3)
-"""The same, in which that prompt is reworded first."""
+"""A plan by which that prompt is reworded first."""
 TOGETHER = BEFORE.model_copy(update={"at_once": 3, "batch": 1})
-"""The same, with three requests under way at once."""
+"""A plan with three requests under way at once."""
 TEXTS = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1, dialect="chat")
 
 Block = tuple[Record, ...]

@@ -65,7 +65,7 @@ class Case:
         return pool
 
     def elsewhere(self) -> Scene:
-        """The same question, embedded on another machine."""
+        """The question as another machine would embed it."""
         return replace(self.scene, pools=tuple(self._rounded(pool) for pool in self.scene.pools))
 
     def _rounded(self, pool: np.ndarray) -> np.ndarray:

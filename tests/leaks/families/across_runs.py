@@ -62,7 +62,7 @@ def of(kind: str = "patient", terms: Terms = NO_TERMS, **units: str) -> Step:
 
 
 def under_replacement(step: Step) -> Step:
-    """The same run under the other neighbour relation."""
+    """The run under replace-one, the other neighbour relation."""
     return replace(step, relation="replace-one")
 
 
@@ -144,7 +144,7 @@ ADDED: dict[str, tuple[int, Sequence[Step], str]] = {
         RELATION,
     ),
 }
-"""The same under add-remove."""
+"""Name → lifetime limit, runs, and what the last of them must be told, under add-remove."""
 
 
 class _StoppedEarlyError(Exception):

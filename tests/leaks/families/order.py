@@ -114,7 +114,7 @@ def _before_a_plan(world: World) -> object:
 
 
 def _leading_to(base_url: str, greets: bool = True) -> Act:
-    """The same run through a gate that leads elsewhere, and may not look at the record first."""
+    """Asks through a gate that leads elsewhere, and may not look at the record first."""
 
     def act(world: World) -> object:
         world.spoilt = True

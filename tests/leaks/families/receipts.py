@@ -61,7 +61,7 @@ def _of_other_run(world: World) -> Receipt:
 
 
 def _of_other_ledger(world: World) -> Receipt:
-    """The same question, paid for in another ledger."""
+    """A receipt for the question that is due, paid for in another ledger."""
     with TemporaryDirectory() as folder:
         other = World.at("choose-1", Path(folder))
         choices = [(each.label, (named(_unchosen(world)),) * 2) for each in world.receipt.choices]
@@ -114,7 +114,7 @@ def _constructed(find: Callable[[World], Candidate]) -> Act:
 
 
 def _smuggled(find: Callable[[World], Candidate]) -> Act:
-    """The same, past the constructor."""
+    """A prototype of another candidate, made without asking the constructor."""
     return lambda world: world.ask(source=unchecked_prototype(find(world), world.receipt))
 
 

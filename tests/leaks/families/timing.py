@@ -35,7 +35,7 @@ TICK = 4.0
 WORKS = (0.0, 0.3, 1.7, 3.9)
 """Seconds that private work takes on different data."""
 LONG_WORKS = (0.0, 30.0, 3000.0)
-"""The same where it may take longer than a tick."""
+"""Seconds that private work takes where it may take longer than a tick."""
 UNMOVED = "the provider's clock reads the same"
 
 

@@ -57,7 +57,7 @@ def to(target: str) -> Callable[[Path], object]:
 
 
 def behind_a_link(path: str) -> Act:
-    """The same content, reached through a link: what it leads to may be another tomorrow."""
+    """Reaches the content through a link: what it leads to may be another tomorrow."""
 
     def act(root: Path) -> None:
         found = next(iter(sorted(root.glob(path))))

@@ -23,7 +23,7 @@ Change = Callable[[bytes], bytes]
 
 
 def with_values(change: Callable[[dict[str, Any]], object], **options: Any) -> Change:
-    """The same JSON, spelled as ours, with other values."""
+    """Changes values of a paper's JSON, and spells it as we do."""
 
     def act(data: bytes) -> bytes:
         values = json.loads(data)

@@ -88,7 +88,7 @@ def interlaced(data: bytes) -> bytes:
 
 
 def saved(mode: str | None = None, kind: str = "PNG", **options: object) -> Change:
-    """The same picture as another program would save it."""
+    """Saves the picture as another program would."""
 
     def change(data: bytes) -> bytes:
         image, buffer = images.decode(data), io.BytesIO()
@@ -99,7 +99,7 @@ def saved(mode: str | None = None, kind: str = "PNG", **options: object) -> Chan
 
 
 def in_palette(data: bytes) -> bytes:
-    """The same pixels, of which each has a number: the palette's order can say something."""
+    """Gives each pixel a number in place of its colour: the palette's order can say something."""
     pixels = pixels_of(data)
     colours, numbers = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     image = Image.fromarray(numbers.reshape(pixels.shape[:2]).astype(np.uint8), "P")

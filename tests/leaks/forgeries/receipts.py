@@ -174,7 +174,7 @@ def stored_as(data: bytes, iteration: int = 1) -> Act:
 
 
 def with_padding(root: Path) -> None:
-    """The same arrays, spelled with more room between header and data."""
+    """Spells the measured arrays with more room between header and data."""
     plain = RunReader.strict(root).bodies.file(_measured(root))
     length = int.from_bytes(plain[:8], "little")
     padded = (length + 64).to_bytes(8, "little") + plain[8 : 8 + length] + b" " * 64 + plain[8 + length :]

@@ -90,7 +90,7 @@ def sent_to(slot: str, address: str) -> Act:
 
 
 def asked_again(events: Events) -> Events:
-    """The same prompt is reworded again, after it was."""
+    """A prompt that was reworded is reworded again."""
     here = place(events, "received", slot=QUESTION)
     again = [copy.deepcopy(each) for each in events[: here + 1] if each.get("slot") == QUESTION]
     return [*events[: here + 1], *again, *events[here + 1 :]]

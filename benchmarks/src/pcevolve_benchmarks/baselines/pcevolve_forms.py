@@ -131,7 +131,7 @@ def _exponential(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
 
 
 def _permute_and_flip(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
-    """The same pure ε of each draw."""
+    """Draws by permute-and-flip, each of the pure ε that the exponential mechanism would have."""
     return tuple(
         tuple(Access("permute-and-flip", each.parameter, each.count) for each in accesses)
         for accesses in _exponential(budget, scope)

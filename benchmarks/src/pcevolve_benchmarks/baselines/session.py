@@ -77,7 +77,7 @@ class Sender(Protocol):
         ...
 
     def with_plan(self, plan: PublicPlan) -> Sender:
-        """The same provider, asked with the words of another plan."""
+        """This provider, asked with the words of another plan."""
         ...
 
     def received(self, digest: str) -> bytes:

@@ -49,7 +49,7 @@ def _records(path: Path) -> NDArray[np.uint8]:
 
 
 def _unpickle(path: Path) -> NDArray[np.uint8]:
-    """The same of the Python version, of which nothing but arrays is read."""
+    """Labels and pixels of the Python version, uint8 ``(images, 1 + 3072)``; nothing but arrays is read of it."""
     found = read_arrays(require(path, LAYOUT))
     labels, data = found.get("labels"), found.get("data")
     if labels is None or data is None or data.dtype != np.uint8 or data.shape != (len(labels), RECORD - 1):

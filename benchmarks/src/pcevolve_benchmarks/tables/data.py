@@ -82,7 +82,7 @@ def digits(folder: Path, painted: bool = False) -> BenchData:
 
 
 def saturate(data: BenchData, factor: float, folder: Path) -> BenchData:
-    """The same images with their colours' distance from grey multiplied, written out once.
+    """Multiply the distance of images' colours from grey; they are written out once.
 
     Args:
         data: As it is.

@@ -87,7 +87,7 @@ def _secpe(ratio: float, **more: object) -> Options:
 
 
 def _aug_pe(ratio: float, **more: object) -> Options:
-    """The same promise for whatever may be secret in any text, by group privacy."""
+    """Aug-PE at the ε that promises SecPE's bound for whatever may be secret in any text, by group privacy."""
     return {"method": "aug-pe", "epsilon": find_equal_epsilon(PRIOR, ratio * PRIOR, HOLDERS, DELTA), **more}
 
 

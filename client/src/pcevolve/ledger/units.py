@@ -18,7 +18,7 @@ from pcevolve.ledger.store import SIZE, Key
 IMAGE = "image"
 """What a unit is called that is one image and has no name."""
 TEXT = "text"
-"""The same of one text."""
+"""What a unit is called that is one text and has no name."""
 SINGLE = frozenset({IMAGE, TEXT})
 COUNT = np.dtype("<u4")
 IntArray = NDArray[np.int64]

@@ -105,7 +105,7 @@ _BY_WORDS: Final[Mapping[_Meaning, re.Pattern[str]]] = {
     ),
     "key": re.compile(r"api.?key|unauthori[sz]ed|authenticat|invalid token"),
 }
-"""The same of its message, which counts only where neither code nor status say."""
+"""What an error's message means, which counts only where neither code nor status say."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ pydicom = pytest.importorskip("pydicom", reason="make install brings it; this en
 DISC, GROUND = (200, 100, 55), (20, 10, 235)
 """RGB."""
 DISC_YBR, GROUND_YBR = (125, 89, 182), (39, 239, 115)
-"""The same by DICOM PS3.3, C.7.6.3.1.2, calculated by hand."""
+"""These colours in YBR_FULL (DICOM PS3.3, C.7.6.3.1.2), calculated by hand."""
 
 
 def disc(inside: tuple[int, int, int], outside: tuple[int, int, int]) -> np.ndarray:

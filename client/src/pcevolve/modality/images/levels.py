@@ -31,7 +31,7 @@ NARROW = 16
 FEW = 16
 """Different values of a drawing or a mask; a picture has more."""
 FEW_HIGH = 2
-"""The same where only the highest 8 bits are known, in which 4,096 values of 16 bits are 16."""
+"""Different values of a drawing or a mask where only the highest 8 bits are known: 4,096 values of 16 bits are 16."""
 GAP = 8
 """Levels that no pixel has: what lies on both sides is looked at by itself, as a picture and the frame around it."""
 LEAST_SHARE = 0.05
