@@ -91,7 +91,7 @@ class World:
         """The private texts, float64 ``(texts, d)``."""
         return load_encoder(WORDS).embed(self.own.items)
 
-    def seen(self, share: float) -> PrivateEmbeddings:
+    def weigh(self, share: float) -> PrivateEmbeddings:
         """The private texts as a selector sees them, each with this share of a vote."""
         caps = np.full(len(self.own), share)
         return PrivateEmbeddings(self.embedded, self.own.targets, np.arange(len(self.own)), caps=caps)
@@ -126,7 +126,7 @@ class Pool:
         )
         return cls(scene, tuple(right))
 
-    def kept(self, way: Asked, private: PrivateEmbeddings, draw: int) -> float:
+    def measure_kept(self, way: Asked, private: PrivateEmbeddings, draw: int) -> float:
         """The share of what a selector keeps that is of its class."""
         scene = replace(self.scene, seed=draw, cells=way.cells)
         selector = METHODS[way.method].make_selector()
@@ -182,8 +182,8 @@ def list_promises() -> Iterator[Asked]:
 def measure(world: World, pools: Sequence[Pool], draws: int) -> Iterator[Row]:
     """Return what each way keeps, on average over the releases from each pool."""
     for way in track(list(list_promises())):
-        private = world.seen(way.share)
-        kept = [np.mean([pool.kept(way, private, draw) for draw in range(draws)]) for pool in pools]
+        private = world.weigh(way.share)
+        kept = [np.mean([pool.measure_kept(way, private, draw) for draw in range(draws)]) for pool in pools]
         figures = {"kept": float(np.mean(kept)), "error": float(np.std(kept, ddof=1) / len(kept) ** 0.5)}
         yield {"r/p": way.ratio, "by": way.name, "usual": way.usual, "share": way.share, **figures}
 

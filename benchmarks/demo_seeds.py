@@ -25,7 +25,7 @@ from benchmarks.judges import ONNX, load_onnx
 from benchmarks.private_sets import draw
 from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
-from benchmarks.selectors.local import LocalGenerator, loaded
+from benchmarks.selectors.local import LocalGenerator, load_model
 from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options, ran
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
 from pcevolve.dp.mechanisms import SeededNoise
@@ -90,7 +90,7 @@ class Own:
         usual = model_options()
         steps, guidance = given.steps or usual.steps, given.guidance or usual.guidance
         own = Images(guidance=guidance, steps=steps, width=usual.width, height=usual.height)
-        return cls(loaded(given.model) if given.model else model(), own)
+        return cls(load_model(given.model) if given.model else model(), own)
 
 
 def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> Row:

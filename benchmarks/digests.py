@@ -138,10 +138,10 @@ class StandIn(BaseHTTPRequestHandler):
                     for k, seed in enumerate(seeds)]  # fmt: skip
             self._say({"object": "chat.completion", "model": "bundled", "choices": said})
             return
-        made = self.made(fields, seeds)
+        made = self.make(fields, seeds)
         self._say({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
 
-    def made(self, fields: dict[str, Any], seeds: list[int]) -> list[dict[str, Any]]:
+    def make(self, fields: dict[str, Any], seeds: list[int]) -> list[dict[str, Any]]:
         """Images as an answer holds them, one for each seed."""
         source = base64.b64decode(fields["image"]) if "image" in fields else None
         return [

@@ -71,7 +71,7 @@ class EditGenerator(LocalGenerator):
         return super()._name(call if parent is None else replace(call, strength=self.degree), parent)
 
 
-def measured(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
+def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, object]:
     """One run in one way."""
     way = WAYS[name]
     trial = Trial(world, way.method, "10", 10, seed, iterations=way.iterations)
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing, and write."""
     given = options(__doc__, seeds=5).parse_args(arguments)
     measure_and_write(
-        given, "edits", lambda known: list_missing(known, given.seeds, WORLDS, WAYS), measured, page
+        given, "edits", lambda known: list_missing(known, given.seeds, WORLDS, WAYS), measure, page
     )
 
 

@@ -46,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for target, label in enumerate(CLASSES):
         _write(given.work / label, given.images // len(CLASSES), target)
     seconds: dict[str, float] = {}
-    with _timed(seconds, "list"):
+    with _time(seconds, "list"):
         listing = list_folder(given.work)
-    with _timed(seconds, "read"):
+    with _time(seconds, "read"):
         data = load(listing, told=_teller("read"))
     views = PrivateViews(data, load_encoder("bundled"))
-    with _timed(seconds, "embed"):
+    with _time(seconds, "embed"):
         views.prepare(with_appearances=False, told=_teller("embedded"))
-    with _timed(seconds, "count votes"):
+    with _time(seconds, "count votes"):
         scene = _scene(views, given.candidates)
         Votes(ranked=True).measure(views.embeddings(None), scene, EVENTS, SeededNoise(0))
     found = {
@@ -105,7 +105,7 @@ def _scene(views: PrivateViews, candidates: int) -> Scene:
 
 
 @contextmanager
-def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+def _time(seconds: dict[str, float], step: str) -> Iterator[None]:
     started = time.monotonic()
     yield
     seconds[step] = round(time.monotonic() - started, 1)

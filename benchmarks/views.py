@@ -76,7 +76,7 @@ class Seen:
         """Root mean squared distance to the mean."""
         return float(np.sqrt(self.by_view[view].var(axis=0).sum()))
 
-    def joined(self, views: Sequence[str], public: Seen) -> np.ndarray:
+    def join(self, views: Sequence[str], public: Seen) -> np.ndarray:
         """One vector per image, weighed so that of public images' spread the views have a quarter."""
         whole_share = SHARE if views else 0.0
         shares = {"encoder": 1 - whole_share, **dict.fromkeys(views, whole_share / max(len(views), 1))}
@@ -119,7 +119,7 @@ def _draw(
     seen: Seen, targets: np.ndarray, public: Seen, views: Sequence[str], events: Events, seeds: int
 ) -> np.ndarray:
     """Accuracy and purity of each draw, %, ``(seeds, 2)``."""
-    rows, frame = seen.joined(views, public), Frame.of(public.joined(views, public))
+    rows, frame = seen.join(views, public), Frame.of(public.join(views, public))
     return np.array([trial(rows, targets, frame, events, seed) for seed in range(seeds)])
 
 

@@ -63,16 +63,16 @@ def main() -> None:
         PARTS[asked.part](*asked.given, *more)
         return
     with tempfile.TemporaryDirectory() as folder, _stand_in() as address:
-        found = _measured(asked, Path(folder), address)
+        found = _measure(asked, Path(folder), address)
     asked.out.write_text(json.dumps(found, indent=1) + "\n")
     print(_table(found))
 
 
-def _measured(asked: argparse.Namespace, folder: Path, address: str) -> dict[str, Any]:
+def _measure(asked: argparse.Namespace, folder: Path, address: str) -> dict[str, Any]:
     load = os.getloadavg()[0]
     works: dict[str, Callable[[Path, int], dict[str, float]]] = {
         "run beside its generator": lambda tree, turn: _run(tree, folder / f"{tree.name}-{turn}", address),
-        "`audit` of that run": lambda tree, turn: _timed(
+        "`audit` of that run": lambda tree, turn: _time(
             tree, ["-c", CLI, "audit", str(folder / f"{tree.name}-0")]
         ),
         f"`evaluate --mix`, {MADE} + {OWN} images": lambda tree, turn: _part(tree, "evaluate", str(folder)),
@@ -81,7 +81,7 @@ def _measured(asked: argparse.Namespace, folder: Path, address: str) -> dict[str
         tree, folder / f"installed-{tree.name}-{turn}"
     )
     for name, words in STARTS.items():
-        works[name] = partial(_started, words, folder)
+        works[name] = partial(_start, words, folder)
     trees = {"before": asked.before, "after": ROOT} if asked.before else {"after": ROOT}
     rows: dict[str, Any] = {}
     for name, work in works.items():
@@ -102,16 +102,16 @@ def _measured(asked: argparse.Namespace, folder: Path, address: str) -> dict[str
     }
 
 
-def _started(words: Sequence[str], folder: Path, tree: Path, turn: int) -> dict[str, float]:
+def _start(words: Sequence[str], folder: Path, tree: Path, turn: int) -> dict[str, float]:
     """A command about the first run of a version, or about nothing."""
-    return _timed(tree, ["-c", CLI, *(word.format(run=folder / f"{tree.name}-0") for word in words)])
+    return _time(tree, ["-c", CLI, *(word.format(run=folder / f"{tree.name}-0") for word in words)])
 
 
 def _middle(several: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: round(median(each[name] for each in several), 3) for name in several[0]}
 
 
-def _timed(tree: Path, arguments: Sequence[str]) -> dict[str, float]:
+def _time(tree: Path, arguments: Sequence[str]) -> dict[str, float]:
     """Wall and processor seconds of a Python that sees a version's sources, and its figures, if it prints any."""
     paths = [ROOT, *(tree / part / "src" for part in ("client", "shared", "api_server"))]
     return _clock([sys.executable, *arguments], tree, {"PYTHONPATH": os.pathsep.join(map(str, paths))})
@@ -141,7 +141,7 @@ def _install(tree: Path, into: Path) -> dict[str, float]:
 
 
 def _part(tree: Path, name: str, *given: str) -> dict[str, float]:
-    return _timed(tree, [str(Path(__file__)), "--part", name, *given])
+    return _time(tree, [str(Path(__file__)), "--part", name, *given])
 
 
 def _run(tree: Path, out: Path, address: str) -> dict[str, float]:
@@ -276,10 +276,10 @@ def serve() -> None:
     class Slow(StandIn):
         side = SIDE
 
-        def made(self, fields: dict[str, Any], seeds: list[int]) -> list[dict[str, Any]]:
+        def make(self, fields: dict[str, Any], seeds: list[int]) -> list[dict[str, Any]]:
             with turn:
                 began = time.monotonic()
-                answer = super().made(fields, seeds)
+                answer = super().make(fields, seeds)
                 time.sleep(max(0.0, PER_IMAGE * len(seeds) - (time.monotonic() - began)))
             return answer
 

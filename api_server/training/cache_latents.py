@@ -51,7 +51,7 @@ class Prompts:
     groups: list[str]
 
 
-def drawn_prompts(data: Path, most: int | None, rng: np.random.Generator) -> tuple[np.ndarray, Prompts]:
+def draw_prompts(data: Path, most: int | None, rng: np.random.Generator) -> tuple[np.ndarray, Prompts]:
     """Return the rendered images, at most so many, and their prompts."""
     images, facts = load_material(data)
     images, facts = images[:most], facts[:most]
@@ -151,7 +151,7 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     args.out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(args.seed)
-    images, prompts = drawn_prompts(args.data, args.most, rng)
+    images, prompts = draw_prompts(args.data, args.most, rng)
     pictures, parts = [images], [prompts]
     if args.photographs:
         views, captions = photograph_prompts(args.photographs, rng)

@@ -63,7 +63,7 @@ class Encoder:
 
 
 @torch.no_grad()
-def reconstructed(vae: AutoencoderKL, images: Images) -> tuple[Images, float]:
+def reconstruct(vae: AutoencoderKL, images: Images) -> tuple[Images, float]:
     """Return what an autoencoder makes of images, and the mean peak signal-to-noise ratio in dB."""
     found: Images = []
     decibel: list[float] = []
@@ -84,7 +84,7 @@ def measure_autoencoder(
     """Return how much of each domain's held-back images the autoencoder keeps: a bound for what is drawn."""
     rows: dict[str, Any] = {}
     for domain in reference.domains:
-        back, decibel = reconstructed(vae, reference.images(public, domain))
+        back, decibel = reconstruct(vae, reference.images(public, domain))
         rows[domain] = {"PSNR": decibel, "KID": kernel_distance(encoder(back), reference.rows(domain))}
     return {"autoencoder": rows, "autoencoder, mean": _means(rows)}
 
@@ -252,7 +252,7 @@ def measure_domains(
             rows[domain] |= _labels_read(labels, reference, domain, named, drawn, asked)
             read = labels.read(marginal)
             rows[domain] |= {"unknown label, kinds": effective(read), "unknown label, read as": Counter(read)}
-            rows[domain] |= kept(vary, unknown, pictures, lambda images: labels.read(encoder(images)))  # noqa: B023
+            rows[domain] |= measure_kept(vary, unknown, pictures, lambda images: labels.read(encoder(images)))  # noqa: B023
         pooled.append((drawn, real[:each]))
         print(domain, rows[domain], file=sys.stderr, flush=True)
     drawn, real = (torch.cat(part) for part in zip(*pooled, strict=True))
@@ -274,7 +274,7 @@ def _spread(features: Tensor) -> float:
     return float((features - features.mean(0)).square().sum(1).mean().sqrt())
 
 
-def kept(
+def measure_kept(
     vary: Vary, prompts: list[str], pictures: Images, read: Callable[[Images], list[str]]
 ) -> dict[str, float]:
     """Return which share of variations under the pictures' own prompts is read as the pictures are.
@@ -353,7 +353,7 @@ def measure_surfaces(create: Create, vary: Vary, encoder: Encoder, each: int) ->
         share = result[f"{name} read"]
         result[f"{name} read, standard error"] = standard_error(share, len(asked))
     result["unknown label, kinds"] = effective(reader.read(encoder(pictures)))
-    return result | kept(vary, unknown, pictures, lambda images: reader.read(encoder(images)))
+    return result | measure_kept(vary, unknown, pictures, lambda images: reader.read(encoder(images)))
 
 
 def sheet(create: Create, domains: list[str], labels: dict[str, list[str]], columns: int = 10) -> Image.Image:

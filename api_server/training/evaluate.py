@@ -23,9 +23,9 @@ from domains import (
     Encoder,
     Reference,
     effective,
-    kept,
     measure_autoencoder,
     measure_domains,
+    measure_kept,
     measure_surfaces,
     sheet,
 )
@@ -151,7 +151,7 @@ def marginal(subject: Subject, judge: torch.nn.Module, count: int) -> dict[str, 
         "letter A": float(np.mean([character == "A" for character in got])),
         "effective characters": effective(got),
         "light on dark": float((as_tensor(images)[:, :, :2].mean((1, 2, 3)) < 0.5).float().mean()),
-        **kept(subject.variations, prompts, images, read),
+        **measure_kept(subject.variations, prompts, images, read),
     }
 
 

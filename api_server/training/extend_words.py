@@ -73,7 +73,7 @@ def codes(names: list[str], sample: Tensor, generator: torch.Generator) -> Tenso
     return centre + torch.stack(rows) @ scale.T
 
 
-def widened(old: CLIPTextModel, tokenizer: CLIPTokenizer) -> CLIPTextModel:
+def widen(old: CLIPTextModel, tokenizer: CLIPTokenizer) -> CLIPTextModel:
     """Return the encoder with room for the new tokens; all else is the old one's."""
     text = build_text_encoder(tokenizer)
     state = old.state_dict()
@@ -105,7 +105,7 @@ def train(args: argparse.Namespace) -> dict[str, dict[str, Tensor]]:
     sample = teacher.inner(tokens[picked[:, 0], picked[:, 1]])
     wanted = teacher.project(codes(meaning_names(args.cache), sample, generator))
     empty = torch.tensor(tokenizer("", padding="max_length", max_length=tokens.shape[-1]).input_ids)
-    text = widened(teacher.text, tokenizer)
+    text = widen(teacher.text, tokenizer)
     optimiser = torch.optim.AdamW(text.parameters(), lr=args.lr, weight_decay=0.0)
     for step in range(args.steps):
         optimiser.param_groups[0]["lr"] = learning_rate(args.lr, step / args.steps)

@@ -40,7 +40,7 @@ def build_tokenizer(prompts: Iterable[str], vocabulary: int = 800) -> CLIPTokeni
     trained.train_from_iterator([*(p.lower() for p in prompts), *singles], trainer)
     with TemporaryDirectory() as folder:
         trained.model.save(folder)
-        return _loaded(Path(folder))
+        return _load(Path(folder))
 
 
 def extend_tokenizer(known: CLIPTokenizer, prompts: Iterable[str], vocabulary: int) -> CLIPTokenizer:
@@ -65,11 +65,11 @@ def extend_tokenizer(known: CLIPTokenizer, prompts: Iterable[str], vocabulary: i
             break
         merges.append(best)
         ids.setdefault("".join(best), len(ids))
-        pieces = {word: _merged(parts, best) for word, parts in pieces.items()}
+        pieces = {word: _merge(parts, best) for word, parts in pieces.items()}
     return _from_parts(ids, merges)
 
 
-def _merged(parts: list[str], pair: tuple[str, str]) -> list[str]:
+def _merge(parts: list[str], pair: tuple[str, str]) -> list[str]:
     """Join every adjacent occurrence of a pair."""
     found: list[str] = []
     for part in parts:
@@ -86,10 +86,10 @@ def _from_parts(ids: dict[str, int], merges: list[tuple[str, str]]) -> CLIPToken
         (files / "vocab.json").write_text(json.dumps(ids), encoding="utf-8")
         lines = ["#version: 0.2", *(f"{left} {right}" for left, right in merges)]
         (files / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return _loaded(files)
+        return _load(files)
 
 
-def _loaded(folder: Path) -> CLIPTokenizer:
+def _load(folder: Path) -> CLIPTokenizer:
     """Return the tokenizer whose vocabulary and merges were saved in a folder."""
     return CLIPTokenizer(
         vocab=str(folder / "vocab.json"),

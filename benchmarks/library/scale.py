@@ -135,7 +135,7 @@ def measure(folder: Path, count: int) -> dict[str, object]:
     """Load as a server does, and answer."""
     faiss.omp_set_num_threads(1)
     listing = files(count)
-    facts, load = time_call(lambda: Facts.joined(list(_load(folder, listing))))
+    facts, load = time_call(lambda: Facts.join(list(_load(folder, listing))))
     index, build = time_call(lambda: Neighbours(facts.codes))
     texts = (frozenset({"part", str(n // 10_000), "label", f"label{n % WORDS}"}) for n in range(count))
     words, indexed = time_call(lambda: WordIndex(texts))

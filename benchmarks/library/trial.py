@@ -58,7 +58,7 @@ def library(folder: Path, cache_folder: Path) -> LibraryGenerator:
 def measure(case: Case, contender: Contender, seed: int, model: LibraryGenerator, work: Path) -> Row:
     """Accuracies of linear heads that did not vote; of the release alone that of the voter, which is named so."""
     trial = contender.trial(case, seed)
-    private, held_out = draw(case.world, trial.shots, seed)[0], tested(case, seed)
+    private, held_out = draw(case.world, trial.shots, seed)[0], draw_tested(case, seed)
     about: Row = {"world": case.world, "seed": seed, "contender": contender.name}
     if contender.method == NEAREST_MEAN:
         eyes = voter(trial.encoder)
@@ -77,7 +77,7 @@ def measure(case: Case, contender: Contender, seed: int, model: LibraryGenerator
 def from_scratch(case: Case, contender: Contender, seed: int, model: LibraryGenerator) -> Row:
     """Accuracy of the network that is trained on pixels alone, on the same training set."""
     trial = contender.trial(case, seed)
-    held_out = tested(case, seed)
+    held_out = draw_tested(case, seed)
     pictures, targets, told = make(case, contender, seed, model)
     look = pixels(trial.encoder)
     accuracy = judge(CNN, look(pictures), np.array(targets), look(held_out.items), held_out.targets, seed)
@@ -86,7 +86,7 @@ def from_scratch(case: Case, contender: Contender, seed: int, model: LibraryGene
 
 
 @cache
-def tested(case: Case, seed: int) -> PrivateDataset:
+def draw_tested(case: Case, seed: int) -> PrivateDataset:
     """Real images that no contender saw."""
     held_out = draw(case.world, SHOTS, seed)[1]
     return held_out.subset(np.random.default_rng([seed, TESTED]).permutation(len(held_out))[:TESTED])

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             known = {(row["setting"], row["contender"], row["seed"]) for row in rows}
             return [each for each in wanted if (each[0].name, each[1].name, each[2]) not in known]
 
-        def measured(each: Wanted) -> Row:
+        def measure(each: Wanted) -> Row:
             setting, contender, seed = each
             about = {"setting": setting.name, "contender": contender.name, "seed": seed}
             if isinstance(contender, Yardstick):
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return {**about, **_measure(setting, contender, seed, url, given.checkout)}
 
         _until_ready(url)
-        rows = resume(given.out / "peers.json", missing, measured)
+        rows = resume(given.out / "peers.json", missing, measure)
     (given.out / "peers.md").write_text(render(rows, FID_EYE, ENCODER))
 
 

@@ -43,7 +43,7 @@ class Server:
         self._always = {"steps": job["steps"], "guidance": job["guidance"]}
         self.requests = self.images = 0
 
-    def created(self, label: int, count: int) -> list[np.ndarray]:
+    def create(self, label: int, count: int) -> list[np.ndarray]:
         """New images of a class, uint8 ``(side, side, 3)`` each."""
         sizes = [min(MOST_PER_REQUEST, count - start) for start in range(0, count, MOST_PER_REQUEST)]
         asked = [{"prompt": self._prompts[label], "n": size, "seed": self._next(size)} for size in sizes]
@@ -148,7 +148,7 @@ def _plug_in(job: dict[str, Any], server: Server, seen: Look) -> tuple[Theirs, T
     class Provider(API):  # type: ignore[misc]
         def random_api(self, label_info: Theirs, num_samples: int) -> Theirs:
             label = job["labels"].index(label_info.name)
-            frame = pd.DataFrame({"PE.IMAGE": server.created(label, int(num_samples)), "PE.LABEL_ID": label})
+            frame = pd.DataFrame({"PE.IMAGE": server.create(label, int(num_samples)), "PE.LABEL_ID": label})
             return Data(data_frame=frame)
 
         def variation_api(self, syn_data: Theirs) -> Theirs:

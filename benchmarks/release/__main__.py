@@ -30,7 +30,7 @@ from benchmarks.release.data import (
     SHOTS,
     RealSet,
     draw_candidates,
-    embedded,
+    embed_once,
     embedders,
     interval,
     list_real_sets,
@@ -110,7 +110,7 @@ class Draw:
 def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str, tuple[float, float]]:
     """All rows of one set: mean and half-width of each."""
     encoders = embedders()
-    by_name = {name: embedded(name, real.images, embed, cache) for name, embed in encoders.items()}
+    by_name = {name: embed_once(name, real.images, embed, cache) for name, embed in encoders.items()}
     brought = load_encoder("bundled").frame
     assert brought is not None
     frame = Frame.public(brought)
@@ -123,7 +123,7 @@ def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str,
     }
     if drawn:
         shown = draw_candidates(real, CANDIDATES, cache)
-        pools = [embedded("voter", each, encoders["voter"], cache) for each in shown]
+        pools = [embed_once("voter", each, encoders["voter"], cache) for each in shown]
         rows["at once, candidates"] = [each.nearest(pools, None, AT_ONCE) for each in draws]
         rows["centre first, candidates"] = [each.nearest(pools, None, CENTRE_FIRST) for each in draws]
         rows["centre first, joined"] = [each.nearest(pools, brought, CENTRE_FIRST) for each in draws]

@@ -65,7 +65,7 @@ def load_real_set(name: str, most: int | None = None) -> RealSet:
 
 def draw_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     """Draw by the bundled model for each class's prompt: ``count`` images per class."""
-    from benchmarks.selectors.local import loaded, recommend
+    from benchmarks.selectors.local import load_model, recommend
     from pcevolve_server.work import Recipe, Task
 
     made = []
@@ -74,7 +74,7 @@ def draw_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
         recipe = f"{prompt}/{count}/{SIDE}/{_bundled_model()}"
         path = cache / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
-            model = loaded("bundled")
+            model = load_model("bundled")
             advice = recommend(model)
             asked = Recipe(SIDE, SIDE, advice.steps, advice.guidance, strength=None)
             tasks = [Task(asked, prompt, "", seed, None) for seed in range(count)]
@@ -101,7 +101,7 @@ def embedders() -> dict[str, Look]:
     return {"voter": load_encoder("bundled").embed, **others}
 
 
-def embedded(name: str, images: Images, embed: Look, cache: Path) -> np.ndarray:
+def embed_once(name: str, images: Images, embed: Look, cache: Path) -> np.ndarray:
     """float64 ``(images, d)``, computed once for the same pixels and name."""
     digest = hashlib.sha256(f"{name}/{bundled_digest()}".encode())
     for image in images:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.judges import Look
-from benchmarks.release.data import SHOTS, RealSet, draw_candidates, embedded
+from benchmarks.release.data import SHOTS, RealSet, draw_candidates, embed_once
 from benchmarks.split import SETS, by_role
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.frames import PublicFrame
@@ -52,8 +52,8 @@ def embed_by_all(real: RealSet, cache: Path, looks: Mapping[str, Look]) -> Seen:
     """Embed a set and the candidates that the bundled generator draws for it, by voter and judges."""
     drawn = draw_candidates(real, CANDIDATES, cache)
     return Seen(
-        {name: embedded(name, real.images, look, cache) for name, look in looks.items()},
-        {name: [embedded(name, each, look, cache) for each in drawn] for name, look in looks.items()},
+        {name: embed_once(name, real.images, look, cache) for name, look in looks.items()},
+        {name: [embed_once(name, each, look, cache) for each in drawn] for name, look in looks.items()},
         real.targets,
     )
 

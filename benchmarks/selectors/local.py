@@ -30,7 +30,7 @@ from pcevolve_shared.wire import Recommended
 BATCH = 48
 
 
-def loaded(name: str | Path) -> DiffusionGenerator:
+def load_model(name: str | Path) -> DiffusionGenerator:
     """Load a model, in the memory layout that this machine is fast with.
 
     Args:

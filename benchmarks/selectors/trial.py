@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist
 from benchmarks.judges import Verdict, judge, judges
 from benchmarks.private_sets import draw
 from benchmarks.selectors.grid import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
-from benchmarks.selectors.local import LocalGenerator, loaded, recommend
+from benchmarks.selectors.local import LocalGenerator, load_model, recommend
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases, vary_noised
 from benchmarks.split import SETS
 from pcevolve import selectors
@@ -89,7 +89,7 @@ class Watch:
 @cache
 def model() -> DiffusionGenerator:
     """The generator, loaded once per process."""
-    return loaded("bundled")
+    return load_model("bundled")
 
 
 @cache

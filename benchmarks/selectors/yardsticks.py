@@ -103,7 +103,7 @@ def paint(released: np.ndarray, count: int, seed: Sequence[int]) -> list[Image.I
     return made
 
 
-def clipped_sums(private: PrivateDataset) -> np.ndarray:
+def sum_clipped(private: PrivateDataset) -> np.ndarray:
     """Of each class, the sum of its images' offsets from the public centre, float64 ``(classes, RINGS + 1)``."""
     offsets = spectra([each for each in private.items if each is not None]) - CENTRE
     norms = np.linalg.norm(offsets, axis=1, keepdims=True)
@@ -117,7 +117,7 @@ def paint_random_phases(
     """The images of all classes, and the class of each."""
     multiplier = float(smallest_noise_multiplier(Budget(Fraction(trial.epsilon), trial.delta), 1))
     sigma = multiplier * RADIUS * bounded_sum_sensitivity("replace-one")
-    means = CENTRE + noise.gaussian("spectra", clipped_sums(private), sigma) / trial.shots
+    means = CENTRE + noise.gaussian("spectra", sum_clipped(private), sigma) / trial.shots
     classes = range(len(private.labels))
     made = [paint(means[target], trial.candidates, (trial.seed, target)) for target in classes]
     return [image for of_class in made for image in of_class], list(np.repeat(classes, trial.candidates))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import table
-from benchmarks.server.ratios import fixed_part
+from benchmarks.server.ratios import fit_fixed_part
 from benchmarks.server.rounds import COMPILED, DEFAULT, TWO_PROCESSES
 from pcevolve_server.diffusion.steady import IMAGES
 
@@ -86,7 +86,7 @@ def _others(compiled: Mapping[str, Any], several: Mapping[str, Any]) -> str:
 
 def _describe_pipeline(row: Mapping[str, Any]) -> str:
     """Say in words what the pipeline's own figures are at batches of 16."""
-    run, image = fixed_part(row["raw"])
+    run, image = fit_fixed_part(row["raw"])
     best = row["best_batch"]
     most = min(1.0, (image + run / best) / (image + run / IMAGES))
     return (

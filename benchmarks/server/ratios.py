@@ -83,7 +83,7 @@ def headline(table: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def fixed_part(raw: Mapping[int, float]) -> tuple[float, float]:
+def fit_fixed_part(raw: Mapping[int, float]) -> tuple[float, float]:
     """Seconds of a run however many images are in it, and of each image: least squares over full batches.
 
     Args:

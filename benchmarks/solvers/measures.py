@@ -16,7 +16,7 @@ import torch
 from diffusers import AutoencoderKL
 from PIL import Image
 
-from benchmarks.solvers.teacher import draw, loaded
+from benchmarks.solvers.teacher import draw, load_teacher
 from pcevolve_server import sources
 from pcevolve_server.model_settings import Precision
 from pcevolve_server.work import Recipe
@@ -40,7 +40,7 @@ def measure_guidance(folder: Path, each: int, reader_steps: int) -> dict[str, An
     prompts = [f"A printed glyph image with {_script('evaluate')._label(characters[c])}" for c in wanted]
     rows = []
     for interval in INTERVALS:
-        model = loaded(folder, Precision.AUTO, interval)
+        model = load_teacher(folder, Precision.AUTO, interval)
         images, seconds = draw(model, RECIPE, prompts, seed=0)
         share = float((_read(reader, images) == wanted).mean())
         half = 1.96 * math.sqrt(share * (1 - share) / len(wanted))
@@ -97,7 +97,7 @@ def measure_schedules(folder: Path, count: int) -> dict[str, Any]:
         folder: Of the model.
         count: Images of each way, under the same prompts and seeds.
     """
-    model = loaded(folder, Precision.FLOAT32)
+    model = load_teacher(folder, Precision.FLOAT32)
     prompts = [PROMPTS[place % len(PROMPTS)] for place in range(count)]
 
     def of(scheduler: str, steps: int, seed: int = 0) -> tuple[np.ndarray, float]:

@@ -143,7 +143,7 @@ def _frame(voter: str, pools: Sequence[np.ndarray]) -> Frame:
     """That of a run with these candidates; those that all classes share count once, which changes nothing."""
     candidates = np.concatenate(list({id(pool): pool for pool in pools}.values()))
     known = load_frame(voter)
-    return Frame.of(candidates) if known is None else Frame.joined(known, candidates)
+    return Frame.of(candidates) if known is None else Frame.join(known, candidates)
 
 
 @cache

@@ -139,7 +139,7 @@ def test_a_replica_raises_nothing_to_ray_and_logs_no_message(cluster, fake, capl
 def test_a_config_that_asks_for_what_there_is_not_is_refused(cluster, args, complaint):
     deployment, _ = cluster
     with pytest.raises(ValueError, match=complaint):
-        deployment.wanted_of(args)
+        deployment.read_wanted(args)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Checker:
     def __init__(self, threshold):
         self.threshold = threshold
 
-    def flagged(self, images):
+    def flag(self, images):
         return [bool(np.asarray(image)[0, 0, 0] < self.threshold) for image in images]
 
 
@@ -102,4 +102,4 @@ def test_the_models_own_checker_is_asked_about_every_image():
 
     checker = ModelChecker(RedChecker(), CLIPImageProcessor(size=16, crop_size=16))
     pictures = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue", "white")]
-    assert checker.flagged(pictures) == [True, False, True]
+    assert checker.flag(pictures) == [True, False, True]

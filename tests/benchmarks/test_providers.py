@@ -12,11 +12,11 @@ import pytest
 from pcevolve.config.places import KEY_VARIABLE
 from pcevolve.errors import ClientError, UsageError
 from pcevolve_benchmarks.providers import by_flags, in_file
-from pcevolve_benchmarks.tables.cells import judged, list_columns, places
+from pcevolve_benchmarks.tables.cells import list_columns, places, tabulate
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.sizes import SMOKE
 from pcevolve_benchmarks.tables.table import RF, SHOTS, B, Table
-from pcevolve_benchmarks.tables.work import Asked, filled
+from pcevolve_benchmarks.tables.work import Asked, fill
 from support import online
 from support.folders import class_folders
 from support.native import native_server
@@ -83,7 +83,7 @@ def asked(folder: Path, file: Path) -> Asked:
 
 def columns(table: Asked) -> dict[str, set[str]]:
     """Rows that have a figure, by column."""
-    (found,) = judged(table.places, table.store, table.table.measures, table.judges)
+    (found,) = tabulate(table.places, table.store, table.table.measures, table.judges)
     return {name: {row for row, column in found.values if column == name} for name in ("ours", "theirs")}
 
 
@@ -101,7 +101,7 @@ def test_a_provider_that_refuses_loses_its_own_column_and_is_asked_alone_when_it
     second = named("theirs", api=openai.address, dialect="openai", model="gpt-image-1", api_key_file=wrong)
     lines: list[str] = []
     table = asked(tmp_path, written(tmp_path, first, second))
-    faults = filled(table, lambda done, total: None, lines.append)
+    faults = fill(table, lambda done, total: None, lines.append)
     assert columns(table) == {"ours": ALL, "theirs": {SHOTS.name}}
     assert [each.partition(":")[0] for each in faults] == [f"{row.name}, theirs, seed 0" for row in (B, RF)]
     assert "check the API key" in faults[0]
@@ -109,7 +109,7 @@ def test_a_provider_that_refuses_loses_its_own_column_and_is_asked_alone_when_it
 
     wrong.write_text(KEY)
     native.heard.clear()
-    assert filled(table, lambda done, total: None, lines.append) == []
+    assert fill(table, lambda done, total: None, lines.append) == []
     assert columns(table) == {"ours": ALL, "theirs": ALL}
     assert not native.heard, "what was done is not asked for again"
 
@@ -131,9 +131,7 @@ def test_each_provider_is_sent_its_own_key(tmp_path, native, openai):
         ),
         named("ours", api=native.address, model="tiny", api_key_file=files["ours"]),
     ]
-    assert (
-        filled(asked(tmp_path, written(tmp_path, *parts)), lambda done, total: None, lambda line: None) == []
-    )
+    assert fill(asked(tmp_path, written(tmp_path, *parts)), lambda done, total: None, lambda line: None) == []
     for server, key in ((native, OTHER_KEY), (openai, KEY)):
         assert {each.headers["authorization"] for each in server.heard} == {f"Bearer {key}"}
 
@@ -141,7 +139,7 @@ def test_each_provider_is_sent_its_own_key(tmp_path, native, openai):
 def test_a_provider_that_is_not_there_is_waited_for_as_long_as_first_contact_says(tmp_path):
     gone = named("gone", api="http://127.0.0.1:9") + "\nfirst_contact = 0.1"
     began = time.monotonic()
-    faults = filled(asked(tmp_path, written(tmp_path, gone)), lambda done, total: None, lambda line: None)
+    faults = fill(asked(tmp_path, written(tmp_path, gone)), lambda done, total: None, lambda line: None)
     assert [each.partition(":")[0] for each in faults] == [f"{row.name}, gone, seed 0" for row in (B, RF)]
     assert time.monotonic() - began < 60, "its patience is 300 seconds"
 

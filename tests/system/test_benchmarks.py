@@ -16,7 +16,7 @@ from benchmarks.oracles.cases import Subject
 from benchmarks.oracles.stops import share
 from benchmarks.release.data import load_real_set
 from benchmarks.release.seen import VOTER, Draw, Seen
-from benchmarks.selectors.yardsticks import RADIUS, clipped_sums
+from benchmarks.selectors.yardsticks import RADIUS, sum_clipped
 from benchmarks.usefulness.cases import Verdict
 from pcevolve.encoders import load_encoder
 from pcevolve.private.dataset import PrivateDataset
@@ -130,7 +130,7 @@ def test_no_replaced_image_moves_the_sums_by_more_than_two_radii():
     for first in extremes():
         for second in extremes():
             for target in (0, 1):
-                one = clipped_sums(dataset([first, extremes()[3]], [0, 1]))
-                other = clipped_sums(dataset([second, extremes()[3]], [target, 1]))
+                one = sum_clipped(dataset([first, extremes()[3]], [0, 1]))
+                other = sum_clipped(dataset([second, extremes()[3]], [target, 1]))
                 moved.append(np.linalg.norm(one - other))
     assert RADIUS < max(moved) <= 2 * RADIUS

@@ -162,7 +162,7 @@ class Capacity:
             f"That is {implied['images_per_hour']} images an hour for those who ask for many; a lone one takes"
             f" {implied['lone_image_seconds']:.2g} s.",
             "A run of pcevolve with three classes of 500 candidates waits"
-            f" {_spoken(float(str(implied['seconds_for_1500_candidates'])))} for its images.",
+            f" {_spell_seconds(float(str(implied['seconds_for_1500_candidates'])))} for its images.",
         ])  # fmt: skip
 
 
@@ -234,7 +234,7 @@ async def _all(engine: Engine, tasks: Sequence[Task]) -> None:
     await asyncio.gather(*(engine.run(tasks) for _ in range(engine.replicas)))
 
 
-def _spoken(seconds: float) -> str:
+def _spell_seconds(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 

@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 
 
-def named_models(names: list[str]) -> list[str]:
+def split_models(names: list[str]) -> list[str]:
     """The models' names; blanks stand between them in the environment, unless all of it is one directory's path."""
     whole = os.environ.get(PREFIX + "MODEL", "").strip()
     if (
@@ -49,7 +49,7 @@ _SEVERAL = (
     " --guidance-interval and --ip-adapter belong."
 )
 Models = Annotated[
-    list[str], Option("--model", envvar=PREFIX + "MODEL", callback=named_models, help=_MODEL + _SEVERAL)
+    list[str], Option("--model", envvar=PREFIX + "MODEL", callback=split_models, help=_MODEL + _SEVERAL)
 ]
 Model = Annotated[str, Option(envvar=PREFIX + "MODEL", help=_MODEL)]
 ApiKeyFile = Annotated[

@@ -29,7 +29,7 @@ class _Brush:
     def shape(self, points: Points, trim: bool = False) -> None:
         self._pen.polygon(self._at(points), fill=self._trim if trim else self._body)
 
-    def mirrored(self, half: Points, trim: bool = False) -> None:
+    def mirror(self, half: Points, trim: bool = False) -> None:
         """Fill an outline that is symmetric about x = 50; ``half`` is its left side."""
         self.shape([*half, *[(100 - x, y) for x, y in reversed(half)]], trim)
 
@@ -80,13 +80,13 @@ def _palette(rng: Rng) -> tuple[str, Colour, str, Colour]:
 
 def _tshirt(b: _Brush, rng: Rng) -> None:
     sleeve, hem = rng.uniform(38, 48), rng.uniform(82, 94)
-    b.mirrored([(42, 14), (28, 18), (6, sleeve - 6), (18, sleeve + 6), (29, 38), (30, hem)])
+    b.mirror([(42, 14), (28, 18), (6, sleeve - 6), (18, sleeve + 6), (29, 38), (30, hem)])
     b.oval(41, 9, 59, 9 + rng.uniform(9, 18), trim=True)
 
 
 def _long_sleeves(b: _Brush, rng: Rng, hem: float) -> None:
     wide = rng.uniform(27, 31)
-    b.mirrored([(42, 10), (28, 14), (14, 40), (6, 82), (17, 84), (wide - 1, 42), (wide, hem)])
+    b.mirror([(42, 10), (28, 14), (14, 40), (6, 82), (17, 84), (wide - 1, 42), (wide, hem)])
     b.line([(17, 80), (wide, 40)], 2)
     b.line([(83, 80), (100 - wide, 40)], 2)
 
@@ -131,7 +131,7 @@ def _trousers(b: _Brush, rng: Rng) -> None:
 
 def _dress(b: _Brush, rng: Rng) -> None:
     waist, flare = rng.uniform(38, 44), rng.uniform(14, 32)
-    b.mirrored([(44, 12), (40, 4), (35, 4), (36, 26), (waist, 44), (flare, 96)])
+    b.mirror([(44, 12), (40, 4), (35, 4), (36, 26), (waist, 44), (flare, 96)])
     b.line([(waist, 44), (100 - waist, 44)], 4)
 
 
@@ -139,7 +139,7 @@ def _bag(b: _Brush, rng: Rng) -> None:
     top, side = rng.uniform(36, 46), rng.uniform(10, 18)
     rise = rng.uniform(8, 22)
     b.line([(34, top), (38, rise), (62, rise), (66, top)], 5, trim=False)
-    b.mirrored([(side + 4, top), (side, 86)])
+    b.mirror([(side + 4, top), (side, 86)])
     b.line([(side + 2, top + 16), (98 - side, top + 16)], 3)
     b.oval(46, top + 12, 54, top + 20, trim=True)
 
@@ -182,8 +182,8 @@ def _hat(b: _Brush, rng: Rng) -> None:
     crown, brim = rng.uniform(26, 36), rng.uniform(2, 12)
     top = rng.uniform(20, 34)
     b.oval(brim, 60, 100 - brim, 80)
-    b.mirrored([(crown + 6, top), (crown, top + 8), (crown - 4, 70)])
-    b.mirrored([(crown - 3, 58), (crown - 4, 67)], trim=True)
+    b.mirror([(crown + 6, top), (crown, top + 8), (crown - 4, 70)])
+    b.mirror([(crown - 3, 58), (crown - 4, 67)], trim=True)
 
 
 def _cup(b: _Brush, rng: Rng) -> None:
@@ -195,9 +195,9 @@ def _cup(b: _Brush, rng: Rng) -> None:
 
 def _bottle(b: _Brush, rng: Rng) -> None:
     neck, body, shoulder = rng.uniform(42, 45), rng.uniform(28, 36), rng.uniform(34, 46)
-    b.mirrored([(neck, 6), (neck, shoulder - 12), (body, shoulder), (body, 94)])
-    b.mirrored([(neck - 1, 4), (neck - 1, 11)], trim=True)
-    b.mirrored([(body, 56), (body, 78)], trim=True)
+    b.mirror([(neck, 6), (neck, shoulder - 12), (body, shoulder), (body, 94)])
+    b.mirror([(neck - 1, 4), (neck - 1, 11)], trim=True)
+    b.mirror([(body, 56), (body, 78)], trim=True)
 
 
 def _chair(b: _Brush, rng: Rng) -> None:

@@ -135,7 +135,7 @@ def _session(chosen: Baseline, components: Components, transport: Transport, opt
     settings, dialect = components.settings, components.dialect
     direct = Direct(components, transport)
     if components.address.greets:
-        greeting = direct.answered(dialect.hello(), first=True).body
+        greeting = direct.answer(dialect.hello(), first=True).body
         plan = resolve_plan(
             components,
             _RUN_ID,
@@ -218,11 +218,11 @@ class Direct:
         for call, source in asks:
             if isinstance(source, Prototype | PublicEcho):
                 candidate = source.candidate
-                yield self.made(call, self._received[candidate.digest], candidate.id)
+                yield self.make(call, self._received[candidate.digest], candidate.id)
             else:
-                yield self.made(call, None, None)
+                yield self.make(call, None, None)
 
-    def made(self, call: Call, image: bytes | None, parent: str | None) -> tuple[Candidate, ...]:
+    def make(self, call: Call, image: bytes | None, parent: str | None) -> tuple[Candidate, ...]:
         """Make the images of a call that varies these bytes, or none.
 
         Raises:
@@ -230,7 +230,7 @@ class Direct:
         """
         assert self.plan is not None
         dialect = self.components.dialect
-        body = self.answered(dialect.encode(self.plan, call, image)).body
+        body = self.answer(dialect.encode(self.plan, call, image)).body
         if dialect.links(call, body):
             raise UsageError(f"dialect '{dialect.name}' answers with links, which baselines do not follow")
         made = dialect.decode(call, body)
@@ -242,7 +242,7 @@ class Direct:
         self._received.update((each.digest, data) for each, data in zip(named, made, strict=True))
         return named
 
-    def answered(self, request: WireRequest, *, first: bool = False) -> Incoming:
+    def answer(self, request: WireRequest, *, first: bool = False) -> Incoming:
         """Send a request, again as long as the options have patience; only briefly at ``first``.
 
         Raises:

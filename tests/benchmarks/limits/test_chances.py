@@ -45,7 +45,7 @@ def test_the_means_of_two_runs_differ_by_no_more_than_their_draws_do():
 
 
 def test_the_papers_noise_on_a_count_is_as_its_definition_says():
-    sigma = chances.published_deviation(10, PAPER)
+    sigma = chances.compute_published_deviation(10, PAPER)
     assert sigma == pytest.approx(np.sqrt(2 * np.log(1.25 / 1e-5)) * 20 / 10)
     noise = np.random.default_rng(4).normal(0, sigma, (20_000, 100))
     votes = np.maximum(noise + IDEAL, 0)

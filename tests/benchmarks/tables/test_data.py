@@ -11,7 +11,7 @@ from pcevolve.errors import UsageError
 from pcevolve_benchmarks.providers import by_flags
 from pcevolve_benchmarks.tables.catalogue import table
 from pcevolve_benchmarks.tables.data import attach_prompts, describe_data, digits
-from pcevolve_benchmarks.tables.making import Wanted, made
+from pcevolve_benchmarks.tables.making import Wanted, make_table
 from pcevolve_benchmarks.tables.sizes import Sizes
 from support.folders import class_folders
 
@@ -77,4 +77,4 @@ def test_a_cell_depends_on_what_the_file_says_and_not_on_where_it_lies(tmp_path:
 )
 def test_prompts_that_a_table_has_no_use_for_are_refused(tmp_path: Path, changes: dict, complaint: str):
     with pytest.raises(UsageError, match=complaint):
-        made(wanted(tmp_path, **changes), lambda done, total: None, print)
+        make_table(wanted(tmp_path, **changes), lambda done, total: None, print)

@@ -11,7 +11,7 @@ from scipy.stats import t as student
 from pcevolve.evaluation.intervals import Value
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import table
-from pcevolve_benchmarks.tables.cells import Cell, Figure, Place, Store, judged
+from pcevolve_benchmarks.tables.cells import Cell, Figure, Place, Store, tabulate
 from pcevolve_benchmarks.tables.pages import as_json, markdown
 from pcevolve_benchmarks.tables.sizes import FULL
 
@@ -45,7 +45,7 @@ def test_intervals_are_those_of_student_s_t_over_the_seeds():
 
 
 def test_judges_that_did_not_vote_come_first_and_who_voted_is_said(store: Store):
-    tables = judged(PLACES, store, ("accuracy",), ("bundled", "cnn", "clip"))
+    tables = tabulate(PLACES, store, ("accuracy",), ("bundled", "cnn", "clip"))
     assert [(each.judge, each.voted) for each in tables] == [("cnn", False), ("bundled", True)]
     assert tables[0].values["PE", "ε = 4"].mean == pytest.approx(0.6)
     assert ("random", "ε = 4") not in tables[0].values

@@ -51,16 +51,16 @@ def seen(frame: Frame, axis: int) -> float:
 
 def test_it_sees_a_direction_in_which_candidates_alone_differ():
     assert seen(Frame.public(public()), WIDTH - 1) == 0
-    assert seen(Frame.joined(public(), candidates()), WIDTH - 1) > 0.99
+    assert seen(Frame.join(public(), candidates()), WIDTH - 1) > 0.99
 
 
 def test_it_keeps_the_directions_in_which_public_images_differ_most():
-    frame = Frame.joined(public(), candidates())
+    frame = Frame.join(public(), candidates())
     assert all(seen(frame, axis) > 0.98 for axis in range(16 - 3))
 
 
 def test_candidates_count_by_their_share_however_spread_they_are():
-    near, far = (Frame.joined(public(), candidates(size=size)) for size in (0.01, 100.0))
+    near, far = (Frame.join(public(), candidates(size=size)) for size in (0.01, 100.0))
     assert np.abs(near.axes - far.axes).max() <= 2**-9
 
 
@@ -68,7 +68,7 @@ def test_candidates_count_by_their_share_however_spread_they_are():
     "rows", [np.full((5, WIDTH), np.nan), np.ones((5, WIDTH)), np.ones((1, WIDTH)), np.empty((0, WIDTH))]
 )
 def test_without_candidates_that_differ_it_is_the_public_one(rows: np.ndarray):
-    frame, alone = Frame.joined(public(), rows), Frame.public(public())
+    frame, alone = Frame.join(public(), rows), Frame.public(public())
     assert np.array_equal(frame.axes, alone.axes)
     assert np.array_equal(frame.centre, alone.centre)
     assert frame.radius == alone.radius
@@ -93,7 +93,7 @@ def test_on_record_it_is_the_joined_frame_or_off_by_a_rounding():
 
 
 def test_its_form_is_that_of_every_frame():
-    frame = Frame.joined(public(), candidates())
+    frame = Frame.join(public(), candidates())
     assert frame.axes.shape == (WIDTH, 16)
     assert np.abs(frame.axes.T @ frame.axes - np.eye(16)).max() < 0.05
     assert is_rounded_to(frame.axes, 2**-9)
@@ -104,7 +104,7 @@ def test_its_form_is_that_of_every_frame():
 
 def test_centre_and_radius_lie_between_the_two():
     known, rows = public(), candidates() + 5.0
-    frame = Frame.joined(known, rows)
+    frame = Frame.join(known, rows)
     between = (1 - 1 / 3) * known.centre + 1 / 3 * rows.mean(axis=0)
     assert frame.centre == pytest.approx(between, abs=0.01)
     own = np.median(np.linalg.norm((rows - frame.centre) @ frame.axes, axis=1))

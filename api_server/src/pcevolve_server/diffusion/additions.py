@@ -66,10 +66,13 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         if "size mismatch" in str(error):
             raise ModelLoadError(f"{misfit}: its weights have other shapes") from error
         raise ModelLoadError(sources.explain_failure(lora.source, "LoRA", error)) from error
-    parts = _changed_parts(pipeline)
+    parts = _list_changed_parts(pipeline)
     if not parts:
         raise ModelLoadError(f"{misfit}: it has no weights for it")
-    layers, meant = _changed_layers(pipeline, parts), _layers(found[0] if isinstance(found, tuple) else found)
+    layers, meant = (
+        _count_changed_layers(pipeline, parts),
+        _layers(found[0] if isinstance(found, tuple) else found),
+    )
     if layers < meant:
         logger.warning("lora fits in part", extra={"lora": lora.source, "layers": layers, "of": meant})
     if lora.scale:
@@ -78,11 +81,11 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     logger.info("lora added", extra={"lora": lora.source, "scale": lora.scale, "parts": parts})
 
 
-def _changed_parts(pipeline: DiffusionPipeline) -> list[str]:
+def _list_changed_parts(pipeline: DiffusionPipeline) -> list[str]:
     return sorted(part for part, names in pipeline.get_list_adapters().items() if _ADAPTER in names)
 
 
-def _changed_layers(pipeline: DiffusionPipeline, parts: Iterable[str]) -> int:
+def _count_changed_layers(pipeline: DiffusionPipeline, parts: Iterable[str]) -> int:
     modules = (module for part in parts for module in getattr(pipeline, part).modules())
     return sum(isinstance(module, BaseTunerLayer) for module in modules)
 

@@ -178,7 +178,7 @@ class DiffusionGenerator:
             output = pipeline(
                 **prompts,
                 **traits.sides(pipeline, recipe.width, recipe.height),
-                **traits.guided(pipeline, guidance),
+                **traits.spell_guidance(pipeline, guidance),
                 generator=generators,
                 output_type="np",
                 callback_on_step_end=self._after_step(is_cancelled, switch),

@@ -17,7 +17,7 @@ from pcevolve_server.work import Generator, IsCancelled, Picture, Task, generate
 class Checker(Protocol):
     """A safety checker: says which finished images must not be shown."""
 
-    def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
+    def flag(self, images: Sequence[Image.Image]) -> list[bool]:
         """Return for each image whether it must not be shown."""
 
     @property
@@ -54,7 +54,7 @@ class SafeGenerator:
         for attempt in range(self._retries + 1):
             tries = [tasks[place].retry(attempt) if attempt else tasks[place] for place in open_places]
             made = generate(self._inner, tries, is_cancelled)
-            flags = self._checker.flagged([picture.image for picture in made if picture.image is not None])
+            flags = self._checker.flag([picture.image for picture in made if picture.image is not None])
             for place, picture, flag in zip(open_places, made, flags, strict=True):
                 pictures[place] = (
                     Picture(None, picture.cut_tokens, attempt + 1)
@@ -81,7 +81,7 @@ class ModelChecker:
         """Bytes of its weights."""
         return weight(self.safety_checker)
 
-    def flagged(self, images: Sequence[Image.Image]) -> list[bool]:
+    def flag(self, images: Sequence[Image.Image]) -> list[bool]:
         """Return for each image whether the checker refuses it; one by one, so that companions do not matter."""
         return [self._refuses(image) for image in images]
 

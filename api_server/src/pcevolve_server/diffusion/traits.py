@@ -146,7 +146,7 @@ def is_qwen(pipeline: DiffusionPipeline) -> bool:
     return "QwenImage" in type(pipeline).__name__
 
 
-def guided(pipeline: DiffusionPipeline, guidance: float) -> dict[str, float]:
+def spell_guidance(pipeline: DiffusionPipeline, guidance: float) -> dict[str, float]:
     """Return the argument of a call that sets guidance, which is an input of distilled models elsewhere."""
     return {"true_cfg_scale" if is_qwen(pipeline) else "guidance_scale": guidance}
 

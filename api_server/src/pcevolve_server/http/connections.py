@@ -71,7 +71,7 @@ class LingeringTransport(asyncio.Transport):
         """Close at once; what was not sent is lost."""
         self._transport.abort()
 
-    def lost(self) -> None:
+    def stop_clocks(self) -> None:
         """Stop the clocks of a connection that is gone."""
         for timer in (self._lingering, self._stalling):
             if timer is not None:
@@ -147,7 +147,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers of a connection that is gone."""
-        self._lingering.lost()
+        self._lingering.stop_clocks()
         self._stop_head_timer()
         super().connection_lost(exc)
 

@@ -91,7 +91,7 @@ def parse(body: bytes, shape: Shape = FLAT) -> Any:  # noqa: ANN401 - any JSON
         TooLargeError: It is longer than 64 KiB apart from its image.
         InvalidRequestError: It is not JSON, or has more fields or nesting than any request needs.
     """
-    fields, image = _cut(body)
+    fields, image = _cut_image(body)
     if len(fields) > limits.MAX_FIELDS_BYTES:
         raise TooLargeError(f"the body is longer than {limits.MAX_FIELDS_BYTES} bytes apart from the image")
     _check_shape(fields, shape)
@@ -101,7 +101,7 @@ def parse(body: bytes, shape: Shape = FLAT) -> Any:  # noqa: ANN401 - any JSON
     return value
 
 
-def _cut(body: bytes) -> tuple[bytes, bytes | None]:
+def _cut_image(body: bytes) -> tuple[bytes, bytes | None]:
     """Return a long body with an empty image, and what stood between the image's quotes."""
     if len(body) <= limits.MAX_FIELDS_BYTES:
         return body, None

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from pcevolve_server.library.folder import Listing, shown
+from pcevolve_server.library.folder import Listing, spell_path
 from pcevolve_shared import limits
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json
 from pcevolve_shared.wire import LibraryInfo, LicenceCount, LicenceFile
@@ -113,7 +113,7 @@ def _rows(root: Path, table: str) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield from _of_table(root / table, str(PurePosixPath(table).parent))
     except (OSError, ValueError, TypeError, csv.Error) as error:
         kind = type(error).__name__
-        logger.warning("the rest of a table of captions was not read: %s: %s", shown(table), kind)
+        logger.warning("the rest of a table of captions was not read: %s: %s", spell_path(table), kind)
 
 
 def _of_table(path: Path, folder: str) -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -17,7 +17,7 @@ from PIL import Image
 
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.embedding import Embedder
-from pcevolve_server.library.folder import ImageFile, Listing, shown
+from pcevolve_server.library.folder import ImageFile, Listing, spell_path
 from pcevolve_server.library.shards import Facts, FactStore, file_digest, pieces
 from pcevolve_shared import images, limits
 
@@ -189,7 +189,7 @@ def _measure(
 
 def _usable(listing: Listing, parts: Sequence[Facts], embedder: Embedder) -> Collection:
     """Leave out what is no image, and say so."""
-    facts = Facts.joined(parts or [Facts.empty(0, embedder.size)])
+    facts = Facts.join(parts or [Facts.empty(0, embedder.size)])
     usable = facts.usable
     unreadable = [image.path for image in compress(listing.images, ~usable)]
     _report(listing, unreadable)
@@ -230,7 +230,7 @@ def _why(listing: Listing, unreadable: Sequence[str]) -> str:
 
 def _digest_paths(paths: Sequence[str]) -> tuple[int, str]:
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return len(paths), ", ".join(shown(path) for path in paths[:_NAMED]) + more
+    return len(paths), ", ".join(spell_path(path) for path in paths[:_NAMED]) + more
 
 
 def _read(path: Path) -> bytes:

@@ -104,6 +104,6 @@ def list_images(root: Path) -> Listing:
     )
 
 
-def shown(path: str) -> str:
+def spell_path(path: str) -> str:
     """A path as one line of ASCII: file names are anybody's text, and need not be text at all."""
     return ascii(path)[1:-1]

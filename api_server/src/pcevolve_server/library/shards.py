@@ -51,7 +51,7 @@ class Facts:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence["Facts"]) -> "Facts":
+    def join(cls, parts: Sequence["Facts"]) -> "Facts":
         """Return what is known of the images of all parts, in their order."""
         return cls(
             np.concatenate([part.sizes for part in parts]),

@@ -21,7 +21,7 @@ from pcevolve.privacy import Budget, Event
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.selectors import Scope
 from pcevolve.selectors.scene import deviation
-from pcevolve_benchmarks.baselines.places import drawn_places, one_round, place_id
+from pcevolve_benchmarks.baselines.places import draw_places, one_round, place_id
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Round, Session
 from pcevolve_benchmarks.pixels import levels, values_of
 
@@ -58,7 +58,7 @@ def _carry_out(session: Session) -> Made:
     dataset: Population = dict.fromkeys(plan.labels, ())
     for call in plan.round(1):
         place = plan.labels.index(call.label) * plan.prototypes + (call.parent or 0)
-        made = session.sender.made(call, files[place], chosen[place].id)
+        made = session.sender.make(call, files[place], chosen[place].id)
         dataset = {**dataset, call.label: (*dataset[call.label], *made)}
     return Made(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
 
@@ -70,7 +70,7 @@ def _add_noise(session: Session) -> Iterator[NDArray[np.uint8]]:
     (access,) = session.accesses[1]
     sensitivity = math.sqrt(width * height * 3) * histogram_sensitivity(plan.relation)
     sigma = deviation(Event("gaussian", access.parameter), sensitivity)
-    places = drawn_places(data.targets, data.unit_of, len(plan.labels), plan.prototypes, noise, ROUND)
+    places = draw_places(data.targets, data.unit_of, len(plan.labels), plan.prototypes, noise, ROUND)
     for number, image in enumerate(places.ravel().tolist()):
         values = (
             np.full((height, width, 3), BLANK)

@@ -12,7 +12,7 @@ from pcevolve.evolution import Population
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.public.words import put_in_one_line
-from pcevolve_benchmarks.baselines.places import drawn_places, one_round, place_id
+from pcevolve_benchmarks.baselines.places import draw_places, one_round, place_id
 from pcevolve_benchmarks.baselines.session import Access, Baseline, Made, Round, Session, replan
 from pcevolve_benchmarks.captioners import captioner
 
@@ -50,7 +50,7 @@ def _carry_out(session: Session) -> Made:
     dataset: Population = dict.fromkeys(plan.labels, ())
     for call in plan.round(1):
         parent = choices[plan.labels.index(call.label)].chosen[call.parent or 0].id
-        made = sender.made(replace(call, strength=None, wording=call.parent), None, parent)
+        made = sender.make(replace(call, strength=None, wording=call.parent), None, parent)
         dataset = {**dataset, call.label: (*dataset[call.label], *made)}
     return Made(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
 
@@ -67,7 +67,7 @@ def add_captions(plan: PublicPlan, captions: Captions) -> PublicPlan:
 def _captions(session: Session) -> Captions:
     plan, data = session.plan, session.components.data
     says = captioner(session.options.get("captioner"))
-    places = drawn_places(
+    places = draw_places(
         data.targets, data.unit_of, len(plan.labels), plan.prototypes, session.components.noise, ROUND
     )
     return tuple(

@@ -33,7 +33,7 @@ def place_id(target: int, index: int) -> str:
     return f"p001-c{target:03d}-{index:06d}"
 
 
-def drawn_places(
+def draw_places(
     targets: IntArray, units: IntArray, classes: int, wanted: int, noise: Noise, key: str
 ) -> IntArray:
     """Which image stands in which place, int64 ``(classes, wanted)``; -1 where none does.

@@ -128,7 +128,7 @@ class Exposed:
         """
         return JOINT_NORM / min(1.0, secret_budget(self.prior, self.bound))
 
-    def kept(self, rounds: int, sigma: float) -> bool:
+    def keeps(self, rounds: int, sigma: float) -> bool:
         """True if noise of this standard deviation keeps the promise, of numbers that a record moves by JOINT_NORM."""
         return self.success(rounds, sigma, self.prior) <= self.bound
 
@@ -160,11 +160,11 @@ def smallest_sigma(secrets: Iterable[Exposed], rounds: int) -> float:
 def _enough(secret: Exposed, rounds: int, least: float) -> float:
     """The least noise that is enough for a secret and not below ``least``."""
     low = high = least
-    while not secret.kept(rounds, high):
+    while not secret.keeps(rounds, high):
         low, high = high, 2 * high
     while high - low > DIGITS * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if secret.kept(rounds, middle) else (middle, high)
+        low, high = (low, middle) if secret.keeps(rounds, middle) else (middle, high)
     return high
 
 

@@ -72,7 +72,7 @@ class Sender(Protocol):
         """Answer calls in their order; see the client's ``Generator``."""
         ...
 
-    def made(self, call: Call, image: bytes | None, parent: str | None) -> tuple[Candidate, ...]:
+    def make(self, call: Call, image: bytes | None, parent: str | None) -> tuple[Candidate, ...]:
         """Make the images of a call that varies these bytes, or none."""
         ...
 

@@ -63,10 +63,10 @@ class Attributes:
 
     def captions(self, images: Sequence[Item]) -> list[str]:
         """Five attributes of each image, in words."""
-        return [_said(values_of(each, SIDE, SIDE)) for each in images]
+        return [_describe(values_of(each, SIDE, SIDE)) for each in images]
 
 
-def _said(values: FloatArray) -> str:
+def _describe(values: FloatArray) -> str:
     """Words for pixels, float64 ``(SIDE, SIDE, 3)`` in [0, 1]."""
     light = values @ LUMINANCE
     steps = (np.abs(np.diff(light, axis=0)).mean() + np.abs(np.diff(light, axis=1)).mean()) / 2

@@ -151,7 +151,7 @@ def table(
         return
     from pcevolve.session.progress import error_console, show_work
     from pcevolve_benchmarks.providers import by_flags, in_file
-    from pcevolve_benchmarks.tables.making import Wanted, made  # torch takes seconds to load
+    from pcevolve_benchmarks.tables.making import Wanted, make_table  # torch takes seconds to load
 
     if providers is not None and (api or model or api_key_file or dialect != "getimg"):
         raise UsageError(
@@ -174,7 +174,7 @@ def table(
     )
     console = error_console()
     with show_work(console, name) as told:
-        found = made(wanted, told, lambda line: console.print(line, markup=False, highlight=False))
+        found = make_table(wanted, told, lambda line: console.print(line, markup=False, highlight=False))
     console.print(found.page.read_text())
     for fault in found.faults:
         console.print(f"not done: {fault}")
@@ -224,7 +224,7 @@ def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[
         raise UsageError(f"there is no table {name!r}: pcevolve-bench table --list names them")
     console, study = error_console(), STUDIES[name]
     with show_work(console, name) as told:
-        rows = TextBench(study, out / name, smoke, seeds, writers or (BUNDLED,)).made(told)
+        rows = TextBench(study, out / name, smoke, seeds, writers or (BUNDLED,)).make(told)
     console.print(tables(study, rows))
     typer.echo(json.dumps(as_json(study, rows)))
 

@@ -25,6 +25,7 @@ DELTA = 1e-5
 PAPER = Scope("replace-one", iterations=20, classes=2, shots=10, candidates=100)
 """COVIDx and Camelyon17 in the PCEvolve paper: T, C, K, N."""
 TAU = 10.0
+EVEN = 0.5
 POOLS = 4000
 """Simulated pools of candidates over which the published calibrator is averaged."""
 AT_BEST, PUBLISHED = "PCEvolve, T = 20, at its very best", "PCEvolve, T = 20, as published (τ = 10)"
@@ -38,10 +39,10 @@ Chance = Callable[[float], float]
 """Of ε: the probability of the best tenth, 0 to 1."""
 
 
-def of_method(name: str, epsilon: float, scope: Scope, delta: float = DELTA) -> float:
+def of_method(name: str, epsilon: float, scope: Scope) -> float:
     """A method's ideal case at its tightest calibration, in its first round."""
     method = METHODS[name]
-    events = method.events(Budget(Fraction(epsilon), 0.0 if method.delta == 0 else delta), scope)
+    events = method.events(Budget(Fraction(epsilon), 0.0 if method.delta == 0 else DELTA), scope)
     return method.lift(events[0], scope)
 
 
@@ -63,12 +64,12 @@ def draw_probabilities(utilities: NDArray[np.float64], epsilon: float) -> NDArra
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def calibrated_pools(candidates: int, tau: float = TAU, count: int = POOLS) -> NDArray[np.float64]:
-    """Utilities as published, float64 ``(count, candidates)``, best first, of distances that are normally distributed.
+def calibrate_pools(candidates: int, tau: float = TAU) -> NDArray[np.float64]:
+    """Utilities as published, float64 ``(POOLS, candidates)``, best first, of distances that are normally distributed.
 
     All candidates pass the filter. Mean and width of the distances do not matter, for the calibrator takes them out.
     """
-    distances = np.sort(np.random.default_rng(0).standard_normal((count, candidates)), axis=1)
+    distances = np.sort(np.random.default_rng(0).standard_normal((POOLS, candidates)), axis=1)
     return np.stack([similarity(each, tau) for each in distances])
 
 
@@ -105,14 +106,14 @@ def most_difference(pools: NDArray[np.float64], scope: Scope, epsilon: float) ->
     return math.sqrt(draws * float(each) / 2)
 
 
-def least_epsilon(chance: Chance, wanted: float = 0.5) -> float:
-    """The least ε at which the best tenth has a chance, to four digits; inf if ten million do not do."""
+def least_epsilon(chance: Chance) -> float:
+    """The least ε at which the best tenth has an even chance, to four digits; inf if ten million do not do."""
     low, high = 1e-3, 1e7
-    if chance(high) < wanted:
+    if chance(high) < EVEN:
         return math.inf
     while high / low > 1.0001:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if chance(middle) >= wanted else (middle, high)
+        low, high = (low, middle) if chance(middle) >= EVEN else (middle, high)
     return high
 
 
@@ -122,7 +123,7 @@ def best_of(iterations: int, tested: int, accuracy: float) -> float:
     return float((tested - below.sum()) / tested)
 
 
-def published_deviation(epsilon: float, scope: Scope) -> float:
+def compute_published_deviation(epsilon: float, scope: Scope) -> float:
     """σ of the papers' noise on a count, in votes."""
     return classical_deviation(Budget(Fraction(epsilon), DELTA), scope.iterations)
 
@@ -143,7 +144,7 @@ def lines() -> dict[str, Chance]:
     """Return what the picture and the table of changes compare, each as a function of the whole run's ε."""
     once = replace(PAPER, iterations=1)
     few = replace(PAPER, iterations=3)
-    pools, draws = calibrated_pools(PAPER.candidates), PAPER.iterations * PAPER.classes
+    pools, draws = calibrate_pools(PAPER.candidates), PAPER.iterations * PAPER.classes
     return {
         PUBLISHED: lambda epsilon: as_published(pools, epsilon / draws),
         AT_BEST: lambda epsilon: of_method("pcevolve", epsilon, PAPER),

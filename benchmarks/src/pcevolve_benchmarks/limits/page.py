@@ -41,7 +41,7 @@ def figures(rows: Sequence[measured.Row], by_iteration: Found) -> dict[str, Any]
     """
     lines = chances.lines()
     draws = PAPER.iterations * PAPER.classes
-    pools = chances.calibrated_pools(PAPER.candidates)
+    pools = chances.calibrate_pools(PAPER.candidates)
     best = lines[chances.AT_BEST](EPSILON)
     tenth = best_tenth(PAPER.candidates)
     return {
@@ -78,7 +78,7 @@ def figures(rows: Sequence[measured.Row], by_iteration: Found) -> dict[str, Any]
 
 
 def _at_tau(tau: float) -> dict[str, float]:
-    pools = chances.calibrated_pools(PAPER.candidates, tau)
+    pools = chances.calibrate_pools(PAPER.candidates, tau)
     return {
         "chance": chances.as_published(pools, EPSILON / (PAPER.iterations * PAPER.classes)),
         "most_difference": chances.most_difference(pools, THREE_CLASSES, EPSILON),
@@ -97,7 +97,10 @@ def _measure(rows: Sequence[measured.Row], name: str) -> dict[str, Any]:
 def _votes() -> dict[str, dict[str, float]]:
     few = replace(PAPER, iterations=3)
     kinds = {
-        "T = 20, the papers' noise": (chances.published_deviation(EPSILON, PAPER), chances.PAPERS_NOISE),
+        "T = 20, the papers' noise": (
+            chances.compute_published_deviation(EPSILON, PAPER),
+            chances.PAPERS_NOISE,
+        ),
         "T = 20, composed tightly": (1 / chances.signal_of_votes(EPSILON, PAPER), chances.PE_20),
         "T = 3, composed tightly": (1 / chances.signal_of_votes(EPSILON, few), chances.PE_3),
     }

@@ -263,7 +263,7 @@ class Judged:
     values: dict[tuple[str, str], Value]
 
 
-def judged(
+def tabulate(
     places: Sequence[Place], store: Store, measures: Sequence[Measure], judges: Sequence[str]
 ) -> list[Judged]:
     """The table by each measure and judge, of each measure by those first that did not vote."""

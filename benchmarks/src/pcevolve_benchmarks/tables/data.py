@@ -50,7 +50,7 @@ class BenchData:
     test: Path
 
 
-def given(text: str) -> BenchData:
+def read_data(text: str) -> BenchData:
     """Read ``WORDS=DIR``: a folder with ``train`` and ``test``, each with one subfolder of images per class.
 
     Raises:

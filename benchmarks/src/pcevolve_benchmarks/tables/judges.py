@@ -79,7 +79,7 @@ class HeldOut:
 
 
 @cache
-def held_out(data: BenchData, most: int) -> HeldOut:
+def load_held_out(data: BenchData, most: int) -> HeldOut:
     """The first held-out images of each class, read once in the life of a process."""
     whole = load_folder(data.test, unique=False)
     kept = np.sort(np.concatenate(list(_first(whole.targets, len(whole.labels), most))))
@@ -94,4 +94,4 @@ def _first(targets: NDArray[np.int64], classes: int, most: int) -> Iterable[NDAr
 def embed_held_out(judge: str, data: BenchData, most: int) -> NDArray[np.floating]:
     """Held-out images as a judge sees them."""
     (one,) = load_table_judges((judge,), None)
-    return one.look(held_out(data, most).images)
+    return one.look(load_held_out(data, most).images)

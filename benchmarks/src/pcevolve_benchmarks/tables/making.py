@@ -14,7 +14,7 @@ from pcevolve.public.figures import parse_epsilon
 from pcevolve.selectors import AUTO_DELTA, Scope
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
-from pcevolve_benchmarks.tables.cells import Judged, judged, list_columns, places
+from pcevolve_benchmarks.tables.cells import Judged, list_columns, places, tabulate
 from pcevolve_benchmarks.tables.data import (
     PAPERS_DATA,
     BenchData,
@@ -22,15 +22,15 @@ from pcevolve_benchmarks.tables.data import (
     data_table,
     describe_data,
     digits,
-    given,
     keep_prompts,
+    read_data,
     saturate,
 )
-from pcevolve_benchmarks.tables.pages import as_json, written
+from pcevolve_benchmarks.tables.pages import as_json, write_page
 from pcevolve_benchmarks.tables.sheets import sheets
 from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, Facts, Scale, Sizes
 from pcevolve_benchmarks.tables.table import Measure, Table
-from pcevolve_benchmarks.tables.work import Asked, Say, Told, filled
+from pcevolve_benchmarks.tables.work import Asked, Say, Told, fill
 from pcevolve_benchmarks.tables.workers import Cluster, Workers
 
 BUNDLED = ("bundled", "bundled+spectrum")
@@ -73,7 +73,7 @@ class Wanted:
             if self.size == "smoke"
             else FULL
         )
-        scale = self.sizes.scaled(scale)
+        scale = self.sizes.scale(scale)
         return scale if self.seeds is None else replace(scale, seeds=self.seeds)
 
     @property
@@ -133,7 +133,7 @@ class Made:
         return [each for each in self.tables if each.measure == measure]
 
 
-def made(wanted: Wanted, told: Told, say: Say) -> Made:
+def make_table(wanted: Wanted, told: Told, say: Say) -> Made:
     """Carry out what is missing of a table, and write its page.
 
     Raises:
@@ -141,14 +141,14 @@ def made(wanted: Wanted, told: Told, say: Say) -> Made:
         DataError: The images cannot be used.
     """
     asked = _ask(wanted)
-    faults = filled(asked, told, say)
-    tables = judged(asked.places, asked.store, asked.table.measures, asked.judges)
+    faults = fill(asked, told, say)
+    tables = tabulate(asked.places, asked.store, asked.table.measures, asked.judges)
     folder = asked.out / "tables" / asked.scale.name
     folder.mkdir(parents=True, exist_ok=True)
     pictures = sheets(asked, folder) if asked.table.sheets else []
     facts = list(_facts(wanted, asked)) if asked.places else [f"The paper's own: {PAPERS_DATA}"]
     below = [] if asked.places else data_table(asked.data)
-    page = written(folder, asked.table, tables, facts, pictures, below)
+    page = write_page(folder, asked.table, tables, facts, pictures, below)
     return Made(asked.table, asked.scale, tuple(tables), page, tuple(faults))
 
 
@@ -188,7 +188,7 @@ def _data(wanted: Wanted) -> tuple[BenchData, ...]:
     """The data sets that were named, or digits; of a table of saturations each of them at every one."""
     factors = wanted.table.saturations[: wanted.scale.columns]
     folder = wanted.out / "data"
-    named = tuple(given(text) for text in wanted.data) or (digits(folder, painted=bool(factors)),)
+    named = tuple(read_data(text) for text in wanted.data) or (digits(folder, painted=bool(factors)),)
     return tuple(saturate(each, factor, folder) for each in named for factor in factors) or named
 
 

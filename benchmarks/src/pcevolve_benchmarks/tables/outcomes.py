@@ -22,7 +22,7 @@ from pcevolve.session.progress import Audience
 from pcevolve.transcript import Bodies
 
 
-def reopened(root: Path) -> Outcome:
+def reopen(root: Path) -> Outcome:
     """A finished run, without asking anybody anything again."""
     settings = RunConfig.load(RunFolder(root).config)
     return execute(check_run(settings, resume=True), Audience(Console(quiet=True)))

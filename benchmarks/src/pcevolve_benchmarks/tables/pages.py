@@ -182,7 +182,7 @@ def as_json(tables: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def written(
+def write_page(
     folder: Path,
     table: Table,
     tables: Sequence[Judged],

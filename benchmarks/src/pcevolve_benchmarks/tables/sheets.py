@@ -19,7 +19,7 @@ from pcevolve.session import images
 from pcevolve.session.folder import RunFolder
 from pcevolve_benchmarks.tables.cells import Place
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.outcomes import measure_gaps, populations, read_votes, reopened
+from pcevolve_benchmarks.tables.outcomes import measure_gaps, populations, read_votes, reopen
 from pcevolve_benchmarks.tables.table import B, Sheets
 from pcevolve_benchmarks.tables.work import Asked
 
@@ -106,7 +106,7 @@ def show_votes(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Of each round and class of a data set's runs, the candidates with the most noisy votes and with the fewest."""
     labels = load_folder(data.train, unique=False).labels
     for place in _find_finished(asked, data):
-        outcome = reopened(asked.root(place.cell))
+        outcome = reopen(asked.root(place.cell))
         for (iteration, votes), pool in zip(read_votes(outcome), populations(outcome, labels), strict=False):
             for label, shown in order_by_votes(pool, votes, labels):
                 yield f"{label}, round {iteration}", shown

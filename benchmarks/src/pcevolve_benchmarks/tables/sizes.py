@@ -152,7 +152,7 @@ class Sizes(BaseModel):
     ] = None
     price: Price | None = None
 
-    def scaled(self, scale: Scale) -> Scale:
+    def scale(self, scale: Scale) -> Scale:
         """A size with what is said in place of its own."""
         said: dict[str, Any] = {
             "candidates": self.candidates,

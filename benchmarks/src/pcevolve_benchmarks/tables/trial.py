@@ -33,7 +33,7 @@ from pcevolve_benchmarks.tables.judges import (
     HeldOut,
     embed_held_out,
     has_embeddings,
-    held_out,
+    load_held_out,
     load_table_judges,
 )
 from pcevolve_benchmarks.tables.outcomes import distances, measure_noise_on_votes, populations, spread
@@ -131,7 +131,7 @@ def _way(settings: RunConfig) -> tuple[object, ...]:
 
 def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator[Figure]:
     """Everything that is measured of a cell."""
-    test = held_out(job.data, cell.tested)
+    test = load_held_out(job.data, cell.tested)
     if cell.yardstick == "classifier":
         yield Figure(NEAREST_MEAN, True, "accuracy", _by_means(job.root, test))
         return

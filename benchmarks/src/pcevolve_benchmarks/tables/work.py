@@ -71,7 +71,7 @@ class Asked:
         return self.out / "runs" / cell.run
 
 
-def filled(asked: Asked, told: Told, say: Say) -> list[str]:
+def fill(asked: Asked, told: Told, say: Say) -> list[str]:
     """Carry out what is missing of a table.
 
     Args:
@@ -93,7 +93,7 @@ def filled(asked: Asked, told: Told, say: Say) -> list[str]:
     asked.out.mkdir(parents=True, exist_ok=True)
     faults = []
     told(0, len(missing))
-    with _served(asked, missing) as address:
+    with _serve(asked, missing) as address:
         jobs = [_job(asked, cells, address) for cells in missing]
         say(_announce(asked, jobs))
         begun = _saying(asked, len(jobs), say)
@@ -210,7 +210,7 @@ def _keep(asked: Asked, job: Job, found: Found | ClientError) -> list[str]:
 
 
 @contextmanager
-def _served(asked: Asked, missing: Sequence[Sequence[Cell]]) -> Iterator[str | None]:
+def _serve(asked: Asked, missing: Sequence[Sequence[Cell]]) -> Iterator[str | None]:
     """The address of a server of this machine for as long as it takes; None where no run asks it."""
     if not any(asked.first_places[cells[0].run].provider.is_local for cells in missing):
         yield None

@@ -57,7 +57,7 @@ class TextBench:
     seeds: int | None = None
     writers: tuple[str, ...] = (BUNDLED,)
 
-    def made(self, told: Told) -> list[Row]:
+    def make(self, told: Told) -> list[Row]:
         """Measure what is missing, keep each row, and write the page."""
         self.out.mkdir(parents=True, exist_ok=True)
         kept = self.out / f"{self._stem}.jsonl"

@@ -77,7 +77,7 @@ VISION = (
 ENCODERS = (BUNDLED, SPECTRAL, "clip", *VISION)
 DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
 TRANSFORMER = "transformer:"
-"""What comes before a hub's id of a published encoder of texts: see ``transformer``."""
+"""What comes before a hub's id of a published encoder of texts: see ``loading.TransformerEncoder``."""
 
 
 class Encoder(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -23,6 +23,8 @@ from pcevolve.encoders.threads import embed_each
 from pcevolve.encoders.weights import absence_error, fit, read_state
 from pcevolve.errors import UsageError
 from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.modality.texts import Text
+from pcevolve.pretrained import load_pretrained
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +73,6 @@ def load(name: str, weights: str | None, device: str) -> Encoder:
     """Load an encoder that torch computes; see ``load_encoder`` for the arguments and errors."""
     place = _device(device)
     if name.startswith(TRANSFORMER):
-        from pcevolve.encoders.transformer import load_transformer
-
         return load_transformer(name, weights, place)
     path = None if weights is None else Path(weights).expanduser()
     if name in VISION:
@@ -132,3 +132,54 @@ def _device(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UsageError("device cuda asked for and none found: use cpu or auto")
     return device
+
+
+LONGEST: Final = 512
+"""Tokens of a text that are read, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class TransformerEncoder:
+    """An ``Encoder`` of texts, named after a hub's id: a published network of transformers, averaged over tokens.
+
+    Every text is embedded by itself, so its embedding depends on it alone.
+    """
+
+    name: str
+    dimension: int
+    network: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    device: torch.device
+    frame: PublicFrame | None = None
+
+    def embed(self, texts: Sequence[Text | None]) -> NDArray[np.float64]:
+        """Return float64 ``(texts, dimension)`` that float32 holds, rows of length 1; NaN without a text or a token."""
+        return np.array([self._one(each) for each in texts], dtype=np.float64).reshape(-1, self.dimension)
+
+    @torch.inference_mode()
+    def _one(self, text: Text | None) -> NDArray[np.float64]:
+        nothing: NDArray[np.float64] = np.full(self.dimension, np.nan)
+        longest = min(LONGEST, int(getattr(self.tokenizer, "model_max_length", LONGEST)))
+        found = self.tokenizer(text or "", truncation=True, max_length=longest, return_tensors="pt")
+        if not text or not found["input_ids"].numel():
+            return nothing
+        states = self.network(
+            **{name: each.to(self.device) for name, each in found.items()}
+        ).last_hidden_state
+        mean = states[0].double().mean(dim=0)
+        length = float(torch.linalg.vector_norm(mean))
+        embedding: NDArray[np.float64] = (mean / length).float().double().cpu().numpy() if length else nothing
+        return embedding
+
+
+def load_transformer(name: str, weights: str | None, device: torch.device) -> TransformerEncoder:
+    """Load from a directory, or a hub's model from its library's cache; nothing is downloaded.
+
+    Raises:
+        ModelError: The library or the files are not at hand.
+    """
+    hub_id = name.removeprefix(TRANSFORMER)
+    who, option = f"encoder {name}", "--set encoder.weights="
+    network, tokenizer = load_pretrained(who, weights or hub_id, hub_id, option, "AutoModel", "AutoTokenizer")
+    dimension = int(network.config.hidden_size)
+    return TransformerEncoder(name, dimension, network.float().to(device), tokenizer, device)

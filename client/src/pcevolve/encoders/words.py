@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -74,14 +73,14 @@ class WordEncoder:
         return signs
 
 
-def load_words(name: str, file: Path = WORD_VECTORS) -> WordEncoder:
+def load_words(name: str) -> WordEncoder:
     """The encoder with its shipped vectors.
 
     Raises:
         ModelError: The package was installed without them.
     """
     try:
-        with safe_open(file, "np") as opened:
+        with safe_open(WORD_VECTORS, "np") as opened:
             known: list[str] = opened.metadata()["words"].split(" ")
             vectors: FloatArray = opened.get_tensor("vectors").astype(np.float64)
             weights: FloatArray = opened.get_tensor("weights").astype(np.float64)

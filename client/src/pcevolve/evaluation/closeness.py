@@ -108,10 +108,10 @@ def _root(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.linalg.qr(centred).R
 
 
-NEIGHBOURS = 20
+_MOST_NEIGHBOURS = 20
 
 
-def estimate_intrinsic_dimension(embeddings: NDArray[np.float64], neighbours: int = NEIGHBOURS) -> float:
+def estimate_intrinsic_dimension(embeddings: NDArray[np.float64]) -> float:
     """Maximum-likelihood estimate from the distances to each point's nearest neighbours; private for private images.
 
     The inverse is averaged over the points, which makes it the likelihood of all of them together. Rows that are
@@ -128,7 +128,7 @@ def estimate_intrinsic_dimension(embeddings: NDArray[np.float64], neighbours: in
     rows = np.unique(embeddings[np.isfinite(embeddings).all(axis=1)], axis=0)
     if len(rows) < 4:
         raise DataError(f"an intrinsic dimension takes at least four different images, not {len(rows)}")
-    count = min(neighbours, len(rows) - 1)
+    count = min(_MOST_NEIGHBOURS, len(rows) - 1)
     distances, _ = cKDTree(rows).query(rows, count + 1)  # the nearest is the point itself
     logs = np.log(distances[:, -1:] / distances[:, 1:-1])
     return float((count - 2) / logs.sum(axis=1).mean())
@@ -256,18 +256,15 @@ class Memorisation:
         return "Memorisation"
 
 
-def measure_memorisation(
-    synthetic: FloatArray, private: FloatArray, test: FloatArray, seed: int = 0
-) -> Memorisation:
+def measure_memorisation(synthetic: FloatArray, private: FloatArray, test: FloatArray) -> Memorisation:
     """Compare distances of embeddings, float64 ``(images, dimension)`` of finite rows.
 
     Args:
         synthetic: Of the dataset.
         private: That it was made from.
         test: Others of the same kind; as many as there are private ones are drawn, and the reverse.
-        seed: Of that draw.
     """
-    random, count = np.random.default_rng(seed), min(len(private), len(test))
+    random, count = np.random.default_rng(0), min(len(private), len(test))
     mine, others = (rows[random.permutation(len(rows))[:count]] for rows in (private, test))
     to_private, to_test = nearest(synthetic, mine), nearest(synthetic, others)
     typical = float(np.median(nearest(test, private)))

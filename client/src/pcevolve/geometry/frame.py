@@ -72,7 +72,7 @@ class Frame:
 
     @classmethod
     @undivided()
-    def joined(cls, public: PublicFrame, candidates: FloatArray, most: int = MOST_AXES) -> Self:
+    def join(cls, public: PublicFrame, candidates: FloatArray, most: int = MOST_AXES) -> Self:
         """Public images and candidates as one set, in which each is as spread as the other and counts by its share.
 
         Args:

@@ -50,9 +50,9 @@ def encode_json(fields: Mapping[str, Any]) -> bytes:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def strength_of(call: Call, name: str = "strength") -> dict[str, float]:
+def strength_of(call: Call) -> dict[str, float]:
     """The field that says how different a variation shall be; none where the plan asks for no strength."""
-    return {} if call.strength is None else {name: call.strength}
+    return {} if call.strength is None else {"strength": call.strength}
 
 
 def encode_form(fields: Mapping[str, str], image: bytes | None) -> tuple[str, bytes]:

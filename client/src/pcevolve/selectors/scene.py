@@ -128,7 +128,7 @@ class Scene:
         if self.frame is not None:
             return self.frame
         candidates = np.concatenate(self.pools)
-        return Frame.of(candidates) if self.public is None else Frame.joined(self.public, candidates)
+        return Frame.of(candidates) if self.public is None else Frame.join(self.public, candidates)
 
     @property
     def key(self) -> str:

@@ -35,7 +35,7 @@ def opening(settings: Settings) -> Opening:
             # Only now: the first import of Ray reads what the connection has put into the environment.
             from pcevolve_server.engines.cluster import engine
 
-            return await engine.opened(connection, settings)
+            return await engine.open_engine(connection, settings)
         except BaseException:
             await connection.end()
             raise

@@ -133,18 +133,18 @@ def _auto(scale: Scale) -> dict[str, float]:
 
 
 def build(args: dict[str, object]) -> serve.Application:
-    """The application of a Serve config, whose ``import_path`` names this function; see ``wanted_of`` for ``args``.
+    """The application of a Serve config, whose ``import_path`` names this function; see ``read_wanted`` for ``args``.
 
     How many replicas and what each may use stands in the config's ``deployments``.
 
     Raises:
         ValueError: An unknown field, or a value of another type.
     """
-    wanted = wanted_of(args)
+    wanted = read_wanted(args)
     return application(wanted, Scale(processors=max(1, wanted.models[0].threads)))
 
 
-def wanted_of(args: Mapping[str, object]) -> Wanted:
+def read_wanted(args: Mapping[str, object]) -> Wanted:
     """Return what a config asks for.
 
     Args:

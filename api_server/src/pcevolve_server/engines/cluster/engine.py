@@ -97,7 +97,7 @@ _LOST = (
 """Errors that say that a replica, its machine or its answer is gone."""
 
 
-async def opened(connection: Connection, settings: Settings) -> ClusterEngine:
+async def open_engine(connection: Connection, settings: Settings) -> ClusterEngine:
     """Return the engine before the cluster's application, which is deployed if it is not there.
 
     Raises:
