@@ -1,5 +1,7 @@
 """The contract refuses what it does not know; both sides rely on it."""
 
+from __future__ import annotations
+
 import json
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pcevolve_shared import limits, wire
+from pcevolve_shared.blanks import INSTRUCTION, parse_question, question
 
 ASK = {"model": "bundled", "prompt": "a leather surface"}
 PIXELS = {"image": "QUJD"}
@@ -138,3 +141,16 @@ def test_a_repr_holds_no_image(kind, fields):
 @given(st.integers(0, limits.MAX_SEED), st.integers(0, limits.MAX_BATCH - 1))
 def test_seeds_of_a_batch_stay_in_range_and_differ(seed, index):
     assert wire.seed_of(seed, index) == (seed + index) % 2**32
+
+
+LINES = st.text(max_size=60).filter(lambda text: INSTRUCTION not in text)
+
+
+@given(LINES, st.text(st.characters(exclude_characters="\n"), max_size=60))
+def test_a_question_is_read_as_it_was_asked(prompt, blanked):
+    assert parse_question(question(prompt, blanked)) == (prompt, blanked)
+
+
+@given(LINES)
+def test_any_other_message_is_no_question_about_blanks(message):
+    assert parse_question(message) is None

@@ -1,19 +1,42 @@
 """A library whose prompts are read by a text-image model: the real code of open_clip, with random weights."""
 
+from __future__ import annotations
+
+import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import open_clip
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.library import clip
 from pcevolve_server.library.words import quantize
 from pcevolve_server.model_settings import ModelSettings
 from support.collections import COLOURS, pixels
-from support.tiny_clip import tiny_clip
+
+CONFIG = {
+    "embed_dim": 24,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16},
+    "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 1, "layers": 1},
+}
+"""The vocabulary is that of open_clip's own tokenizer."""
+
+
+def tiny_clip(folder: Path, seed: int = 0) -> Path:
+    """Save one."""
+    folder.mkdir(parents=True)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = open_clip.CLIP(**CONFIG)
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": CONFIG, "preprocess_cfg": {}}))
+    save_file(network.state_dict(), folder / "open_clip_model.safetensors")
+    return folder
+
 
 pytestmark = pytest.mark.models
 

@@ -1,7 +1,11 @@
 """Encoders: real architectures with weights from disk; one record's embedding is its own affair."""
 
+from __future__ import annotations
+
+import importlib.util
 import json
 import socket
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +18,13 @@ from pcevolve.encoders.loading import FrozenEncoder
 from pcevolve.encoders.pixels import centre_square, to_array
 from pcevolve.encoders.published import fetch_encoder
 from pcevolve.errors import DataError, ModelError
-from support.bundled_net import BundledNet
+
+_PLACE = Path(__file__).parents[3] / "client" / "training" / "network.py"
+_SPEC = importlib.util.spec_from_file_location("training_network", _PLACE)
+_MODULE = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_MODULE)
+BundledNet = _MODULE.BundledNet
+
 
 pytestmark = pytest.mark.models
 
