@@ -26,8 +26,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from benchmarks.rows import parser_of
-from membership.attack import Bare, Bet, Result, attacked, rehearsed, too_quiet
-from membership.stopwatch import IMAGE_SIZE, LARGE, PATIENT, PATIENT_SIZE, Verdict, timed, undefended
+from membership.attack import Bare, Bet, Result, attack, rehearse, too_quiet
+from membership.stopwatch import IMAGE_SIZE, LARGE, PATIENT, PATIENT_SIZE, Verdict, time_runs, undefended
 from membership.stopwatch import Client as Timed
 from membership.world import Setting
 from pcevolve.dp.mechanisms import Noise, SeededNoise
@@ -107,7 +107,7 @@ def _results(given: argparse.Namespace) -> Iterator[Result]:
     for name in given.methods:
         for epsilon in given.epsilons:
             setting = Setting(name, Fraction(epsilon), ROUNDS.get(name, given.rounds))
-            bet, off = rehearsed(setting), rehearsed(setting, too_quiet)
+            bet, off = rehearse(setting), rehearse(setting, too_quiet)
             for client in CLIENTS:
                 if epsilon not in client.epsilons or (
                     setting.parts.selector is None and client is not CLIENTS[0]
@@ -121,16 +121,16 @@ def _results(given: argparse.Namespace) -> Iterator[Result]:
 def _attack(setting: Setting, client: Client, runs: int, bet: Bet, off: Bet) -> Result:
     many = max(int(client.share * runs), 1)
     off_if_noisy = off if client.share == 1 else None
-    return attacked(setting, many, bet, off_if_noisy, client.noise_of, client.name)
+    return attack(setting, many, bet, off_if_noisy, client.noise_of, client.name)
 
 
 def _time(judged: int) -> Iterator[Verdict]:
     """Both pairs, without rounds and with one, against the client as it is and without its defence."""
     for pair in (IMAGE_SIZE, PATIENT_SIZE):
         for rounds in (0, 1):
-            yield _report(timed(pair, Timed(rounds, TICK), max(judged // 3, 4), judged))
+            yield _report(time_runs(pair, Timed(rounds, TICK), max(judged // 3, 4), judged))
             with undefended():
-                yield _report(timed(pair, Timed(rounds, 0), max(judged // 3, 4), judged, "no defence"))
+                yield _report(time_runs(pair, Timed(rounds, 0), max(judged // 3, 4), judged, "no defence"))
 
 
 def _report(verdict: Verdict) -> Verdict:

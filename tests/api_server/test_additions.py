@@ -18,7 +18,7 @@ PLAIN = {"device": "cpu", "threads": 1, "batching": Batching.MERGE, "precision":
 RECIPE = Recipe(width=32, height=32, steps=3, guidance=3.0)
 
 
-def drawn(model, prompt="a cat", **settings):
+def draw(model, prompt="a cat", **settings):
     """Pixels of two images."""
     generator = load(model=str(model), **(PLAIN | settings))
     return pixels(generator.create(tasks(RECIPE, 1, 2, prompt=prompt)))
@@ -37,27 +37,27 @@ def lora(tmp_path_factory):
 
 def test_two_loras_add_up_in_any_order_and_one_taken_away_again_is_none(tiny_model, lora):
     first, second = (lora(seed=seed) for seed in (1, 2))
-    both = drawn(tiny_model, loras=(Lora(first), Lora(second)))
-    assert min(apart(both, drawn(tiny_model, loras=(Lora(each),))) for each in (first, second)) > 0.3
-    assert np.abs(both - drawn(tiny_model, loras=(Lora(second), Lora(first)))).max() <= 1
-    assert np.abs(drawn(tiny_model, loras=(Lora(first), Lora(first, -1.0))) - drawn(tiny_model)).max() <= 1
+    both = draw(tiny_model, loras=(Lora(first), Lora(second)))
+    assert min(apart(both, draw(tiny_model, loras=(Lora(each),))) for each in (first, second)) > 0.3
+    assert np.abs(both - draw(tiny_model, loras=(Lora(second), Lora(first)))).max() <= 1
+    assert np.abs(draw(tiny_model, loras=(Lora(first), Lora(first, -1.0))) - draw(tiny_model)).max() <= 1
 
 
 @pytest.mark.parametrize(("of", "reason"), [("sdxl", "other shapes"), ("flux-dev", "no weights for it")])
 def test_a_lora_for_another_model_is_refused(tiny_model, lora, of, reason):
     with pytest.raises(ModelLoadError, match=f"LoRA .* is not for .*tiny: .*{reason}"):
-        drawn(tiny_model, loras=(Lora(lora(of)),))
+        draw(tiny_model, loras=(Lora(lora(of)),))
 
 
 def test_pickled_loras_are_read_only_if_allowed(tiny_model, lora, tmp_path):
     file, pickled = lora(), tmp_path / "style.bin"
     torch.save(load_file(file), pickled)
     with pytest.raises(ModelLoadError, match=r"is no \.safetensors file: .*--allow-pickle"):
-        drawn(tiny_model, loras=(Lora(str(pickled)),))
+        draw(tiny_model, loras=(Lora(str(pickled)),))
     with pytest.raises(ModelLoadError, match=r"needs one \.safetensors file, and has none"):
-        drawn(tiny_model, loras=(Lora(str(tmp_path)),))
-    allowed = drawn(tiny_model, loras=(Lora(str(pickled)),), allow_pickle=True)
-    assert (allowed == drawn(tiny_model, loras=(Lora(file),))).all()
+        draw(tiny_model, loras=(Lora(str(tmp_path)),))
+    allowed = draw(tiny_model, loras=(Lora(str(pickled)),), allow_pickle=True)
+    assert (allowed == draw(tiny_model, loras=(Lora(file),))).all()
 
 
 def vectors(seed, count=1, dimension=32):
@@ -70,13 +70,13 @@ def saved(tensors, file):
 
 
 def test_a_word_means_what_its_file_says_whoever_wrote_it(tiny_model, tmp_path):
-    plain = drawn(tiny_model, "a thing")
+    plain = draw(tiny_model, "a thing")
     diffusers = saved({"<thing>": vectors(1)}, tmp_path / "learned_embeds.safetensors")
     webui = saved({"emb_params": vectors(1)}, tmp_path / "thing.safetensors")
-    by_file = drawn(tiny_model, "a <thing>", embeddings=(Embedding(diffusers),))
+    by_file = draw(tiny_model, "a <thing>", embeddings=(Embedding(diffusers),))
     assert apart(by_file, plain) > 0.3
-    assert (drawn(tiny_model, "a thing", embeddings=(Embedding(webui),)) == by_file).all()
-    assert (drawn(tiny_model, "a zebra", embeddings=(Embedding(webui, "zebra"),)) == by_file).all()
+    assert (draw(tiny_model, "a thing", embeddings=(Embedding(webui),)) == by_file).all()
+    assert (draw(tiny_model, "a zebra", embeddings=(Embedding(webui, "zebra"),)) == by_file).all()
 
 
 def test_a_word_of_several_vectors_counts_as_many_tokens(tiny_model, tmp_path):
@@ -91,7 +91,7 @@ def test_a_word_of_several_vectors_counts_as_many_tokens(tiny_model, tmp_path):
 def test_sdxl_has_a_vector_for_each_of_its_encoders(zoo, tmp_path):
     one = saved({"clip_l": vectors(1), "clip_g": vectors(2)}, tmp_path / "thing.safetensors")
     other = saved({"clip_l": vectors(1), "clip_g": vectors(3)}, tmp_path / "other.safetensors")
-    made = [drawn(zoo("sdxl"), "thing", embeddings=(Embedding(each, "thing"),)) for each in (one, other)]
+    made = [draw(zoo("sdxl"), "thing", embeddings=(Embedding(each, "thing"),)) for each in (one, other)]
     assert apart(*made) > 0.1
 
 
@@ -105,22 +105,22 @@ def test_sdxl_has_a_vector_for_each_of_its_encoders(zoo, tmp_path):
 def test_an_embedding_for_another_model_or_of_another_kind_is_refused(tiny_model, tmp_path, tensors, reason):
     file = saved({name: each.clone() for name, each in tensors.items()}, tmp_path / "thing.safetensors")
     with pytest.raises(ModelLoadError, match=f"cannot load the embedding .*{reason}"):
-        drawn(tiny_model, embeddings=(Embedding(file),))
+        draw(tiny_model, embeddings=(Embedding(file),))
 
 
 def test_a_pickled_embedding_is_read_only_if_allowed(tiny_model, tmp_path):
     file = tmp_path / "thing.pt"
     torch.save({"string_to_param": {"*": vectors(1)}, "name": "thing"}, file)
     with pytest.raises(ModelLoadError, match=r"no .safetensors file: it could run code; --allow-pickle"):
-        drawn(tiny_model, embeddings=(Embedding(str(file)),))
-    taught = drawn(tiny_model, "thing", embeddings=(Embedding(str(file)),), allow_pickle=True)
-    assert apart(taught, drawn(tiny_model, "thing")) > 0.3
+        draw(tiny_model, embeddings=(Embedding(str(file)),))
+    taught = draw(tiny_model, "thing", embeddings=(Embedding(str(file)),), allow_pickle=True)
+    assert apart(taught, draw(tiny_model, "thing")) > 0.3
 
 
 def test_a_model_that_takes_no_words_says_so(zoo, tmp_path):
     file = saved({"emb_params": vectors(1)}, tmp_path / "thing.safetensors")
     with pytest.raises(ModelLoadError, match="--embedding: StableDiffusion3Pipeline takes none"):
-        drawn(zoo("sd3"), embeddings=(Embedding(file),))
+        draw(zoo("sd3"), embeddings=(Embedding(file),))
 
 
 @pytest.mark.parametrize(
@@ -143,27 +143,27 @@ def adapted(tiny_model, generator, tmp_path_factory):
     return load(model=str(tiny_model), adapter=str(file), threads=1)
 
 
-def varied(generator, *images, **changes):
+def vary(generator, *images, **changes):
     changes = {"steps": 4, "guidance": 7.5, "strength": 0.8} | changes
     asked = [tasks(RECIPE, 3, prompt="cat", image=noise_image(image), **changes)[0] for image in images]
     return pixels(generator.vary(asked))
 
 
 def test_a_scale_of_zero_is_no_adapter_and_a_larger_one_tells(adapted):
-    none, zero, one = (varied(adapted, 1, adapter_scale=scale)[0] for scale in (None, 0.0, 1.0))
+    none, zero, one = (vary(adapted, 1, adapter_scale=scale)[0] for scale in (None, 0.0, 1.0))
     assert np.abs(none - zero).max() <= 1
     assert apart(one, zero) > 0.5
 
 
 def test_at_full_strength_only_the_adapter_sees_the_image(adapted):
-    through, past = (varied(adapted, 1, 2, strength=1.0, adapter_scale=scale) for scale in (1.0, None))
+    through, past = (vary(adapted, 1, 2, strength=1.0, adapter_scale=scale) for scale in (1.0, None))
     assert (through[0] != through[1]).any()
     assert np.abs(past[0] - past[1]).max() <= 1
 
 
 @pytest.mark.parametrize("guidance", [0.0, 7.5])
 def test_each_image_of_a_batch_conditions_its_own(adapted, guidance):
-    together = varied(adapted, 1, 2, adapter_scale=1.0, guidance=guidance)
+    together = vary(adapted, 1, 2, adapter_scale=1.0, guidance=guidance)
     for image, expected in zip((1, 2), together, strict=True):
-        alone = varied(adapted, image, adapter_scale=1.0, guidance=guidance)[0]
+        alone = vary(adapted, image, adapter_scale=1.0, guidance=guidance)[0]
         assert np.abs(alone - expected).max() <= 1

@@ -23,7 +23,7 @@ def is_free(room, count):
     return True
 
 
-def asked(room, parts, app):
+def ask(room, parts, app):
     """Send a body in parts and return the statuses that came back."""
     coming = [{"type": "http.request", "body": each, "more_body": True} for each in parts]
     coming.append({"type": "http.request", "body": b"", "more_body": False})
@@ -46,14 +46,14 @@ def test_a_body_counts_while_it_is_served_and_no_longer():
     async def app(scope, receive, send):
         seen.append(((await receive())["body"], is_free(room, 70), is_free(room, 71)))
 
-    assert asked(room, [b"x" * 10, b"y" * 20], app) == []
+    assert ask(room, [b"x" * 10, b"y" * 20], app) == []
     assert seen == [(b"x" * 10 + b"y" * 20, True, False)]
     assert (is_free(room, 100), is_free(room, 101)) == (True, False)
 
 
 def test_a_body_that_finds_no_room_is_refused_and_leaves_what_it_had_taken():
     room = Room(25)
-    assert asked(room, [b"x" * 10, b"y" * 20], None) == [429]
+    assert ask(room, [b"x" * 10, b"y" * 20], None) == [429]
     assert (is_free(room, 25), is_free(room, 26)) == (True, False)
 
 

@@ -36,11 +36,11 @@ def small_references(monkeypatch):
         )
 
 
-def created(generator, *seeds, **changes):
+def create(generator, *seeds, **changes):
     return pixels(generator.create(tasks(RECIPE, *seeds, **changes)))
 
 
-def varied(generator, strength, *seeds, image=0, **changes):
+def vary(generator, strength, *seeds, image=0, **changes):
     start = noise_image(image, RECIPE.width, RECIPE.height)
     return pixels(generator.vary(tasks(RECIPE, *seeds, image=start, strength=strength, **changes)))
 
@@ -48,21 +48,21 @@ def varied(generator, strength, *seeds, image=0, **changes):
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_creates_and_varies_at_the_asked_size_by_prompt_seed_and_image(loaded, kind):
     generator = loaded(kind)
-    first, second = created(generator, 1, 2)
+    first, second = create(generator, 1, 2)
     assert first.shape == (48, 32, 3)
     assert (first != second).any()
-    assert (created(generator, 1, prompt="dog")[0] != first).any()
-    mine, other = (varied(generator, 0.6, 5, image=image)[0] for image in (1, 2))
+    assert (create(generator, 1, prompt="dog")[0] != first).any()
+    mine, other = (vary(generator, 0.6, 5, image=image)[0] for image in (1, 2))
     assert mine.shape == (48, 32, 3)
     assert (mine != other).any()
-    assert (varied(generator, 0.6, 5, image=1, prompt="dog")[0] != mine).any()
+    assert (vary(generator, 0.6, 5, image=1, prompt="dog")[0] != mine).any()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_image_does_not_depend_on_its_companions_or_its_place(loaded, kind):
     generator = loaded(kind)
-    assert (created(generator, 3, 4)[0] == created(generator, 8, 3)[1]).all()
-    mine = varied(generator, 0.6, 3, 4)[0]
+    assert (create(generator, 3, 4)[0] == create(generator, 8, 3)[1]).all()
+    mine = vary(generator, 0.6, 3, 4)[0]
     both = [
         tasks(RECIPE, seed, image=noise_image(image, 32, 48), strength=0.6)[0]
         for seed, image in ((8, 9), (3, 0))
@@ -73,21 +73,21 @@ def test_an_image_does_not_depend_on_its_companions_or_its_place(loaded, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_strength_zero_returns_the_input_and_one_the_creation(loaded, kind):
     generator = loaded(kind)
-    assert (varied(generator, 0.0, 5)[0] == np.asarray(noise_image(0, 32, 48))).all()
-    assert (varied(generator, 1.0, 5) == created(generator, 5)).all()
+    assert (vary(generator, 0.0, 5)[0] == np.asarray(noise_image(0, 32, 48))).all()
+    assert (vary(generator, 1.0, 5) == create(generator, 5)).all()
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_strength_one_is_the_creation_of_that_seed_whatever_the_scheduler(generator, scheduler):
-    expected = created(generator, 5, scheduler=scheduler)
+    expected = create(generator, 5, scheduler=scheduler)
     for image in (1, 2):
-        assert (varied(generator, 1.0, 5, image=image, scheduler=scheduler) == expected).all()
+        assert (vary(generator, 1.0, 5, image=image, scheduler=scheduler) == expected).all()
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 50])
 @pytest.mark.parametrize("strength", [0.001, 0.02, 0.5, 0.999])
 def test_every_strength_runs_at_every_number_of_steps(generator, strength, steps):
-    assert varied(generator, strength, 5, steps=steps).shape == (1, 48, 32, 3)
+    assert vary(generator, strength, 5, steps=steps).shape == (1, 48, 32, 3)
 
 
 @pytest.mark.parametrize("kind", ["sd21", "sdxl", "lcm", "sd3"])
@@ -96,13 +96,13 @@ def test_runs_are_shared_where_there_is_one_text_encoder_and_nothing_else_to_pre
     assert (generator.bit_exact_batch_size > 1) == (kind == "sd21")
 
 
-def posted(client, path, **fields):
+def post(client, path, **fields):
     return client.post(
         f"/v1/stable-diffusion/{path}", json={"prompt": "a cat", "steps": 2, "seed": 7} | fields
     )
 
 
-def received(answer):
+def receive(answer):
     assert answer.status_code == 200, answer.text
     return Image.open(io.BytesIO(base64.b64decode(answer.json()["image"])))
 
@@ -120,19 +120,19 @@ def test_over_http_each_answers_in_its_sizes_and_refuses_what_it_cannot_do(loade
     with serve(loaded(kind)) as client:
         listed = client.get("/v1/models").json()["data"][0]
         assert listed.get("negative_prompts", True) == (kind not in WITHOUT_NEGATIVE)
-        assert received(posted(client, "text-to-image", width=32, height=48)).size == (32, 48)
+        assert receive(post(client, "text-to-image", width=32, height=48)).size == (32, 48)
         near, far = (
-            received(posted(client, "image-to-image", image=source, strength=strength))
+            receive(post(client, "image-to-image", image=source, strength=strength))
             for strength in (0.60, 0.62)
         )
         assert near.size == (32, 48)
         assert near.tobytes() != far.tobytes()
-        refused = posted(client, "text-to-image", width=32, height=32, negative_prompt="dog")
+        refused = post(client, "text-to-image", width=32, height=32, negative_prompt="dog")
         assert refused.status_code == (422 if kind in WITHOUT_NEGATIVE else 200)
         if kind in WITHOUT_NEGATIVE:
             assert "negative_prompt: this model reads none; leave it out" in refused.text
         if not listed["schedulers"]:
-            answer = posted(client, "text-to-image", width=32, height=32, scheduler="ddim")
+            answer = post(client, "text-to-image", width=32, height=32, scheduler="ddim")
             assert (answer.status_code, "this model has none to choose" in answer.text) == (422, True)
 
 
@@ -140,15 +140,15 @@ def test_over_http_each_answers_in_its_sizes_and_refuses_what_it_cannot_do(loade
 def test_an_editing_model_creates_and_varies_to_its_own_degree_at_the_asked_size(loaded, kind):
     generator = loaded(kind)
     assert (generator.info.strengths, generator.info.adapters) == (False, ())
-    first, second = created(generator, 1, 2)
+    first, second = create(generator, 1, 2)
     assert first.shape == (48, 32, 3)
     assert (first != second).any()
-    assert (created(generator, 1, prompt="dog")[0] != first).any()
-    mine, other = (varied(generator, 1.0, 5, image=image)[0] for image in (1, 2))
+    assert (create(generator, 1, prompt="dog")[0] != first).any()
+    mine, other = (vary(generator, 1.0, 5, image=image)[0] for image in (1, 2))
     assert mine.shape == (48, 32, 3)
     assert (mine != other).any(), "the image is not looked at"
-    assert (varied(generator, 1.0, 5, image=1, prompt="dog")[0] != mine).any()
-    assert (varied(generator, 0.3, 5, image=1)[0] == mine).all(), "there is a strength"
+    assert (vary(generator, 1.0, 5, image=1, prompt="dog")[0] != mine).any()
+    assert (vary(generator, 0.3, 5, image=1)[0] == mine).all(), "there is a strength"
     both = [
         tasks(RECIPE, seed, image=noise_image(image, 32, 48), strength=1.0)[0]
         for seed, image in ((8, 9), (5, 1))
@@ -160,7 +160,7 @@ def test_an_editing_model_creates_and_varies_to_its_own_degree_at_the_asked_size
 def test_guidance_and_a_negative_prompt_tell_of_qwen_image_under_whatever_name(loaded, kind):
     generator = loaded(kind)
     plain, stronger, away = (
-        varied(generator, 0.6, 5, guidance=guidance, negative=negative)
+        vary(generator, 0.6, 5, guidance=guidance, negative=negative)
         for guidance, negative in ((1.0, ""), (4.0, ""), (4.0, "dog"))
     )
     assert (plain != stronger).any()
@@ -171,29 +171,29 @@ def test_over_http_an_editing_model_says_that_it_takes_no_strength_and_refuses_o
     with serve(loaded("kontext")) as client:
         (listed,) = client.get("/v1/models").json()["data"]
         assert listed["strengths"] is False
-        assert received(posted(client, "image-to-image", image=source)).size == (32, 48)
-        refused = posted(client, "image-to-image", image=source, strength=0.5)
+        assert receive(post(client, "image-to-image", image=source)).size == (32, 48)
+        refused = post(client, "image-to-image", image=source, strength=0.5)
         assert (refused.status_code, "leave it out" in refused.text) == (422, True)
 
 
 def test_a_request_that_names_no_scheduler_gets_the_one_that_is_announced(generator):
-    usual = created(generator, 1)
-    assert (usual == created(generator, 1, scheduler="dpmpp_2m_karras")).all()
-    assert (usual != created(generator, 1, scheduler="pndm")).any()
+    usual = create(generator, 1)
+    assert (usual == create(generator, 1, scheduler="dpmpp_2m_karras")).all()
+    assert (usual != create(generator, 1, scheduler="pndm")).any()
 
 
 @pytest.mark.parametrize(("chosen", "same_as", "told"), [("own", "pndm", None), ("ddim", "ddim", "ddim")])
 def test_what_the_operator_chooses_comes_before_the_preset(tiny_model, generator, chosen, same_as, told):
     served = load(model=str(tiny_model), threads=1, batching=Batching.MERGE, scheduler=chosen)
     assert served.info.recommended.scheduler == told
-    assert (created(served, 1) == created(generator, 1, scheduler=same_as)).all()
+    assert (create(served, 1) == create(generator, 1, scheduler=same_as)).all()
 
 
 @pytest.fixture
 def within(tiny_model):
     """Return a function that draws with guidance between two levels, and says how many rows each step had."""
 
-    def drawn(low=0.0, high=1.0, prompts=("a cat", "a dog")):
+    def draw(low=0.0, high=1.0, prompts=("a cat", "a dog")):
         generator = load(
             model=str(tiny_model),
             guidance_interval=(low, high),
@@ -208,7 +208,7 @@ def within(tiny_model):
         asked = [tasks(recipe, 3, prompt=prompt, negative="blurred")[0] for prompt in prompts]
         return pixels(generator.create(asked)), rows
 
-    return drawn
+    return draw
 
 
 @pytest.mark.parametrize(

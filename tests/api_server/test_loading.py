@@ -19,7 +19,7 @@ pytestmark = pytest.mark.models
 PLAIN = {"device": "cpu", "threads": 1, "batching": Batching.MERGE}
 
 
-def drawn(model, **settings):
+def draw(model, **settings):
     generator = load(model=str(model), **(PLAIN | settings))
     return pixels(generator.create(tasks(Recipe(32, 32, steps=3, guidance=3.0), 1)))
 
@@ -55,7 +55,7 @@ def named(tiny_model, tmp_path):
 
 
 def test_one_file_draws_what_its_folder_draws_without_a_network(checkpoint, tiny_model):
-    assert (drawn(checkpoint, offline=True) == drawn(tiny_model)).all()
+    assert (draw(checkpoint, offline=True) == draw(tiny_model)).all()
     assert load(model=str(checkpoint), offline=True, **PLAIN).info.id == "mine"
 
 
@@ -67,12 +67,12 @@ def test_one_file_without_its_configuration_says_which_files_are_missing_and_whe
         ModelLoadError,
         match=r"one file has no configuration.*hf download stable-diffusion-v1-5/.*beside style",
     ):
-        drawn(alone, offline=True)
+        draw(alone, offline=True)
 
 
 def test_one_file_takes_a_lora(checkpoint, tmp_path):
     lora = save_lora(tmp_path, tiny_pipeline())
-    assert apart(drawn(checkpoint, loras=(Lora(str(lora)),)), drawn(checkpoint)) > 0.3
+    assert apart(draw(checkpoint, loras=(Lora(str(lora)),)), draw(checkpoint)) > 0.3
 
 
 @pytest.mark.parametrize("offline", [True, False])
@@ -81,10 +81,10 @@ def test_a_lora_or_a_part_in_place_of_a_model_is_called_by_its_name(tmp_path, of
     with pytest.raises(
         ModelLoadError, match=r"style.safetensors: it is a LoRA.*--model MODEL --lora .*style.safetensors"
     ):
-        drawn(lora, offline=offline)
+        draw(lora, offline=offline)
     save_file({"decoder.conv_in.weight": torch.zeros(1)}, tmp_path / "vae.safetensors")
     with pytest.raises(ModelLoadError, match=r"vae.safetensors: the file has no denoiser"):
-        drawn(tmp_path / "vae.safetensors", offline=offline)
+        draw(tmp_path / "vae.safetensors", offline=offline)
 
 
 def test_one_file_without_the_text_encoder_is_refused_as_incomplete(folder, checkpoint, tmp_path):
@@ -92,20 +92,20 @@ def test_one_file_without_the_text_encoder_is_refused_as_incomplete(folder, chec
     weights = {name: each for name, each in load_file(checkpoint).items() if "cond_stage" not in name}
     save_file(weights, tmp_path / "part.safetensors")
     with pytest.raises(ModelLoadError, match="the file has not all of the model's networks"):
-        drawn(tmp_path / "part.safetensors")
+        draw(tmp_path / "part.safetensors")
 
 
 @pytest.mark.parametrize("parts", [(), ("unet", "vae")], ids=["all", "some"])
 @pytest.mark.parametrize("variant", ["fp16", "ema"])
 def test_weights_of_one_variant_alone_are_found(named, tiny_model, variant, parts):
-    assert (drawn(named(f".{variant}.safetensors", *parts)) == drawn(tiny_model)).all()
+    assert (draw(named(f".{variant}.safetensors", *parts)) == draw(tiny_model)).all()
 
 
 def test_plain_weights_come_before_a_variant(tiny_model, tmp_path):
     both = tmp_path / "both"
     shutil.copytree(tiny_model, both)
     (both / "unet" / "diffusion_pytorch_model.fp16.safetensors").write_bytes(b"damaged")
-    assert (drawn(both) == drawn(tiny_model)).all()
+    assert (draw(both) == draw(tiny_model)).all()
 
 
 def test_pickled_networks_are_named_with_the_option_that_reads_them(tiny_model, tmp_path):
@@ -113,10 +113,10 @@ def test_pickled_networks_are_named_with_the_option_that_reads_them(tiny_model, 
     tiny_pipeline().save_pretrained(pickled, safe_serialization=False)
     (pickled / "vae" / "diffusion_pytorch_model.safetensors").touch()  # this one would be safe
     with pytest.raises(ModelLoadError, match=r"unet has pickled weights \(.bin\) alone.*--allow-pickle"):
-        drawn(pickled)
+        draw(pickled)
     (pickled / "vae" / "diffusion_pytorch_model.safetensors").unlink()
     if list(pickled.rglob("model.safetensors")):  # transformers writes no pickles any more
-        assert (drawn(pickled, allow_pickle=True) == drawn(tiny_model)).all()
+        assert (draw(pickled, allow_pickle=True) == draw(tiny_model)).all()
 
 
 @pytest.mark.parametrize(

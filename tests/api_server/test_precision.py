@@ -63,19 +63,19 @@ def test_offload_is_for_gpus(tiny_model):
         load(model=str(tiny_model), device="cpu", offload=Offload.ON)
 
 
-def created(generator):
+def create(generator):
     """Three images, int64 ``(3, 32, 32, 3)``."""
     return pixels(generator.create(tasks(Recipe(32, 32, steps=4, guidance=5.0), 0, 1, 2)))
 
 
-def varied(generator):
+def vary(generator):
     """Three variations of one image, int64 ``(3, 32, 32, 3)``."""
     recipe = Recipe(32, 32, steps=4, guidance=5.0, strength=0.7)
     source = Image.linear_gradient("L").resize((32, 32)).convert("RGB")
     return pixels(generator.vary(tasks(recipe, 0, 1, 2, image=source)))
 
 
-@pytest.mark.parametrize("made", [created, varied])
+@pytest.mark.parametrize("made", [create, vary])
 @pytest.mark.parametrize("kind", ["sdxl", "flux-dev"])
 def test_networks_that_visit_make_the_same_images(zoo, monkeypatch, kind, made):
     """The processor stands for the GPU: networks have the same hooks, and arrive where they left."""
@@ -90,7 +90,7 @@ def test_networks_that_visit_make_the_same_images(zoo, monkeypatch, kind, made):
         assert (made(visiting) == made(plain)).all()
 
 
-@pytest.mark.parametrize("made", [created, varied])
+@pytest.mark.parametrize("made", [create, vary])
 def test_the_denoiser_alone_computes_in_less_and_images_hardly_change(tiny_model, made):
     whole, half = (
         load(model=str(tiny_model), threads=1, precision=each)

@@ -42,20 +42,20 @@ def tasks(*seeds):
     return [Task(RECIPE, "p", "", seed) for seed in seeds]
 
 
-def guarded(threshold, retries=3):
+def guard(threshold, retries=3):
     painter = Painter()
     return SafeGenerator(painter, Checker(threshold), retries), painter
 
 
 def test_clean_images_pass_untouched_and_only_once():
-    generator, painter = guarded(0)
+    generator, painter = guard(0)
     pictures = generator.create(tasks(1, 2))
     assert [(picture.image is not None, picture.refused) for picture in pictures] == [(True, 0)] * 2
     assert painter.seeds == [[1, 2]]
 
 
 def test_only_flagged_images_are_made_again_under_another_seed():
-    generator, painter = guarded(100)
+    generator, painter = guard(100)
     kept, remade = generator.create(tasks(200, 5))
     assert np.asarray(kept.image)[0, 0, 0] == 200
     assert remade.image is None or np.asarray(remade.image)[0, 0, 0] >= 100
@@ -65,7 +65,7 @@ def test_only_flagged_images_are_made_again_under_another_seed():
 
 
 def test_retries_depend_on_the_seed_alone():
-    first, second = (guarded(256) for _ in range(2))
+    first, second = (guard(256) for _ in range(2))
     first[0].create(tasks(7, 8))
     second[0].create(tasks(8))
     assert [seeds[1] for seeds in first[1].seeds] == [seeds[0] for seeds in second[1].seeds]
@@ -73,7 +73,7 @@ def test_retries_depend_on_the_seed_alone():
 
 @pytest.mark.parametrize("retries", [0, 1, 4])
 def test_it_gives_up_at_the_cap_and_counts_every_refusal(retries):
-    generator, painter = guarded(256, retries)
+    generator, painter = guard(256, retries)
     (picture,) = generator.vary(tasks(1))
     assert picture == Picture(None, cut_tokens=2, refused=retries + 1)
     assert len(painter.seeds) == retries + 1

@@ -53,7 +53,7 @@ def picture(number):
     return Image.fromarray(pixels).resize((64, 64))
 
 
-def drawn(generator, tasks):
+def draw(generator, tasks):
     return [made.image.tobytes() for made in generate(generator, tasks)]
 
 
@@ -62,11 +62,11 @@ def test_a_picture_has_the_same_bits_alone_and_at_every_place_of_a_batch(bundled
     # One step shows it as well as three, and bfloat16 is slow on processors that have no instructions for it.
     steps = 1 if bundled.text_to_image.dtype == torch.bfloat16 else RECIPE.steps
     tasks = [task(number, steps=steps, **changes) for number in range(19)]
-    together = drawn(bundled, tasks)
+    together = draw(bundled, tasks)
     assert len(set(together)) == len(tasks)
-    assert drawn(bundled, tasks[::-1]) == together[::-1]
+    assert draw(bundled, tasks[::-1]) == together[::-1]
     for few in (1, 2, 5, 11):
-        assert drawn(bundled, tasks[-few:]) == together[-few:]
+        assert draw(bundled, tasks[-few:]) == together[-few:]
 
 
 def test_without_fixed_sizes_companions_show():
@@ -74,7 +74,7 @@ def test_without_fixed_sizes_companions_show():
     assert loose.bit_exact_batch_size == 1
     assert not loose.fixed_cost_batches
     tasks = [task(number) for number in range(IMAGES)]
-    assert any(drawn(loose, [each]) != [one] for each, one in zip(tasks, drawn(loose, tasks), strict=True))
+    assert any(draw(loose, [each]) != [one] for each, one in zip(tasks, draw(loose, tasks), strict=True))
 
 
 def counting(calls, function):
@@ -180,5 +180,5 @@ def test_without_the_kernels_a_lone_image_rounds_otherwise_and_the_proof_notices
     monkeypatch.setattr(steady, "_fix_kernels", lambda network: None)
     plain = load(model="bundled", device="cpu", precision=Precision.FLOAT32, threads=1)
     tasks = [task(number, guidance=1.0) for number in range(3)]
-    assert drawn(plain, tasks[:1]) == drawn(plain, tasks)[:1]
+    assert draw(plain, tasks[:1]) == draw(plain, tasks)[:1]
     assert plain.fixed_cost_batches

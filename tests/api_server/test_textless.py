@@ -13,7 +13,7 @@ from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Recipe
 from support import drawing
 from support.drawing import apart, noise_image, pixels
-from support.model_zoo import randomised
+from support.model_zoo import randomise
 from support.tiny_model import tiny_vae
 
 pytestmark = pytest.mark.models
@@ -37,7 +37,7 @@ def of_classes():
         patch_size=2,
         num_embeds_ada_norm=len(CLASSES),
     )
-    return DiTPipeline(randomised(transformer), tiny_vae(), DDIMScheduler(clip_sample=False))
+    return DiTPipeline(randomise(transformer), tiny_vae(), DDIMScheduler(clip_sample=False))
 
 
 def of_pixels():

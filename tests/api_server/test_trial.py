@@ -36,11 +36,11 @@ def test_every_kind_of_model_draws_and_varies_before_it_is_ready(zoo, kind, batc
     drawn = []
     run = DiffusionGenerator._run
 
-    def watched(self, pipeline, *more):
+    def watch(self, pipeline, *more):
         drawn.append(pipeline is self.image_to_image)
         return run(self, pipeline, *more)
 
-    monkeypatch.setattr(DiffusionGenerator, "_run", watched)
+    monkeypatch.setattr(DiffusionGenerator, "_run", watch)
     started(zoo(kind), batching=batching)
     assert drawn == [False, True]
 

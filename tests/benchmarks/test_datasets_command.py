@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from pcevolve_benchmarks.cli.main import app, main
 
 
-def shown(*arguments: object) -> str:
+def show(*arguments: object) -> str:
     result = CliRunner().invoke(app, ["datasets", *map(str, arguments)], env={"COLUMNS": "200"})
     assert result.exit_code == 0, result.output
     return result.output
@@ -28,7 +28,7 @@ def cats(tmp_path: Path) -> Path:
 
 
 def test_folders_are_made_and_the_commands_that_come_next_are_told(cats: Path, tmp_path: Path):
-    page = shown("cats", "--from", cats, "--out", tmp_path / "out", "--held-out", 1)
+    page = show("cats", "--from", cats, "--out", tmp_path / "out", "--held-out", 1)
     assert "6 images in train, 2 in test" in page
     (run,) = [line for line in page.splitlines() if line.startswith("pcevolve run ")]
     words = shlex.split(run)

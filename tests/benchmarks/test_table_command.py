@@ -19,7 +19,7 @@ SMALLER = ("--candidates", "3", "--iterations", "1", "--seeds", "1")
 SMALL = ("--smoke", *SMALLER, "--judge", "bundled", "--processes", "2")
 
 
-def asked(bench: Client, *arguments: object) -> dict:
+def ask(bench: Client, *arguments: object) -> dict:
     done = bench.succeed("table", *arguments)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -28,10 +28,10 @@ def asked(bench: Client, *arguments: object) -> dict:
 def test_a_table_of_real_runs_that_is_killed_goes_on_where_it_was(bench: Client, tmp_path: Path):
     """One test, because the runs take half a minute."""
     out = tmp_path / "out"
-    kept = killed(bench, out, tmp_path / "log")
-    made = asked(bench, "figure6", *SMALL, "--out", out)
+    kept = kill(bench, out, tmp_path / "log")
+    made = ask(bench, "figure6", *SMALL, "--out", out)
     assert made["faults"] == []
-    assert measured(out) >= kept >= 1
+    assert count_measured(out) >= kept >= 1
     rows = made["judges"]["bundled"]["rows"]
     methods = {"random", "B (t2i)", "private shots (no guarantee)", "PE", "PCEvolve", "dp-means (ours)"}
     assert rows.keys() == methods
@@ -43,14 +43,14 @@ def test_a_table_of_real_runs_that_is_killed_goes_on_where_it_was(bench: Client,
     assert (out / "tables" / "smoke" / "figure6-digits.png").read_bytes()[:4] == b"\x89PNG"
 
     log = (out / "server.log").read_bytes()
-    assert asked(bench, "figure6", *SMALL, "--out", out) == made
+    assert ask(bench, "figure6", *SMALL, "--out", out) == made
     assert (out / "server.log").read_bytes() == log, "a server was started for nothing"
 
     with closing(sqlite3.connect(out / "figures.sqlite")) as connection, connection:
         connection.execute(
             "DELETE FROM figures WHERE cell = (SELECT cell FROM cells WHERE options LIKE '%\"pe\"%')"
         )
-    assert asked(bench, "figure6", *SMALL, "--out", out)["judges"] == made["judges"]
+    assert ask(bench, "figure6", *SMALL, "--out", out)["judges"] == made["judges"]
     assert sorted((out / "runs").iterdir()) == runs
 
     done = bench("table", "figure6", *SMALL, "--out", out, "--api", "http://127.0.0.1:9")
@@ -60,7 +60,7 @@ def test_a_table_of_real_runs_that_is_killed_goes_on_where_it_was(bench: Client,
     assert found["judges"]["bundled"]["rows"]["private shots (no guarantee)"]
 
 
-def killed(bench: Client, out: Path, log: Path) -> int:
+def kill(bench: Client, out: Path, log: Path) -> int:
     """Kill a bench when its first run is measured; none of its processes stays. How many cells it has measured."""
     with log.open("wb") as said:
         begun = psutil.Popen(
@@ -69,16 +69,16 @@ def killed(bench: Client, out: Path, log: Path) -> int:
             stdout=said,
             stderr=said,
         )
-    wait_until(lambda: measured(out) >= 1, 400)
+    wait_until(lambda: count_measured(out) >= 1, 400)
     started = begun.children(recursive=True)
     assert len(started) >= 3, "workers and a server"
     begun.kill()
     _, alive = psutil.wait_procs([begun, *started], timeout=60)
     assert not alive
-    return measured(out)
+    return count_measured(out)
 
 
-def measured(out: Path) -> int:
+def count_measured(out: Path) -> int:
     """Cells that are in the database."""
     if not (out / "figures.sqlite").is_file():
         return 0

@@ -45,7 +45,7 @@ def refused(outcomes: list[bool], attempts: list[Any]):
     assert [attempt for attempt, reached in zip(attempts, outcomes, strict=True) if reached] == []
 
 
-def tried(stage: Stage, service: str, attempts: list[Attempt]):
+def try_to_reach(stage: Stage, service: str, attempts: list[Attempt]):
     refused(stage.python(service, REACH, json.dumps(attempts)), attempts)
 
 
@@ -69,24 +69,28 @@ def at(stage: Stage, service: str, network: str, *ports: int) -> list[Attempt]:
 def test_client_does_not_reach_the_server_directly(stage: Stage):
     attempts = at(stage, "api", "behind", PORT, DECOY)
     attempts += [["name", "api", PORT], ["tcp", f"{link_local(stage, 'api')}%eth0", DECOY]]
-    tried(stage, "client", attempts + at(stage, "auditor", "behind", PORT))
+    try_to_reach(stage, "client", attempts + at(stage, "auditor", "behind", PORT))
 
 
 def test_server_reaches_neither_client_nor_auditor(stage: Stage):
     attempts = at(stage, "client", "wire", DECOY)
     attempts += [["name", "client", DECOY], ["tcp", f"{link_local(stage, 'client')}%eth0", DECOY]]
-    tried(stage, "api", attempts + at(stage, "auditor", "behind", PORT) + at(stage, "auditor", "wire", PORT))
+    try_to_reach(
+        stage, "api", attempts + at(stage, "auditor", "behind", PORT) + at(stage, "auditor", "wire", PORT)
+    )
 
 
 @pytest.mark.parametrize("service", ["client", "auditor", "api"])
 def test_nobody_reaches_the_internet_or_looks_up_its_names(stage: Stage, service: str):
-    tried(stage, service, INTERNET + NAMES)
+    try_to_reach(stage, service, INTERNET + NAMES)
 
 
 @pytest.mark.parametrize("service", ["client", "auditor", "api"])
 def test_nobody_reaches_the_host(stage: Stage, service: str, host: Listener):
     gateways = [stage.lab.gateway(network, v) for network in stage.lab.topology.internal for v in (4, 6)]
-    tried(stage, service, [["tcp", each, host.port] for each in [*host.addresses, *gateways, "172.17.0.1"]])
+    try_to_reach(
+        stage, service, [["tcp", each, host.port] for each in [*host.addresses, *gateways, "172.17.0.1"]]
+    )
     assert host.reached == []
 
 
@@ -124,8 +128,8 @@ def test_a_container_cannot_lay_a_route(stage: Stage):
 
 
 def test_the_auditor_forwards_nothing_even_if_there_were_a_route(stage: Stage, laid: None):
-    tried(stage, "client", at(stage, "api", "behind", PORT, DECOY))
-    tried(stage, "api", at(stage, "client", "wire", DECOY))
+    try_to_reach(stage, "client", at(stage, "api", "behind", PORT, DECOY))
+    try_to_reach(stage, "api", at(stage, "client", "wire", DECOY))
 
 
 SCAN = """

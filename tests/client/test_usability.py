@@ -29,7 +29,7 @@ from support.runs import Silent, SmallRun, small_plan
 Make = Callable[[int], bytes]
 
 
-def saved(pixels: np.ndarray) -> bytes:
+def save(pixels: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(pixels.astype(np.uint8)).save(buffer, "PNG")
     return buffer.getvalue()
@@ -38,7 +38,7 @@ def saved(pixels: np.ndarray) -> bytes:
 def flat(level: int, spread: int = 0) -> bytes:
     pixels = np.full((16, 16, 3), level)
     pixels[0, 0] += spread
-    return saved(pixels)
+    return save(pixels)
 
 
 def pool_of(
@@ -58,7 +58,7 @@ def pool_of(
     return Pool({"cut": candidates}, seen), stored
 
 
-def looked_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsability:
+def look_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsability:
     pool, stored = pool_of(*made, **more)
     (found,) = Usability(small_plan(labels=("cut",), min_usable=share), stored.__getitem__).of(pool)
     return found
@@ -73,7 +73,7 @@ def looked_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsabili
     ],
 )
 def test_a_share_of_a_class_is_needed_and_two_at_least(sent: int, share: float, needed: int):
-    assert looked_at(*map(png, range(sent)), share=share).needed == needed
+    assert look_at(*map(png, range(sent)), share=share).needed == needed
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_images_are_the_same_of_which_all_but_a_line_of_fields_differ_by_two_lev
         """How many different images there are of one and another, which is off in so many fields."""
         off = ramp.copy().reshape(256, 3)
         off[:fields, 1] += levels
-        return looked_at(saved(ramp), saved(off.reshape(16, 16, 3))).different
+        return look_at(save(ramp), save(off.reshape(16, 16, 3))).different
 
     buffer = io.BytesIO()
     Image.fromarray(ramp.astype(np.uint8)).save(buffer, "PNG", compress_level=0)
-    assert buffer.getvalue() != saved(ramp)
-    assert looked_at(saved(ramp), buffer.getvalue()).different == 1, "other bytes of the same pixels"
+    assert buffer.getvalue() != save(ramp)
+    assert look_at(save(ramp), buffer.getvalue()).different == 1, "other bytes of the same pixels"
     assert differing(fields=256, levels=2) == 1
     assert differing(fields=16, levels=90) == 1
     assert differing(fields=17, levels=3) == 2
@@ -116,9 +116,9 @@ def test_a_placeholder_is_the_same_whatever_request_s_id_is_drawn_on_it():
         drawn = ImageDraw.Draw(image)
         drawn.text((20, 90), "Content blocked by safety filter", fill=(255, 255, 255))
         drawn.text((20, 120), hashlib.sha1(str(number).encode()).hexdigest(), fill=(255, 255, 255))
-        return saved(np.asarray(image))
+        return save(np.asarray(image))
 
-    found = looked_at(*map(placeholder, range(8)))
+    found = look_at(*map(placeholder, range(8)))
     assert (found.usable, found.different, found.enough) == (8, 1, False)
 
 
@@ -129,18 +129,18 @@ def test_what_is_compared_are_the_means_of_sixteen_fields_a_side(side: int, leve
     for field in range(17):  # one more than may differ
         row, column = 4 * (field // 16), 4 * (field % 16)
         off[row : row + side, column : column + side] += levels
-    assert looked_at(saved(ramp), saved(off)).different == different
+    assert look_at(save(ramp), save(off)).different == different
 
 
 @pytest.mark.parametrize(("different", "enough"), [(99, False), (100, True)])
 def test_a_hundred_that_differ_are_enough_of_however_many(different: int, enough: bool):
     made = [png(place % different) for place in range(500)]
-    assert looked_at(*made).enough == enough
+    assert look_at(*made).enough == enough
 
 
 def test_with_lookahead_a_candidate_is_what_its_variations_are():
     def judged_by(view: Callable[[int], list[bytes]]) -> ClassUsability:
-        return looked_at(*map(png, range(3)), views={place: view(place) for place in range(3)})
+        return look_at(*map(png, range(3)), views={place: view(place) for place in range(3)})
 
     found = judged_by(lambda place: [flat(0), flat(0)])
     assert (found.enough, dict(found.faults)) == (False, {"all of one colour": 3})
@@ -160,7 +160,7 @@ def test_a_round_that_brought_nothing_is_not_made_good_by_what_came_before():
     assert late.candidates
 
 
-def varied(*pairs: tuple[bytes, bytes]) -> tuple[ClassUsability, list[str]]:
+def vary(*pairs: tuple[bytes, bytes]) -> tuple[ClassUsability, list[str]]:
     """What is said of a round that brought the first of each pair where the second was to be varied."""
     pool, stored = pool_of(*(made for made, _ in pairs), iteration=1)
     stored |= {f"f{place:063d}": source for place, (_, source) in enumerate(pairs)}
@@ -172,10 +172,10 @@ def varied(*pairs: tuple[bytes, bytes]) -> tuple[ClassUsability, list[str]]:
 
 
 def test_what_comes_back_unchanged_is_no_new_candidate():
-    found, notes = varied(*((png(seed), png(seed)) for seed in range(8)))
+    found, notes = vary(*((png(seed), png(seed)) for seed in range(8)))
     assert (found.usable, found.unchanged, found.enough) == (8, 8, False)
     assert notes == ["of class 'cut' 8 of 8 images can be used (8 came back unchanged)"]
-    found, notes = varied(*((png(seed), png(seed // 4 * 9)) for seed in range(8)))
+    found, notes = vary(*((png(seed), png(seed // 4 * 9)) for seed in range(8)))
     assert (found.unchanged, found.enough) == (1, True)
     assert notes == ["of class 'cut' 8 of 8 images can be used (1 came back unchanged)"]
 

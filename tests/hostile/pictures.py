@@ -35,7 +35,7 @@ def picture(seed: int = 0, size: tuple[int, int] = (SIZE, SIZE)) -> Image.Image:
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (*size[::-1], 3), dtype=np.uint8))
 
 
-def saved(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
+def save(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     """The file that Pillow makes of it."""
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
@@ -44,13 +44,13 @@ def saved(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
 
 def in_mode(mode: str, kind: str = "PNG") -> Callable[[int], bytes]:
     """Noise in another mode."""
-    return lambda seed: saved(picture(seed).convert(mode), kind)
+    return lambda seed: save(picture(seed).convert(mode), kind)
 
 
 def deep_grey(seed: int) -> bytes:
     """16 bits of grey."""
     values = np.random.default_rng(seed).integers(0, 2**16, (SIZE, SIZE), dtype=np.uint16)
-    return saved(Image.fromarray(values))
+    return save(Image.fromarray(values))
 
 
 def deep_colour(seed: int) -> bytes:
@@ -62,39 +62,39 @@ def deep_colour(seed: int) -> bytes:
 
 def flat(colour: str) -> Callable[[int], bytes]:
     """One colour everywhere."""
-    return lambda seed: saved(Image.new("RGB", (SIZE, SIZE), colour))
+    return lambda seed: save(Image.new("RGB", (SIZE, SIZE), colour))
 
 
-def sized(width: int, height: int) -> Callable[[int], bytes]:
+def resize(width: int, height: int) -> Callable[[int], bytes]:
     """Another size than was asked for; black, so that the file is small."""
     return lambda seed: raw_png(width, height, rows(width, height))
 
 
-def scaled(width: int, height: int) -> Callable[[int], bytes]:
+def scale(width: int, height: int) -> Callable[[int], bytes]:
     """Noise in blocks, in another size than was asked for."""
-    return lambda seed: saved(picture(seed).resize((width, height), Image.Resampling.NEAREST))
+    return lambda seed: save(picture(seed).resize((width, height), Image.Resampling.NEAREST))
 
 
-def animated(kind: str) -> Callable[[int], bytes]:
+def animate(kind: str) -> Callable[[int], bytes]:
     """Many frames."""
     frames = [picture(place) for place in range(50)]
-    return lambda seed: saved(frames[0], kind, save_all=True, append_images=frames[1:])
+    return lambda seed: save(frames[0], kind, save_all=True, append_images=frames[1:])
 
 
-def halved(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
+def halve(make: Callable[[int], bytes]) -> Callable[[int], bytes]:
     """The first half of a file."""
     return lambda seed: make(seed)[: len(make(seed)) // 2]
 
 
 def endless_scans(seed: int) -> bytes:
     """A progressive JPEG that says the same thing a thousand times."""
-    data = saved(picture(seed), "JPEG", progressive=True)
+    data = save(picture(seed), "JPEG", progressive=True)
     start = data.index(b"\xff\xda")
     scan = data[start : data.index(b"\xff", start + 2)]
     return data[:start] + scan * 1000 + data[start:]
 
 
-def fixed(data: bytes) -> Callable[[int], bytes]:
+def fix(data: bytes) -> Callable[[int], bytes]:
     """Always the same bytes."""
     return lambda seed: data
 
@@ -127,6 +127,6 @@ def rounded_otherwise(seed: int, other: int) -> Image.Image:
 def in_the_middle(seed: int) -> bytes:
     """What lies nearest to everything: the mean of many images, now and then, among images at the rim."""
     if seed % 2:
-        return saved(picture(seed))
+        return save(picture(seed))
     many = np.stack([np.asarray(picture(seed + place), dtype=float) for place in range(64)])
-    return saved(Image.fromarray(many.mean(axis=0).round().astype(np.uint8)))
+    return save(Image.fromarray(many.mean(axis=0).round().astype(np.uint8)))

@@ -29,9 +29,9 @@ def sends(make: Make) -> Act:
 
 SIDES = (pictures.SIZE, pictures.SIZE)
 LARGE: dict[str, Make] = {
-    "20,000 x 20,000 declared": pictures.fixed(raw_png(20_000, 20_000, bytes(64))),
-    "2 billion pixels on a side declared": pictures.fixed(raw_png(2**31 - 1, 2**31 - 1, bytes(64))),
-    "4096 x 4096 for 16 x 16": pictures.sized(4096, 4096),
+    "20,000 x 20,000 declared": pictures.fix(raw_png(20_000, 20_000, bytes(64))),
+    "2 billion pixels on a side declared": pictures.fix(raw_png(2**31 - 1, 2**31 - 1, bytes(64))),
+    "4096 x 4096 for 16 x 16": pictures.resize(4096, 4096),
 }
 BOMBS: dict[str, Make] = {
     "pixels that inflate for ever": lambda seed: raw_png(*SIDES, pictures.bomb()),
@@ -44,15 +44,15 @@ BOMBS: dict[str, Make] = {
     "endless scans": pictures.endless_scans,
 }
 BROKEN: dict[str, Make] = {
-    "half a PNG": pictures.halved(png),
-    "half a JPEG": pictures.halved(pictures.in_mode("RGB", "JPEG")),
-    "an animated PNG": pictures.animated("PNG"),
-    "an animated WebP": pictures.animated("WEBP"),
-    "a GIF of many frames": pictures.animated("GIF"),
-    "a TIFF of many pages": pictures.animated("TIFF"),
-    "three bytes": pictures.fixed(b"abc"),
-    "a page of HTML": pictures.fixed(b"<html><script>alert(1)</script></html>"),
-    "no width and no height": pictures.sized(0, 0),
+    "half a PNG": pictures.halve(png),
+    "half a JPEG": pictures.halve(pictures.in_mode("RGB", "JPEG")),
+    "an animated PNG": pictures.animate("PNG"),
+    "an animated WebP": pictures.animate("WEBP"),
+    "a GIF of many frames": pictures.animate("GIF"),
+    "a TIFF of many pages": pictures.animate("TIFF"),
+    "three bytes": pictures.fix(b"abc"),
+    "a page of HTML": pictures.fix(b"<html><script>alert(1)</script></html>"),
+    "no width and no height": pictures.resize(0, 0),
 }
 ODD: dict[str, Make] = {
     "16-bit grey": pictures.deep_grey,
@@ -62,23 +62,23 @@ ODD: dict[str, Make] = {
     "one bit": pictures.in_mode("1"),
     "grey and alpha": pictures.in_mode("LA"),
     "colour and alpha": pictures.in_mode("RGBA"),
-    "a line of 8192 pixels": pictures.scaled(8192, 1),
-    "a column of 8192 pixels": pictures.scaled(1, 8192),
-    "as large as is let in": pictures.scaled(1024, 1024),
+    "a line of 8192 pixels": pictures.scale(8192, 1),
+    "a column of 8192 pixels": pictures.scale(1, 8192),
+    "as large as is let in": pictures.scale(1024, 1024),
     "another file behind the first": lambda seed: png(seed) + png(seed + 1) + b"PK\3\4",
 }
 EMPTY: dict[str, Make] = {
     "all black": pictures.flat("black"),
     "all white": pictures.flat("white"),
     "all of one grey": pictures.flat("grey"),
-    "black with a JPEG's noise": lambda seed: pictures.saved(pictures.nearly_black(seed), "JPEG"),
-    "all transparent": lambda seed: pictures.saved(pictures.transparent(seed)),
-    "one pixel": pictures.sized(1, 1),
-    "the same image for all": pictures.fixed(png(5)),
-    "the same pixels in other bytes": lambda seed: pictures.saved(
+    "black with a JPEG's noise": lambda seed: pictures.save(pictures.nearly_black(seed), "JPEG"),
+    "all transparent": lambda seed: pictures.save(pictures.transparent(seed)),
+    "one pixel": pictures.resize(1, 1),
+    "the same image for all": pictures.fix(png(5)),
+    "the same pixels in other bytes": lambda seed: pictures.save(
         pictures.picture(5), pnginfo=pictures.note(seed)
     ),
-    "the same image but for rounding": lambda seed: pictures.saved(pictures.rounded_otherwise(5, seed)),
+    "the same image but for rounding": lambda seed: pictures.save(pictures.rounded_otherwise(5, seed)),
 }
 
 OVER = {"code": 6, "over": True, "says": "too little that can be used"}

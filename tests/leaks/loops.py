@@ -69,7 +69,7 @@ class Bent(InTurn):
 
     def private(self) -> bytes:
         """One of the owner's images."""
-        return secrets.encoded(np.asarray(data_of(self.judge).items[0]))
+        return secrets.list_encodings(np.asarray(data_of(self.judge).items[0]))
 
     def file_name(self) -> str:
         """The name of one of the owner's files."""
@@ -201,8 +201,8 @@ def replace(name: str) -> None:
     """Put a hostile loop in the place of the honest one, in a process that has not yet begun its command."""
     loop = LOOPS[name]
 
-    def evolved(plan: PublicPlan, generator: Any, judge: PacedJudge, watcher: Watcher) -> Evolved:
+    def evolve_by(plan: PublicPlan, generator: Any, judge: PacedJudge, watcher: Watcher) -> Evolved:
         # What embeds answers as they come stands before the gate, and keeps nobody from it.
         return loop(plan, generator.generator, judge, watcher)
 
-    execution.evolve = evolved
+    execution.evolve = evolve_by

@@ -23,7 +23,7 @@ def pixels() -> np.ndarray:
     return rng(417).integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8)
 
 
-def encoded(array: np.ndarray, form: str = "PNG", **options: object) -> bytes:
+def list_encodings(array: np.ndarray, form: str = "PNG", **options: object) -> bytes:
     """An array as a file."""
     buffer = io.BytesIO()
     Image.fromarray(array).save(buffer, form, **options)
@@ -34,11 +34,11 @@ def with_text(array: np.ndarray) -> bytes:
     """A PNG with a private name in a text chunk."""
     info = PngInfo()
     info.add_text("Comment", PERSON)
-    return encoded(array, pnginfo=info)
+    return list_encodings(array, pnginfo=info)
 
 
 def with_exif(array: np.ndarray, form: str) -> bytes:
     """A file with private EXIF."""
     exif = Image.Exif()
     exif[0x010E] = EXIF
-    return encoded(array, form, exif=exif.tobytes())
+    return list_encodings(array, form, exif=exif.tobytes())

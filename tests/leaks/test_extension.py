@@ -19,7 +19,7 @@ from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, PublicEcho, Receipt
 from pcevolve.transcript import RunReader, Transcript
-from support.extended import OnRecord, reopened
+from support.extended import OnRecord, reopen
 from support.provider import FakeProvider
 from support.runs import Silent, SmallRun, small_plan
 
@@ -132,7 +132,7 @@ def finished(request: pytest.FixtureRequest, folder: Path) -> Path:
 def begun(finished: Path) -> Iterator[tuple[Begun, FakeProvider, Transcript]]:
     """An extension before its first request."""
     provider, receipts = FakeProvider(), RunReader.strict(finished).receipts
-    with reopened(finished, provider) as (gate, transcript, committed):
+    with reopen(finished, provider) as (gate, transcript, committed):
         plan = gate.extend(1, ADDED, committed)
         world = Begun(gate, plan, next(iter(plan.calls.values())), None, receipts, {}, committed)
         with pytest.raises(_ReachedError):
@@ -174,7 +174,7 @@ def test_an_extension_that_may_not_be_leaves_no_line_on_record(
     number: int, paid: bool, finished: Path, count: Count
 ):
     provider = FakeProvider()
-    with reopened(finished, provider) as (gate, transcript, committed):
+    with reopen(finished, provider) as (gate, transcript, committed):
         known = committed if paid else lambda receipt: False
         count("extensions", refused(lambda: gate.extend(number, ADDED, known), transcript, provider))
 
@@ -183,6 +183,6 @@ def test_an_unfinished_run_is_not_extended(folder: Path, count: Count):
     run, provider = SmallRun.open(folder), FakeProvider()
     run.evolve()
     run.close()
-    with reopened(folder, provider) as (gate, transcript, committed):
+    with reopen(folder, provider) as (gate, transcript, committed):
         why = "is unfinished: go on with that first"
         count("extensions", refused(lambda: gate.extend(1, ADDED, committed), transcript, provider, why))

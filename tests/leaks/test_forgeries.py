@@ -12,7 +12,7 @@ import pytest
 
 from leaks.forgeries.corpus import FAMILIES, FORGERIES, first_of
 from leaks.forgeries.forging import Forgery, edited, refused
-from leaks.forgeries.honest import KINDS, Honest, faults, remembered
+from leaks.forgeries.honest import KINDS, Honest, faults, remember
 from leaks.forgeries.papers import OTHER, VIEWS
 from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
 from leaks.world import Count
@@ -53,13 +53,13 @@ def test_a_forged_view_is_named_and_the_audit_s_own_pages_show_what_is_so(
     true = pages_of(root)
     act, called = VIEWS[name]
     act(root)
-    named = called in Audit.of(root, lambda plan: remembered()).unverified
+    named = called in Audit.of(root, lambda plan: remember()).unverified
     count("forged views", named and pages_of(root) == true, named)
 
 
 def pages_of(root: Path) -> dict[str, bytes]:
     """What an audit renders itself; it is taken away again."""
-    pages = Audit.of(root, lambda plan: remembered()).write_pages().parent
+    pages = Audit.of(root, lambda plan: remember()).write_pages().parent
     return {path.name: path.read_bytes() for path in pages.iterdir()}
 
 
@@ -141,7 +141,7 @@ def test_the_command_prints_no_control_characters_of_a_forger(
 
 
 def test_the_audit_says_how_many_bits_rounding_leaves_room_for(honest: Honest, folder: Path):
-    told = [each.claim for each in audit(honest.copy("matched", folder), lambda name: remembered())]
+    told = [each.claim for each in audit(honest.copy("matched", folder), lambda name: remember())]
     values = 2 * 2 * 16 * 16 * 3
     assert any(f"room for {math.ceil(math.log2(1 + 2 * values))} bits" in each for each in told)
 

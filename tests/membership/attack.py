@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from membership.world import Seen, Setting, played
+from membership.world import Seen, Setting, play
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
 from pcevolve.dp_audit.bound import at_least, at_most
 from pcevolve.privacy import Event, Events
@@ -215,16 +215,16 @@ def power(honest: tuple[float, float], off: tuple[float, float], runs: int) -> f
 
 
 @cache
-def rehearsed(setting: Setting, noise_of: NoiseOf = SeededNoise) -> Bet:
+def rehearse(setting: Setting, noise_of: NoiseOf = SeededNoise) -> Bet:
     """Learn what each choice means, from the private side alone; a blind client is taken for PCEvolve."""
     if setting.parts.selector is None:
-        return rehearsed(Setting("pcevolve", setting.epsilon, setting.rounds), noise_of)
+        return rehearse(Setting("pcevolve", setting.epsilon, setting.rounds), noise_of)
     asked = [_questions(setting, side) for side in (0, 1)]
     first, second = ([_frequencies(setting, *each, noise_of) for each in rounds] for rounds in asked)
     return Bet(tuple(zip(first, second, strict=True)))
 
 
-def attacked(
+def attack(
     setting: Setting,
     runs: int,
     bet: Bet,
@@ -271,7 +271,7 @@ def attacked(
 
 def _one(setting: Setting, side: int, noise: Noise, folder: Path) -> Seen:
     with TemporaryDirectory(dir=folder) as own:
-        return played(setting, side, noise, Path(own))
+        return play(setting, side, noise, Path(own))
 
 
 @contextmanager
@@ -284,7 +284,7 @@ def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Sce
     """What the selector is asked in each round; the same in every run, for the provider repeats himself."""
     ear = Overheard(setting.parts.make_selector())
     with _memory() as folder:
-        played(setting, side, SeededNoise(0), folder, ear)
+        play(setting, side, SeededNoise(0), folder, ear)
     return ear.asked
 
 

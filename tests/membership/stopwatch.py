@@ -221,7 +221,7 @@ class Bet:
         return (seen[self.silence] > self.threshold) == self.longer
 
 
-def trained(seen: list[list[float]], sides: list[int]) -> Bet:
+def train(seen: list[list[float]], sides: list[int]) -> Bet:
     """The stump that is right most often, and by the widest margin among those."""
     return max(_stumps(seen), key=lambda scored: (_right(scored[0], seen, sides), scored[1]))[0]
 
@@ -281,7 +281,7 @@ def undefended() -> Iterator[None]:
         yield
 
 
-def timed(pair: Pair, client: Client, training: int, judged: int, name: str = "as it is") -> Verdict:
+def time_runs(pair: Pair, client: Client, training: int, judged: int, name: str = "as it is") -> Verdict:
     """Let the attacker train on some runs, and judge him by others."""
     coin = random.Random(f"{pair.name}/{client.rounds}")
     sides = [coin.randrange(2) for _ in range(training + judged)]
@@ -291,7 +291,7 @@ def timed(pair: Pair, client: Client, training: int, judged: int, name: str = "a
             _seen(client, datasets[side], listener, folder / str(run)) for run, side in enumerate([0, *sides])
         ]
     del seen[0]  # imports take seconds
-    bet = trained(seen[:training], sides[:training])
+    bet = train(seen[:training], sides[:training])
     right = _right(bet, seen[training:], sides[training:])
     return Verdict(pair.name, name, client.rounds, client.tick, judged, right, bet, _medians(seen, sides))
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import pytest
 from scipy import stats
 
-from membership.attack import Bare, attacked, bound, ceiling, limits, power, rehearsed, too_quiet
+from membership.attack import Bare, attack, bound, ceiling, limits, power, rehearse, too_quiet
 from membership.world import Setting
 from pcevolve.privacy import Event
 
@@ -30,24 +30,24 @@ def game(method: str) -> Setting:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_attacker_who_sees_everything_stays_below_the_bound(method: str):
-    setting, bet = game(method), rehearsed(game(method))
-    result = attacked(setting, RUNS, bet)
+    setting, bet = game(method), rehearse(game(method))
+    result = attack(setting, RUNS, bet)
     assert result.high < result.bound
     assert result.low <= result.expected <= result.high
 
 
 @pytest.mark.parametrize("method", LOOKING)
 def test_a_client_without_noise_is_seen_through(method: str):
-    setting, bet = game(method), rehearsed(game(method))
-    leaky = attacked(setting, 40, bet, noise_of=lambda number: Bare())
+    setting, bet = game(method), rehearse(game(method))
+    leaky = attack(setting, 40, bet, noise_of=lambda number: Bare())
     assert leaky.advantage == 1
     assert not leaky.as_expected
     assert not leaky.as_paid
 
 
 def test_a_client_with_30_percent_too_little_noise_is_found_out():
-    setting, bet = game("jvem"), rehearsed(game("jvem"))
-    result = attacked(setting, 200, bet, rehearsed(setting, too_quiet), too_quiet)
+    setting, bet = game("jvem"), rehearse(game("jvem"))
+    result = attack(setting, 200, bet, rehearse(setting, too_quiet), too_quiet)
     assert result.power is not None
     assert result.power > 0.9
     assert not result.as_expected
@@ -57,7 +57,7 @@ def test_a_client_with_30_percent_too_little_noise_is_found_out():
 @pytest.mark.parametrize("method", ["pcevolve", "jvem"])
 def test_the_attack_leaves_nothing_to_be_desired(method: str):
     """It reaches what the events allow, so a selector whose sensitivity is understated by 30 % is over it."""
-    setting, bet = game(method), rehearsed(game(method))
+    setting, bet = game(method), rehearse(game(method))
     true, false = bet.expected()
     allowed = ceiling(setting.events[1])
     assert allowed - 0.08 < true - false < allowed + 0.02

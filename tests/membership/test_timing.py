@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from membership.stopwatch import BOTH, ERROR, Bet, Client, Verdict, silences, timed, trained, undefended
+from membership.stopwatch import BOTH, ERROR, Bet, Client, Verdict, silences, time_runs, train, undefended
 
 pytestmark = pytest.mark.system
 
@@ -19,7 +19,7 @@ TICK = 0.2
 
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_a_provider_with_a_clock_guesses(rounds: int):
-    verdict = timed(BOTH, Client(rounds, TICK), TRAINING, JUDGED)
+    verdict = time_runs(BOTH, Client(rounds, TICK), TRAINING, JUDGED)
     assert verdict.knows_nothing, verdict
 
 
@@ -27,7 +27,7 @@ def test_a_provider_with_a_clock_guesses(rounds: int):
 def test_without_the_defence_he_knows(rounds: int):
     """No tick, a connection that stays open until the run ends, and images that are looked at when they are needed."""
     with undefended():
-        verdict = timed(BOTH, Client(rounds, tick=0), TRAINING, JUDGED, "no defence")
+        verdict = time_runs(BOTH, Client(rounds, tick=0), TRAINING, JUDGED, "no defence")
     assert not verdict.knows_nothing, verdict
 
 
@@ -45,7 +45,7 @@ def test_silences_end_with_a_request_or_with_the_connection():
 
 def test_the_attacker_trains_on_the_silence_that_tells_most():
     seen = [[0.1, 0.9], [0.1, 0.2], [0.2, 0.8], [0.2, 0.1]]
-    assert trained(seen, [1, 0, 1, 0]) == Bet(1, 0.5, longer=True)
+    assert train(seen, [1, 0, 1, 0]) == Bet(1, 0.5, longer=True)
 
 
 def test_a_blind_attacker_is_taken_for_a_knowing_one_less_often_than_one_time_in_a_thousand():

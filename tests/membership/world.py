@@ -190,7 +190,7 @@ class Adversary(FakeProvider):
         )
 
 
-def played(setting: Setting, side: int, noise: Noise, folder: Path, selector: Selector | None = None) -> Seen:
+def play(setting: Setting, side: int, noise: Noise, folder: Path, selector: Selector | None = None) -> Seen:
     """One whole run on one of the datasets, as the provider saw it."""
     provider, plan = Adversary(setting), setting.plan
     ledger, transcript = Ledger(folder / "ledger.sqlite"), Transcript(folder / "transcript")

@@ -16,7 +16,7 @@ import pydantic  # noqa: F401
 import scipy.stats  # noqa: F401
 import sklearn  # noqa: F401
 import torchvision  # noqa: F401
-from tests.mutations.mutants import all_changes, tried
+from tests.mutations.mutants import all_changes, try_change
 
 
 def main() -> int:
@@ -37,7 +37,7 @@ def main() -> int:
     outcomes = []
     print("| module | slip | killed by | s |\n|---|---|---|---|", flush=True)
     for change in named[part - 1 :: parts]:
-        outcomes.append(tried(change))
+        outcomes.append(try_change(change))
         print(outcomes[-1].row, flush=True)
         if given.out is not None:
             given.out.write_text(

@@ -73,7 +73,7 @@ def path_of(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def mutated(change: Change) -> str:
+def mutate(change: Change) -> str:
     """The module's text with the change in it.
 
     Raises:
@@ -85,9 +85,9 @@ def mutated(change: Change) -> str:
     return text.replace(change.text, change.instead)
 
 
-def tried(change: Change) -> Outcome:
+def try_change(change: Change) -> Outcome:
     """Run a mutant's tests in a fork of this process."""
-    text, started = mutated(change), time.monotonic()
+    text, started = mutate(change), time.monotonic()
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryDirectory() as examples:
         trial = multiprocessing.get_context("fork").Process(target=_try, args=(change, text, said, examples))
         trial.start()

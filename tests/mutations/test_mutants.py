@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.mutations.mutants import all_changes, mutated
+from tests.mutations.mutants import all_changes, mutate
 
 TESTS = Path(__file__).parents[1]
 
@@ -13,7 +13,7 @@ def test_every_mutant_changes_one_place_of_a_module_and_has_tests_that_exist():
     for change in all_changes():
         faults += [f"no {each}" for each in change.tests.split() if not (TESTS / each).exists()]
         try:
-            compile(mutated(change), change.module, "exec")
+            compile(mutate(change), change.module, "exec")
         except (LookupError, SyntaxError) as error:
             faults.append(f"{change.module}: {change.slip}: {error}")
     if faults:

@@ -21,7 +21,7 @@ def picture(width=24, height=16):
     return Image.effect_noise((width, height), 60).convert("RGB")
 
 
-def saved(image, kind, **options):
+def save(image, kind, **options):
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
     return buffer.getvalue()
@@ -39,19 +39,19 @@ def png_declaring(width, height):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_each_admitted_format_decodes_to_rgb_of_its_size(kind):
-    decoded = images.decode(saved(picture(), kind))
+    decoded = images.decode(save(picture(), kind))
     assert (decoded.mode, decoded.size, decoded.info) == ("RGB", (24, 16), {})
 
 
 @pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF", "ICO"])
 def test_other_formats_are_refused(kind):
     with pytest.raises(ImageError, match="not a PNG, JPEG or WebP"):
-        images.decode(saved(picture(), kind))
+        images.decode(save(picture(), kind))
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_truncation_is_refused(kind):
-    data = saved(picture(), kind)
+    data = save(picture(), kind)
     for length in range(len(data) - 1):
         with pytest.raises(ImageError, match=r"truncated|damaged|not a PNG"):
             images.decode(data[:length])
@@ -59,18 +59,18 @@ def test_every_truncation_is_refused(kind):
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP"])
 def test_animations_are_refused(kind):
-    data = saved(picture(), kind, save_all=True, append_images=[picture()])
+    data = save(picture(), kind, save_all=True, append_images=[picture()])
     with pytest.raises(ImageError, match="animated"):
         images.decode(data)
 
 
 def test_a_second_picture_behind_the_first_is_not_read():
     first, second = picture(), picture(48, 48)
-    assert images.decode(saved(first, "JPEG") + saved(second, "JPEG")).size == first.size
+    assert images.decode(save(first, "JPEG") + save(second, "JPEG")).size == first.size
 
 
 def test_a_jpeg_of_endless_scans_is_refused():
-    data = saved(picture(), "JPEG", progressive=True)
+    data = save(picture(), "JPEG", progressive=True)
     start = data.index(b"\xff\xda")
     scan = data[start : data.index(b"\xff", start + 2)]
     with pytest.raises(ImageError, match="too many scans"):
@@ -90,7 +90,7 @@ def test_a_bomb_is_refused_by_its_header_alone():
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_pixel_and_side_limits_hold_for_each_format(kind):
-    data = saved(picture(24, 16), kind)
+    data = save(picture(24, 16), kind)
     assert images.decode(data, ImageLimits(max_pixels=24 * 16, max_side=24)).size == (24, 16)
     with pytest.raises(ImageError, match="more than 383 pixels"):
         images.decode(data, ImageLimits(max_pixels=24 * 16 - 1))
@@ -99,7 +99,7 @@ def test_pixel_and_side_limits_hold_for_each_format(kind):
 
 
 def test_a_webp_whose_canvas_and_frame_disagree_is_refused():
-    data = bytearray(saved(picture().convert("RGBA"), "WEBP", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\0"))
+    data = bytearray(save(picture().convert("RGBA"), "WEBP", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\0"))
     assert data[12:16] == b"VP8X"
     data[24] += 1
     with pytest.raises(ImageError, match="damaged"):
@@ -115,14 +115,14 @@ def test_sixteen_bit_grey_is_scaled_not_clipped():
     image = Image.new("I;16", (2, 1))
     image.putpixel((0, 0), 65535)
     image.putpixel((1, 0), 32768)
-    decoded = images.decode(saved(image, "PNG"))
+    decoded = images.decode(save(image, "PNG"))
     assert [decoded.getpixel((x, 0)) for x in (0, 1)] == [(255, 255, 255), (128, 128, 128)]
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA"])
 def test_transparency_is_laid_over_white(mode):
     clear = Image.new(mode, (2, 2), tuple([0] * len(mode)))
-    assert images.decode(saved(clear, "PNG")).getpixel((0, 0)) == (255, 255, 255)
+    assert images.decode(save(clear, "PNG")).getpixel((0, 0)) == (255, 255, 255)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -134,7 +134,7 @@ def test_metadata_does_not_survive_decoding_and_encoding(kind):
     options = {"exif": exif, "icc_profile": b"SECRET PATIENT" * 20}
     if kind == "PNG":
         options["pnginfo"] = text
-    data = saved(picture(), kind, **options)
+    data = save(picture(), kind, **options)
     assert b"SECRET" in data
     decoded = images.decode(data)
     assert decoded.info == {}
@@ -145,7 +145,7 @@ def test_metadata_does_not_survive_decoding_and_encoding(kind):
 @settings(max_examples=examples(400), deadline=None)
 @given(st.sampled_from(FORMATS), st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6))
 def test_damage_ends_in_an_image_or_an_image_error_and_never_in_a_warning(kind, damage):
-    data = bytearray(saved(picture(), kind))
+    data = bytearray(save(picture(), kind))
     for place, value in damage:
         data[min(int(place * len(data)), len(data) - 1)] = value
     assert_decodes_or_refuses(bytes(data))

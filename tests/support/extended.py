@@ -38,7 +38,7 @@ class OnRecord:
 
 
 @contextmanager
-def reopened(root: Path, provider: Transport) -> Iterator[tuple[Gate, Transcript, Callable[[Receipt], bool]]]:
+def reopen(root: Path, provider: Transport) -> Iterator[tuple[Gate, Transcript, Callable[[Receipt], bool]]]:
     """A new gate on the record of a run, and what its ledger knows."""
     transcript, ledger = Transcript(root / "transcript"), Ledger(root / "private" / "ledger.sqlite")
     plan = transcript.plan()
@@ -56,7 +56,7 @@ def extended_run(root: Path, *extensions: Extension, provider: Transport | None 
     """Extend a finished run, and publish it anew."""
     for extension in extensions:
         receipts = RunReader.strict(root).receipts
-        with reopened(root, provider or FakeProvider()) as (gate, transcript, committed):
+        with reopen(root, provider or FakeProvider()) as (gate, transcript, committed):
             known = transcript.plan()
             assert known is not None
             plan = gate.extend(len(known.extended) + 1, extension, committed)

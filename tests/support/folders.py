@@ -28,7 +28,7 @@ def events(run: Path) -> list[dict]:
     return [json.loads(line)["event"] for line in log.read_bytes().splitlines()]
 
 
-def released_files(run: Path) -> dict[str, bytes]:
+def list_released(run: Path) -> dict[str, bytes]:
     """The synthetic dataset."""
     return {p.relative_to(run).as_posix(): p.read_bytes() for p in sorted((run / "release").rglob("*.png"))}
 

@@ -61,7 +61,7 @@ def reissue(root: Path) -> None:
         write_report(RunReader.strict(root))
 
 
-def rewritten_body(root: Path, event: Event, change: Callable[[bytes], bytes]) -> Event:
+def rewrite_body(root: Path, event: Event, change: Callable[[bytes], bytes]) -> Event:
     """The event with another body, which is stored as a run would store it."""
     bodies = Bodies(root / "transcript" / "bodies")
     before = bodies.get(BodyRef(**event["body"]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from pcevolve.errors import DataError
 
 
-def worked(name: str) -> int:
+def work(name: str) -> int:
     """Count letters, unless the name asks for something else."""
     if name == "die":
         os.kill(os.getpid(), signal.SIGKILL)

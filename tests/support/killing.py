@@ -20,7 +20,7 @@ TRACESYSGOOD, EXITKILL = 1, 1 << 20
 NOT_ALLOWED = 77
 
 
-def outlived(work: Work) -> int:
+def survive(work: Work) -> int:
     """Do the work in a child process; its exit code, or minus the signal that ended it."""
     pid = os.fork()
     if pid == 0:
@@ -33,7 +33,7 @@ def killed_at_call(work: Work, step: int) -> bool:
 
     A step is the beginning or the end of a call into SQLite or the operating system.
     """
-    code = outlived(lambda: _counting(work, step))
+    code = survive(lambda: _counting(work, step))
     assert code in (0, -signal.SIGKILL), f"the work failed by itself at step {step}"
     return code != 0
 

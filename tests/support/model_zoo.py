@@ -120,7 +120,7 @@ def stable_diffusion_3():
         tokenizer=tokenizer,
         tokenizer_2=tiny_tokenizer(),
         tokenizer_3=sentence_tokenizer(),
-        transformer=randomised(transformer),
+        transformer=randomise(transformer),
         scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0),
     )
 
@@ -267,7 +267,7 @@ def _qwen_parts(tokenizer):
         ),
         "text_encoder": _seeing_encoder(tokenizer),
         "tokenizer": tokenizer,
-        "transformer": randomised(transformer, 0.3),
+        "transformer": randomise(transformer, 0.3),
     }
 
 
@@ -293,7 +293,7 @@ def _flux(guided, scheduler):
         text_encoder_2=sentence_encoder(WORDS),
         tokenizer=tokenizer,
         tokenizer_2=sentence_tokenizer(),
-        transformer=randomised(transformer),
+        transformer=randomise(transformer),
         scheduler=scheduler,
     )
 
@@ -325,7 +325,7 @@ EDITS = {"kontext": kontext, "pix2pix": pix2pix, "qwen-edit": qwen_edit, "qwen-e
 """Models that vary images to a degree of their own."""
 
 
-def randomised(transformer, spread=0.05):
+def randomise(transformer, spread=0.05):
     """Add small random weights: transformers begin with zeros in places, and would ignore their inputs."""
     import torch
 

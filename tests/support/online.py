@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, NamedTuple
 
-from support.provider import WORDS, chatted, png
+from support.provider import WORDS, answer_chat, png
 from support.runs import WRITER_KEY
 
 KEY = "sk-5ecret-0123456789"
@@ -148,7 +148,7 @@ def chat(heard: Heard) -> Reply:
     odd = unknown(fields, {"model", "messages", "n", "max_tokens", "temperature", "seed"})
     if odd or heard.path != "/v1/chat/completions":
         return said(400, {"error": {"message": f"Unrecognized request argument: {odd}", "code": None}})
-    return said(200, {"id": "chatcmpl-1", "created": 1, "usage": {}, **chatted(fields)})
+    return said(200, {"id": "chatcmpl-1", "created": 1, "usage": {}, **answer_chat(fields)})
 
 
 def rewriter(heard: Heard) -> Reply:

@@ -64,10 +64,10 @@ class LastOne:
         return self.account.pay(
             query,
             events,
-            lambda: Paid(*self._chosen(measured, scenes, pool, b"" if free else save(measured))),
+            lambda: Paid(*self._choose(measured, scenes, pool, b"" if free else save(measured))),
         )
 
-    def _chosen(self, measured, scenes, pool, memory):
+    def _choose(self, measured, scenes, pool, memory):
         choices, values = self.chooser.choose(measured, scenes, pool)
         return choices, memory, values
 

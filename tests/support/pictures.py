@@ -23,6 +23,6 @@ def greys(path, window=None):
     return np.asarray(read_image(path, window)[0])[..., 0].astype(int)
 
 
-def refused(path, told, window=None):
+def expect_refusal(path, told, window=None):
     with pytest.raises(RejectedImageError, match=told):
         read_image(path, window)

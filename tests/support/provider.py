@@ -55,7 +55,7 @@ class FakeProvider:
             return ok([_model()])
         fields = json.loads(request.body)
         if request.url.endswith(wire.CHAT):
-            return ok(chatted(fields))
+            return ok(answer_chat(fields))
         source = images.from_base64(fields["image"]) if "image" in fields else None
         made = [
             {"image": images.to_base64(png(seed, source, fields.get("strength", 1.0))), "seed": seed}
@@ -75,7 +75,7 @@ def text(seed: int, question: str = "") -> str:
     )
 
 
-def chatted(fields: dict[str, Any]) -> dict[str, Any]:
+def answer_chat(fields: dict[str, Any]) -> dict[str, Any]:
     """What a chat API answers."""
     question = fields["messages"][-1]["content"]
     said = [text((fields.get("seed", 0) + k) % 2**32, question) for k in range(fields.get("n", 1))]

@@ -12,7 +12,9 @@ RAMP = np.arange(256, dtype=np.uint16).reshape(16, 16)
 NAME = "Mustermann^Erika"
 
 
-def saved(path: Path, values: np.ndarray, photometric: str = "MONOCHROME2", bits: int = 12, **tags) -> Path:
+def save_scan(
+    path: Path, values: np.ndarray, photometric: str = "MONOCHROME2", bits: int = 12, **tags
+) -> Path:
     """A file as a machine writes it."""
     from pydicom.dataset import Dataset, FileMetaDataset
     from pydicom.uid import ExplicitVRLittleEndian, SecondaryCaptureImageStorage, generate_uid

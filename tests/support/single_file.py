@@ -44,7 +44,7 @@ def checkpoint(pipeline):
     text = {_text(name): value for name, value in pipeline.text_encoder.state_dict().items()}
     return (
         {f"model.diffusion_model.{_unet(name, layers, unet)}": value for name, value in unet.items()}
-        | {f"first_stage_model.{_vae(name, blocks)}": _shaped(name, value) for name, value in vae.items()}
+        | {f"first_stage_model.{_vae(name, blocks)}": _shape(name, value) for name, value in vae.items()}
         | {f"cond_stage_model.transformer.{name}": value for name, value in text.items()}
     )
 
@@ -91,6 +91,6 @@ def _vae(name, blocks):
     return name
 
 
-def _shaped(name, value):
+def _shape(name, value):
     """Attention of the original is convolution of 1 x 1."""
     return value[..., None, None] if ".attentions." in name and value.ndim == 2 else value

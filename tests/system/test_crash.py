@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.folders import class_folders, events, receipts, released_files
+from support.folders import class_folders, events, list_released, receipts
 from support.forkserver import ForkServer
 from support.processes import RUN_SECONDS, Client, ServerProcess
 
@@ -53,7 +53,7 @@ def test_a_client_killed_three_times_ends_with_the_same_dataset(reference, clien
         process.wait()
     done = client(*options, "--resume", run)
     assert done.returncode == 0, (points, done.stderr)
-    assert released_files(run) == released_files(reference), points
+    assert list_released(run) == list_released(reference), points
     assert receipts(run) == receipts(reference), points
     shown = client("budget", "show", "--ledger", run.with_suffix(".ledger"), "--json")
     assert [(row["draws"], row["epsilon"]) for row in json.loads(shown.stdout)] == [(6, None)]
@@ -93,7 +93,7 @@ def test_a_client_waits_for_a_server_that_was_killed_and_finishes(reference, mor
     _, stderr = process.communicate(timeout=300)
     assert process.returncode == 0, stderr
     assert "the API is not answering" in stderr
-    assert released_files(run) == released_files(reference)
+    assert list_released(run) == list_released(reference)
     client.succeed("audit", run, "--allow-insecure")
 
 
@@ -109,7 +109,7 @@ def test_a_client_gives_up_on_a_dead_server_in_time_and_can_be_resumed(reference
     assert "--resume" in stderr
     mortal.start()
     client.succeed(*client.run_options(private, run, patience=60, **NOISE), "--resume", run)
-    assert released_files(run) == released_files(reference)
+    assert list_released(run) == list_released(reference)
 
 
 def test_a_disk_that_fills_up_is_one_clear_line_and_the_run_can_be_resumed(reference, client, tmp_path):
@@ -126,4 +126,4 @@ def test_a_disk_that_fills_up_is_one_clear_line_and_the_run_can_be_resumed(refer
     assert starved.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in starved.stderr
     client.succeed(*options, "--resume", run)
-    assert released_files(run) == released_files(reference)
+    assert list_released(run) == list_released(reference)

@@ -15,7 +15,7 @@ from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
 
 
-def finished(client: Client, private: Path, out: Path, *flags: str, **options: object) -> dict:
+def run_to_end(client: Client, private: Path, out: Path, *flags: str, **options: object) -> dict:
     done = client.succeed(*client.run_options(private, out, **{"iterations": 2, **options}), *flags, "--json")
     client.succeed("audit", out, "--json")
     return json.loads(done.stdout)
@@ -27,7 +27,7 @@ def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(
 ):
     private = class_folders(tmp_path / "private", seed=1)
     options = {"method": "dp-means", "appearance": appearance, "iterations": 1}
-    finished(client, private, tmp_path / "run", **options)
+    run_to_end(client, private, tmp_path / "run", **options)
     found = receipts(tmp_path / "run")
     found.sort(key=lambda receipt: receipt["iteration"])
     assert [each["iteration"] for each in found] == [0, 1, 2]
@@ -40,7 +40,7 @@ def test_a_dataset_in_the_appearance_of_the_private_images_is_audited(
 
 def test_images_without_labels_are_one_class(client: Client, tmp_path: Path):
     private = class_folders(tmp_path / "private", seed=1)
-    summary = finished(client, private, tmp_path / "run", "--set", "data.unlabelled=true", method="pe")
+    summary = run_to_end(client, private, tmp_path / "run", "--set", "data.unlabelled=true", method="pe")
     assert (summary["classes"], summary["images_released"]) == (1, 4)
     sent = [
         event for event in events(tmp_path / "run") if event["kind"] == "sent" and event["slot"][0] == "i"
@@ -56,7 +56,7 @@ def test_a_patient_with_several_images_is_one_unit(client: Client, tmp_path: Pat
         rows.writerow(["file", "patient"])
         for number, path in enumerate(sorted(private.rglob("*.png"))):
             rows.writerow([path.relative_to(private).as_posix(), f"patient {number % 3}"])
-    summary = finished(client, private, tmp_path / "run", method="pe", unit_map=tmp_path / "patients.csv")
+    summary = run_to_end(client, private, tmp_path / "run", method="pe", unit_map=tmp_path / "patients.csv")
     assert summary["unit"] == "patient"
     shown = client("budget", "show", "--ledger", (tmp_path / "run").with_suffix(".ledger"), "--json")
     assert [row["units"] for row in json.loads(shown.stdout)] == [3]
@@ -64,19 +64,19 @@ def test_a_patient_with_several_images_is_one_unit(client: Client, tmp_path: Pat
 
 def test_two_kinds_of_noise_on_the_same_data_add_up(client: Client, tmp_path: Path):
     private, ledger = class_folders(tmp_path / "private", seed=1), tmp_path / "ledger.sqlite"
-    finished(client, private, tmp_path / "one", method="pe", epsilon=2, ledger=ledger)
+    run_to_end(client, private, tmp_path / "one", method="pe", epsilon=2, ledger=ledger)
     again = {"method": "jvem", "epsilon": 2, "ledger": ledger}
     refused = client(*client.run_options(private, tmp_path / "two", **again))
     assert refused.returncode == 4
     assert "privacy.lifetime_epsilon" in refused.stderr
-    both = finished(client, private, tmp_path / "three", **again, lifetime_epsilon=4)
+    both = run_to_end(client, private, tmp_path / "three", **again, lifetime_epsilon=4)
     assert both["epsilon_spent"] <= 2
 
 
 def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: Path):
     private, run = class_folders(tmp_path / "private", seed=1), tmp_path / "run"
     flags = {"vary_by": "prompt", "lookahead": 1, "more": 1, "method": "pe"}
-    summary = finished(client, private, run, **flags)
+    summary = run_to_end(client, private, run, **flags)
     assert summary["images_released"] == 2 * (4 + 4)
     client.succeed("extend", run, "--more", "1", "--json")
     client.succeed("audit", run)
@@ -117,7 +117,7 @@ def test_several_prompts_for_each_class_reach_the_wire_as_they_stand(client: Cli
     words = ("--domain", "handwritten mark", "--private", private)
     client.succeed("prompts", *words, "--count", "3", "--out", prompts)
     written = json.loads(prompts.read_text())
-    summary = finished(client, private, tmp_path / "run", method="t2i", prompts=prompts)
+    summary = run_to_end(client, private, tmp_path / "run", method="t2i", prompts=prompts)
     assert (summary["epsilon_spent"], summary["images_released"]) == (0, 8)
     sent = [event["body"]["text"] for event in events(tmp_path / "run") if event["kind"] == "sent"]
     shares = Counter(json.loads(body)["prompt"] for body in sent if body)

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from support import online
-from support.folders import class_folders, events, receipts, released_files
+from support.folders import class_folders, events, list_released, receipts
 from support.online import Heard, LocalServer, Reply
 from support.processes import Client
 from support.runs import WRITER_KEY
@@ -43,7 +43,7 @@ def asking(client: Client, writer: LocalServer, tmp_path: Path) -> Options:
     return lambda run, **changes: client.run_options(private, run, **own | changes)
 
 
-def asked(writer: LocalServer) -> list[str]:
+def ask(writer: LocalServer) -> list[str]:
     return [json.loads(each.body)["messages"][0]["content"].splitlines()[-1] for each in writer.heard]
 
 
@@ -63,7 +63,7 @@ def test_a_run_that_rewords_is_finished_audited_and_extended(client, writer, ask
     to_writer = [event for event in sent if event["url"].startswith(writer.address)]
     assert [event["slot"][0] for event in to_writer] == ["w"] * 17
     drawn = {json.loads(event["body"]["text"])["prompt"] for event in sent if event["slot"][0] in "ily"}
-    assert set(asked(writer)) <= words | drawn
+    assert set(ask(writer)) <= words | drawn
     assert len(drawn - words) > 4
     assert not any(
         "image" in json.loads(event["body"]["text"]) for event in sent if event["slot"][0] in "ily"
@@ -76,7 +76,7 @@ def test_a_run_that_rewords_is_finished_audited_and_extended(client, writer, ask
 def test_a_run_that_is_killed_asks_neither_provider_twice(client, writer, asking, tmp_path):
     run, reference = tmp_path / "run", tmp_path / "reference"
     client.succeed(*asking(reference, at_once=1))
-    first = asked(writer)
+    first = ask(writer)
     writer.heard.clear()
     for stop in (1, 7):
         asks, dead = Event(), Event()
@@ -95,10 +95,10 @@ def test_a_run_that_is_killed_asks_neither_provider_twice(client, writer, asking
         dead.set()
     writer.speak = online.rewriter
     client.succeed(*asking(run, at_once=1), "--resume", run)
-    assert (released_files(run), receipts(run)) == (released_files(reference), receipts(reference))
+    assert (list_released(run), receipts(run)) == (list_released(reference), receipts(reference))
     client.succeed("audit", run, "--allow-insecure")
     assert len(writer.heard) == len(first) + 2
-    assert list(dict.fromkeys(asked(writer))) == list(dict.fromkeys(first))
+    assert list(dict.fromkeys(ask(writer))) == list(dict.fromkeys(first))
 
 
 @pytest.mark.parametrize(

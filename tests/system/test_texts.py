@@ -59,7 +59,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def asked(client: Client, private: Path, out: Path, **changes: object) -> list[object]:
+def ask(client: Client, private: Path, out: Path, **changes: object) -> list[object]:
     """A small run with texts; the client's own options of images are left out."""
     # The small writer often fills a few blanks with the words that stood there, which is no variation.
     blanks = {"strength_start": 0.9, "strength_end": 0.7}
@@ -74,7 +74,7 @@ def finished(
     """A whole run, and what it told."""
     root = tmp_path_factory.mktemp("finished")
     client = Client(root, writer.address, forks)
-    done = client.succeed(*asked(client, private, root / "run", unit_column="patient"))
+    done = client.succeed(*ask(client, private, root / "run", unit_column="patient"))
     return root / "run", done.stderr
 
 
@@ -134,7 +134,7 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
 
 def test_the_released_means_classify_texts(client: Client, private: Path, tmp_path: Path):
     out = tmp_path / "run"
-    client.succeed(*asked(client, private, out, method="dp-means", iterations=1))
+    client.succeed(*ask(client, private, out, method="dp-means", iterations=1))
     for name, text in (("ill", "an infection of the chest"), ("well", "white bread with fruit")):
         (tmp_path / f"{name}.txt").write_text(text)
     done = client.succeed("classify", out, tmp_path / "ill.txt", tmp_path / "well.txt")
@@ -153,7 +153,7 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     listed = tmp_path / "list.txt"
     listed.write_text(f"{CANARY}\t1e-4\t2e-4\nchills\n")
     own = {"method": "secpe", "secrets": listed, "secret_size": 8, "secret_prior": 1e-3, "secret_bound": 1e-3}
-    words = [*asked(client, private, tmp_path / "run", **own), "--set", "method.detect_secrets=true"]
+    words = [*ask(client, private, tmp_path / "run", **own), "--set", "method.detect_secrets=true"]
     refused = client(*words)
     assert refused.returncode == 3
     assert "line 1 allows more than method.secret_prior" in " ".join(refused.stderr.split())
@@ -173,7 +173,7 @@ def test_texts_with_secrets_of_which_nothing_may_be_learned_are_not_counted(
         "secret_prior": 1e-3,
         "secret_bound": 1e-3,
     }
-    client.succeed(*asked(client, private, out, **own, epsilon=20_000))
+    client.succeed(*ask(client, private, out, **own, epsilon=20_000))
     record = RunReader.strict(out)
     measured = load(record.bodies.file(next(each.measured for each in record.receipts if each.measured)))
     assert abs(measured["cells"].sum() - counted) < 0.5  # more than ten deviations of the noise of 24 cells
@@ -184,7 +184,7 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
 ):
     out, weights = tmp_path / "run", save_encoder(tmp_path / "encoder")
     own = {"encoder": "transformer:somebody/tiny", "encoder_weights": weights}
-    client.succeed(*asked(client, private, out, **own))
+    client.succeed(*ask(client, private, out, **own))
     without = json.loads(client("audit", out, "--json").stdout)
     assert any("encoder-weights" in each["unchecked"] for each in without["findings"] if each["unchecked"])
     assert json.loads(client("audit", out, "--encoder-weights", weights, "--json").stdout)["holds"]
@@ -217,7 +217,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(
     client: Client, private: Path, tmp_path: Path, changes: dict[str, object], complaint: str
 ):
     out = tmp_path / "run"
-    words = asked(client, private, out)
+    words = ask(client, private, out)
     done = client(*words, *typed(**changes))
     assert done.returncode in (2, 3), done.stderr
     assert complaint in " ".join(done.stderr.split())

@@ -62,7 +62,7 @@ def test_images_and_texts_are_embedded_as_open_clip_does(weights):
 def test_what_the_model_sees_is_indexed_once_and_of_other_weights_anew(
     root, loaded, weights, tmp_path, monkeypatch
 ):
-    def embedded(folder):
+    def embed(folder):
         seen = []
         real = clip.Clip.embed
         monkeypatch.setattr(clip.Clip, "embed", lambda self, image: seen.append(image) or real(self, image))
@@ -70,11 +70,11 @@ def test_what_the_model_sees_is_indexed_once_and_of_other_weights_anew(
         monkeypatch.undo()
         return len(seen)
 
-    assert embedded(weights) == 18
-    assert embedded(weights) == 0
+    assert embed(weights) == 18
+    assert embed(weights) == 0
     Image.fromarray(pixels((9, 9, 9), 1)).save(root / "new.png")
-    assert embedded(weights) > 0
-    assert embedded(tiny_clip(tmp_path / "other", seed=1)) == 19
+    assert embed(weights) > 0
+    assert embed(tiny_clip(tmp_path / "other", seed=1)) == 19
 
 
 def test_a_library_that_changes_between_its_two_indexes_is_not_served(root, loaded, weights, monkeypatch):

@@ -104,7 +104,7 @@ def test_somebody_is_sampled_as_often_as_his_rate_says_and_never_more(rate: floa
     assert there == (threshold == 2**30 or (threshold > 0 and seed % 2**30 < threshold))
 
 
-def attacked(weaker: float, draws: int) -> tuple[float, float]:
+def attack(weaker: float, draws: int) -> tuple[float, float]:
     """How often the best attack on two rounds of the real release is right about a secret of two holders.
 
     It knows all other texts and where the holders lie if they hold its guess, and says yes in a share PRIOR of the
@@ -137,7 +137,7 @@ DRAWS = 2_000_000 if is_nightly() else 400_000
 
 @pytest.mark.statistical
 def test_the_best_attack_reaches_the_bound_and_no_more():
-    rate, error = attacked(1.0, DRAWS)
+    rate, error = attack(1.0, DRAWS)
     assert rate < BOUND + 4 * error
     assert rate > 0.9 * BOUND
 
@@ -145,7 +145,7 @@ def test_the_best_attack_reaches_the_bound_and_no_more():
 @pytest.mark.statistical
 @pytest.mark.parametrize("weaker", [0.7, 1 / math.sqrt(2)], ids=["30 percent less", "as published"])
 def test_too_little_noise_is_refuted(weaker: float):
-    rate, error = attacked(weaker, DRAWS)
+    rate, error = attack(weaker, DRAWS)
     assert rate > BOUND + 5 * error
 
 

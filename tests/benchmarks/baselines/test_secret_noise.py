@@ -92,7 +92,7 @@ def test_the_bound_is_that_of_the_best_attack_in_one_round():
     assert right <= Sampled((0.1,) * 4, 1, sigma).success(PRIOR) <= 1.01 * right
 
 
-def attacked(records: int, sigma: float) -> tuple[float, float, float]:
+def attack(records: int, sigma: float) -> tuple[float, float, float]:
     """How often the best attack is right about a secret, its standard error, and how often it says yes without it."""
     real, random = Attacked((0.1,) * records, 10, sigma), np.random.default_rng(records)
     threshold, block = real.threshold(PRIOR), 50_000
@@ -112,7 +112,7 @@ def attacked(records: int, sigma: float) -> tuple[float, float, float]:
     ("secret", "golden"), [(0, 5.95e-4), (1, 9.99e-4), (2, 1.85e-4)], ids=["three", "four", "one"]
 )
 def test_the_best_attack_is_as_good_as_is_said_and_no_better_than_is_promised(secret: int, golden: float):
-    rate, error, false = attacked(len(GROUPS[secret]), SHARED)
+    rate, error, false = attack(len(GROUPS[secret]), SHARED)
     assert abs(rate - golden) < 4 * error
     assert rate < BOUNDS[secret] + 4 * error
     assert false < PRIOR + 4 * math.sqrt(PRIOR / DRAWS)
@@ -120,7 +120,7 @@ def test_the_best_attack_is_as_good_as_is_said_and_no_better_than_is_promised(se
 
 @pytest.mark.statistical
 def test_noise_that_is_30_percent_too_small_is_caught():
-    rate, error, _ = attacked(len(GROUPS[1]), 0.7 * SHARED)
+    rate, error, _ = attack(len(GROUPS[1]), 0.7 * SHARED)
     assert rate > BOUNDS[1] + 5 * error
     assert Sampled((0.1,) * 4, 10, 0.7 * SHARED).success(PRIOR) > BOUNDS[1]
 

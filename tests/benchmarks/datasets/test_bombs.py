@@ -94,7 +94,7 @@ def test_a_pickle_calls_nothing(tmp_path: Path, evil: object):
         read_arrays(tmp_path / "batch")
 
 
-def zipped(path: Path, shape: tuple[int, ...], data: bytes) -> None:
+def zip_files(path: Path, shape: tuple[int, ...], data: bytes) -> None:
     """An archive of arrays whose images claim a shape."""
     header = str({"descr": "|u1", "fortran_order": False, "shape": shape}).encode() + b"\n"
     array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
@@ -113,7 +113,7 @@ def zipped(path: Path, shape: tuple[int, ...], data: bytes) -> None:
     ],
 )
 def test_an_archive_of_arrays_takes_no_more_than_a_hundred_times_its_size(tmp_path: Path, shape, data):
-    zipped(tmp_path / "blood.npz", shape, data)
+    zip_files(tmp_path / "blood.npz", shape, data)
     assert (tmp_path / "blood.npz").stat().st_size < 1_100_000
     assert told("medmnist", tmp_path / "blood.npz").startswith("DataError")
 

@@ -11,7 +11,7 @@ import pytest
 
 from pcevolve.errors import DataError, EngineError
 from pcevolve_benchmarks.tables.workers import Processes
-from support.jobs import worked
+from support.jobs import work
 from support.served import wait_until
 
 pytestmark = pytest.mark.system
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.system
 def test_a_process_that_dies_is_a_fault_of_its_job_and_the_others_are_done():
     jobs = ["one", "die", "refuse", "two", "three"]
     begun: list[str] = []
-    found = dict(Processes(2).each_done(worked, jobs, begun.append))
+    found = dict(Processes(2).each_done(work, jobs, begun.append))
     assert sorted(begun) == sorted(jobs)
     assert isinstance(found["die"], EngineError)
     assert isinstance(found["refuse"], DataError)

@@ -204,7 +204,7 @@ def _outputs(block: Block) -> tuple[str, ...]:
     return tuple(each for record in block if isinstance(record, Received) for each in record.outputs)
 
 
-def _named(honest: Honest) -> list[Chosen]:
+def _name(honest: Honest) -> list[Chosen]:
     """All that the provider ever sent, under its name."""
     return [
         Chosen(honest.plan.calls[record.slot].output(index), digest)
@@ -220,17 +220,17 @@ Forge = Callable[[Honest, Receipt, int], Receipt]
 
 def _other_image(honest: Honest, receipt: Receipt, of: int) -> Receipt:
     """Any image of the provider's in the place of one that was chosen."""
-    known = _named(honest)
-    return _chosen(receipt, of, lambda each: _another(known, of, lambda one: one != each))
+    known = _name(honest)
+    return _choose(receipt, of, lambda each: _another(known, of, lambda one: one != each))
 
 
 def _other_digest(honest: Honest, receipt: Receipt, of: int) -> Receipt:
-    known = _named(honest)
+    known = _name(honest)
 
     def exchange(each: Chosen) -> Chosen:
         return Chosen(each.id, _another(known, of, lambda one: one.digest != each.digest).digest)
 
-    return _chosen(receipt, of, exchange)
+    return _choose(receipt, of, exchange)
 
 
 def _another(known: list[Chosen], of: int, differs: Callable[[Chosen], bool]) -> Chosen:
@@ -238,7 +238,7 @@ def _another(known: list[Chosen], of: int, differs: Callable[[Chosen], bool]) ->
     return others[of % len(others)]
 
 
-def _chosen(receipt: Receipt, at: int, change: Callable[[Chosen], Chosen]) -> Receipt:
+def _choose(receipt: Receipt, at: int, change: Callable[[Chosen], Chosen]) -> Receipt:
     choices = list(receipt.choices)
     place = at % len(choices)
     first, *rest = choices[place].chosen
@@ -251,7 +251,7 @@ def _chosen(receipt: Receipt, at: int, change: Callable[[Chosen], Chosen]) -> Re
 FORGED: dict[str, Forge] = {
     "another image": _other_image,
     "another digest": _other_digest,
-    "an unknown image": lambda honest, receipt, of: _chosen(
+    "an unknown image": lambda honest, receipt, of: _choose(
         receipt, of, lambda each: Chosen("i000-c000-000099", each.digest)
     ),
     "another run": lambda honest, receipt, of: dataclasses.replace(receipt, run_id="f" * 32),

@@ -13,7 +13,7 @@ import pytest
 from pcevolve.auditing import Audit, audit
 from pcevolve_shared import images
 from support.examples import examples
-from support.forge import Event, faults_of, forge, rewritten_body
+from support.forge import Event, faults_of, forge, rewrite_body
 from support.provider import png
 from support.runs import SmallRun, small_plan
 
@@ -127,7 +127,7 @@ def change_body(root: Path, field: str, value: object, slot: str = "i002/") -> N
     def change(events: list[Event]) -> list[Event]:
         sent = (index for index, event in enumerate(events) if event["kind"] == "sent")
         place = max(index for index in sent if events[index]["slot"].startswith(slot))
-        events[place] = rewritten_body(root, events[place], edit)
+        events[place] = rewrite_body(root, events[place], edit)
         return events
 
     def edit(body: bytes) -> bytes:

@@ -36,10 +36,10 @@ UNSENT = "nothing is on record that was not sent"
 ANSWERS = "every answer on record is the one that came"
 
 
-def audited(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", **plan: object) -> Path:
+def audit_capture(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", **plan: object) -> Path:
     """A finished run with its capture beside it; the first requests for images are as many at once as may be."""
     root.mkdir(parents=True, exist_ok=True)
-    api = FakeProvider(held(plan.get("at_once", 1)))
+    api = FakeProvider(hold(plan.get("at_once", 1)))
     provider = Recorded(api, root / "capture.jsonl", ADDRESS.key or "", meddle)
     run = SmallRun.open(root, small_plan(**plan), provider)
     run.finish()
@@ -47,7 +47,7 @@ def audited(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", 
     return root
 
 
-def held(many: int) -> Callable[[Outgoing], None]:
+def hold(many: int) -> Callable[[Outgoing], None]:
     """Answer none of the first requests for images until so many are under way."""
     first, all_there = iter(range(many)), threading.Barrier(many)
 
@@ -66,7 +66,7 @@ def faults(root: Path) -> dict[str, tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return audited(tmp_path_factory.mktemp("run"))
+    return audit_capture(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def of_flow(lines: list[Line], number: int) -> list[Line]:
     return [line for line in lines if line.get("flow") == number]
 
 
-def renumbered(lines: list[Line], number: int) -> list[Line]:
+def renumber(lines: list[Line], number: int) -> list[Line]:
     return [{**line, "flow": number} for line in lines]
 
 
@@ -117,7 +117,9 @@ TROUBLES = ["unsent", "broken", "unpassed", "unanswered", "refused"]
 @pytest.mark.parametrize("trouble", ["", *TROUBLES])
 def test_what_is_under_way_at_once_may_reach_the_recorder_in_any_order(tmp_path: Path, trouble: str):
     turns = iter([""] * 5 + ["", trouble, "", "", "", "", ""] * 3)
-    root = audited(tmp_path, lambda request: next(turns, ""), candidates=6, initial=6, batch=1, at_once=4)
+    root = audit_capture(
+        tmp_path, lambda request: next(turns, ""), candidates=6, initial=6, batch=1, at_once=4
+    )
     assert faults(root) == {}
     in_the_capture(root, lambda numbers: [numbers[0], *reversed(numbers[1:5]), *numbers[5:]])
     assert faults(root) == {}
@@ -131,7 +133,7 @@ def test_an_attempt_that_failed_late_is_not_taken_for_the_one_that_was_sent_afte
             time.sleep(0.5)  # all others that are under way at once have left and come back by now
         return trouble
 
-    assert faults(audited(tmp_path, late, candidates=6, initial=6, batch=1, at_once=4)) == {}
+    assert faults(audit_capture(tmp_path, late, candidates=6, initial=6, batch=1, at_once=4)) == {}
 
 
 def in_the_capture(root: Path, order: Callable[[list[int]], list[int]]) -> None:
@@ -168,7 +170,7 @@ def test_what_cannot_be_written_down_is_not_passed_on(tmp_path: Path):
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_an_attempt_that_failed_may_have_reached_the_recorder_or_not(tmp_path: Path, trouble: str):
     turns = iter(["", trouble, "", trouble, trouble])  # patience with the first contact is short
-    root = audited(tmp_path, lambda request: next(turns, ""))
+    root = audit_capture(tmp_path, lambda request: next(turns, ""))
     sent = [each.record for each in RunReader.strict(root).entries if each.record.kind == "sent"]
     assert len(sent) == len({each.body.sha256 for each in sent}) + 3
     assert faults(root) == {}
@@ -176,7 +178,7 @@ def test_an_attempt_that_failed_may_have_reached_the_recorder_or_not(tmp_path: P
 
 def test_any_mixture_of_failures_is_legitimate(tmp_path: Path):
     turns = iter([trouble for pair in itertools.permutations(TROUBLES[:4], 2) for trouble in (*pair, "")][2:])
-    root = audited(tmp_path, lambda request: next(turns, ""), candidates=6)
+    root = audit_capture(tmp_path, lambda request: next(turns, ""), candidates=6)
     assert next(turns, "none left") == "none left"
     assert faults(root) == {}
 
@@ -188,14 +190,14 @@ def test_a_run_that_was_killed_and_resumed_agrees_with_a_recorder_that_was_resta
 
     turns = killed()
     with pytest.raises(KeyboardInterrupt):
-        audited(tmp_path, lambda request: next(turns))
+        audit_capture(tmp_path, lambda request: next(turns))
     with (tmp_path / "capture.jsonl").open("ab") as file:
         file.write(b'{"event":"request","torn')
-    assert faults(audited(tmp_path)) == {}
+    assert faults(audit_capture(tmp_path)) == {}
 
 
 def added(lines: list[Line]) -> list[Line]:
-    extra = renumbered(changed(of_flow(lines, 2), 2, "request", body=other_body(b"secret")), last(lines) + 1)
+    extra = renumber(changed(of_flow(lines, 2), 2, "request", body=other_body(b"secret")), last(lines) + 1)
     return lines + extra
 
 
@@ -203,7 +205,7 @@ def sent_twice_at_once(lines: list[Line]) -> list[Line]:
     later = [
         {**line, "flow": line["flow"] + (line["flow"] > 3)} if "flow" in line else line for line in lines
     ]
-    return later + renumbered(of_flow(lines, 3), 4)
+    return later + renumber(of_flow(lines, 3), 4)
 
 
 def with_headers(change: Callable[[list[list[str]]], list[list[str]]]) -> Change:
@@ -217,7 +219,7 @@ def with_other_key(headers: list[list[str]]) -> list[list[str]]:
 def with_swapped_requests(lines: list[Line]) -> list[Line]:
     moved = [(3, 4), (4, 3)]
     return [line for line in lines if line.get("flow") not in (3, 4)] + [
-        line for old, new in moved for line in renumbered(of_flow(lines, old), new)
+        line for old, new in moved for line in renumber(of_flow(lines, old), new)
     ]
 
 
@@ -244,7 +246,7 @@ NOT_THE_ONE = "its answer differs from what came"
 OTHERWISE: dict[str, tuple[Change, str, str]] = {
     "added": (added, UNRECORDED, r"line \d+ \('POST /v1/.*'\) was sent and is not on record"),
     "sent twice": (
-        lambda lines: lines + renumbered(of_flow(lines, 3), last(lines) + 1),
+        lambda lines: lines + renumber(of_flow(lines, 3), last(lines) + 1),
         UNRECORDED,
         "was sent and is not on record",
     ),
@@ -340,7 +342,7 @@ def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: P
 
 
 def test_the_capture_of_another_run_is_told(copy: Path, tmp_path: Path):
-    other = audited(tmp_path / "other", run_seed=8)
+    other = audit_capture(tmp_path / "other", run_seed=8)
     shutil.copy(other / "capture.jsonl", copy / "capture.jsonl")
     assert (
         len(faults(copy)[UNRECORDED]) == RunReader.strict(copy).requests - 1

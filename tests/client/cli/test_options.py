@@ -20,7 +20,7 @@ from pcevolve.session.first.pricing import PlannedRun
 ROOT = Path(__file__).parents[3]
 
 
-def shown(*arguments: str) -> str:
+def show(*arguments: str) -> str:
     """A help page in one line, without what frames it."""
     result = CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": "120"})
     assert result.exit_code == 0, result.output
@@ -78,7 +78,7 @@ def test_a_wrong_key_is_told_with_the_one_that_may_be_meant(command, said, told)
 
 
 def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
-    page = shown("run")
+    page = show("run")
     for option in list_options(RunConfig):
         if option.name in RunConfig.MOST_USED:
             assert f"{option.flag} " in page

@@ -88,7 +88,7 @@ def options(tmp_path: Path) -> dict[str, object]:
     }
 
 
-def ended(*commands: Sequence[object]) -> list[Ended]:
+def run_to_end(*commands: Sequence[object]) -> list[Ended]:
     """What becomes of commands that a new process runs one after the other."""
     given = json.dumps((HEAVY, [list(map(str, command)) for command in commands]))
     process = subprocess.run(
@@ -104,7 +104,7 @@ def a_run(options: dict[str, object]) -> list[object]:
 
 def test_help_loads_nothing_heavy():
     commands = [(), ("run",), ("budget",), ("budget", "plan"), ("audit",), ("audit-dp",), ("report",)]
-    pages = ended(*((*command, "--help") for command in commands))
+    pages = run_to_end(*((*command, "--help") for command in commands))
     assert pages == [[0, "", []]] * len(commands)
 
 
@@ -116,7 +116,7 @@ def test_a_run_that_cannot_be_is_refused_before_anything_heavy_is_loaded(options
         {name: tmp_path / value if name in PATHS else value for name, value in each.items()}
         for each in changed
     ]
-    found = ended(*(a_run(options | changes) for changes in placed))
+    found = run_to_end(*(a_run(options | changes) for changes in placed))
     for (changes, code, complaint), (ended_with, said, loaded) in zip(REFUSED, found, strict=True):
         assert (ended_with, loaded) == (code, []), changes
         assert complaint in said
@@ -134,7 +134,7 @@ def test_a_folder_that_is_no_run_and_a_ledger_that_is_not_there_are_refused_as_s
         ["run", "--resume", nowhere],
     ]
     commands += [["budget", "show", "--ledger", nowhere], ["check", nowhere], ["run", "--config", nowhere]]
-    found = ended(*commands)
+    found = run_to_end(*commands)
     assert [loaded for _, _, loaded in found] == [[]] * len(commands)
     assert [code for code, _, _ in found] == [2, 2, 2, 2, 4, 3, 2]
 
@@ -142,7 +142,7 @@ def test_a_folder_that_is_no_run_and_a_ledger_that_is_not_there_are_refused_as_s
 def test_what_a_ledger_knows_is_told_without_what_only_a_run_needs(tmp_path):
     made = str(tmp_path / "ledger.sqlite")
     Ledger(Path(made)).close()
-    found = ended(["status", "--ledger", made], ["budget", "show", "--ledger", made])
+    found = run_to_end(["status", "--ledger", made], ["budget", "show", "--ledger", made])
     assert [(code, loaded) for code, _, loaded in found] == [(0, [])] * 2
 
 
@@ -161,7 +161,7 @@ def test_a_path_that_leads_nowhere_is_told_within_a_second_of_work(options):
 
 
 def test_private_images_are_read_before_the_encoder_is_loaded(options, tmp_path):
-    [(code, said, loaded)] = ended(a_run(options))
+    [(code, said, loaded)] = run_to_end(a_run(options))
     assert code == 3
     assert "class 'cut' is empty" in said
     assert "torch" not in loaded

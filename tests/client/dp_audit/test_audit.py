@@ -45,7 +45,7 @@ def claim(method: str, **changes: Any) -> Claim:
     return Claim(method, Budget(Fraction(3), delta), **{**values, **changes})
 
 
-def audited(
+def run_audit(
     tested: Claim, selector: Selector | None = None, noise: Callable[[int], Noise] | None = None
 ) -> Verdict:
     """Audit a method with parts of it exchanged."""
@@ -102,7 +102,7 @@ class Talkative:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("method", PRIVATE)
 def test_no_method_is_refuted(method, relation):
-    assert audited(claim(method, relation=relation, runs=HONEST_RUNS)).holds
+    assert run_audit(claim(method, relation=relation, runs=HONEST_RUNS)).holds
 
 
 @pytest.mark.parametrize(
@@ -110,30 +110,30 @@ def test_no_method_is_refuted(method, relation):
 )
 @pytest.mark.parametrize("method", PRIVATE)
 def test_no_method_is_refuted_over_several_rounds_nor_by_a_unit_of_several_images(method, more):
-    assert audited(claim(method, **more)).holds
+    assert run_audit(claim(method, **more)).holds
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("method", PRIVATE)
 def test_half_the_noise_is_caught(method, relation):
     runs = 1000 if method == "pcevolve" else RUNS  # its utilities move least
-    assert not audited(claim(method, relation=relation, runs=runs), noise=too_little_noise).holds
+    assert not run_audit(claim(method, relation=relation, runs=runs), noise=too_little_noise).holds
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("method", COUNTING)
 def test_counting_records_twice_is_caught(method, relation):
-    assert not audited(claim(method, relation=relation), selector=Twice(honest(method))).holds
+    assert not run_audit(claim(method, relation=relation), selector=Twice(honest(method))).holds
 
 
 @pytest.mark.parametrize("method", COUNTING)
 def test_forgetting_that_images_belong_together_is_caught(method):
-    assert not audited(claim(method, images=4), selector=Unitless(honest(method))).holds
+    assert not run_audit(claim(method, images=4), selector=Unitless(honest(method))).holds
 
 
 @pytest.mark.parametrize("method", PRIVATE)
 def test_a_number_released_without_noise_is_caught(method):
-    assert not audited(claim(method, runs=500), selector=Talkative(honest(method))).holds
+    assert not run_audit(claim(method, runs=500), selector=Talkative(honest(method))).holds
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def test_an_access_without_noise_is_caught(access):
     def outspoken(number: int) -> Noise:
         return Outspoken(noises(seed=1)(number), access)
 
-    assert not audited(claim("dp-means", runs=500), noise=outspoken).holds
+    assert not run_audit(claim("dp-means", runs=500), noise=outspoken).holds
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -164,7 +164,7 @@ def test_noise_around_a_centre_that_is_30_percent_too_small_is_caught(relation):
     def quiet(number: int) -> Noise:
         return Misscaled(noises(seed=1)(number), Fraction(7, 10))
 
-    assert not audited(claim("dp-means", relation=relation, runs=3000), noise=quiet).holds
+    assert not run_audit(claim("dp-means", relation=relation, runs=3000), noise=quiet).holds
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Unclipped:
 
 
 def test_deviations_that_are_not_clipped_are_caught():
-    assert not audited(claim("dp-means", runs=500), selector=Unclipped()).holds
+    assert not run_audit(claim("dp-means", runs=500), selector=Unclipped()).holds
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class Slow(FakeProvider):
                 self.waiting -= 1
 
 
-def finished(root: Path, provider: FakeProvider, **changes: object) -> SmallRun:
+def finish(root: Path, provider: FakeProvider, **changes: object) -> SmallRun:
     run = SmallRun.open(root, small_plan(**{**SHAPE, **changes}), provider)
     run.finish()
     run.close()
@@ -75,7 +75,7 @@ def kinds(root: Path) -> list[tuple[type, str]]:
 
 def test_a_round_asks_for_several_images_at_once_and_for_no_more_than_the_plan_says(tmp_path):
     provider = Slow(until=AT_ONCE)
-    finished(tmp_path, provider, at_once=AT_ONCE)
+    finish(tmp_path, provider, at_once=AT_ONCE)
     assert provider.most == AT_ONCE
 
 
@@ -160,7 +160,7 @@ def test_a_busy_api_is_asked_again_while_others_are_under_way(tmp_path):
         late = request.method == "POST" and seen[request.body] == 1 and len(seen) % 4 == 0
         return Incoming(429, (("Retry-After", "0"),), b"") if late else None
 
-    finished(tmp_path, Slow(busy), at_once=AT_ONCE, lookahead=0)
+    finish(tmp_path, Slow(busy), at_once=AT_ONCE, lookahead=0)
     assert max(seen.values()) == 2
     assert faults_of(tmp_path) == []
 

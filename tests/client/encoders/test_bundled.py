@@ -53,7 +53,7 @@ GOOD = {
 }
 
 
-def written(folder: Path, **changes: np.ndarray | None) -> Path:
+def write(folder: Path, **changes: np.ndarray | None) -> Path:
     arrays = {name: array for name, array in {**GOOD, **changes}.items() if array is not None}
     path = folder / "frame.safetensors"
     path.write_bytes(save(arrays))
@@ -61,7 +61,7 @@ def written(folder: Path, **changes: np.ndarray | None) -> Path:
 
 
 def test_a_frame_is_read_with_the_digest_of_its_file(tmp_path: Path):
-    path = written(tmp_path)
+    path = write(tmp_path)
     frame = PublicFrame.read(path, 6)
     assert frame.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert frame.axes.dtype == np.float64
@@ -84,7 +84,7 @@ def test_a_frame_is_read_with_the_digest_of_its_file(tmp_path: Path):
 )
 def test_anything_else_is_refused(tmp_path: Path, changes: dict[str, np.ndarray | None]):
     with pytest.raises(ModelError, match="is no public frame"):
-        PublicFrame.read(written(tmp_path, **changes), 6)
+        PublicFrame.read(write(tmp_path, **changes), 6)
 
 
 def wave(cycles: int, across: bool = True) -> Image.Image:

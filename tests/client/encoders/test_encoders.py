@@ -49,7 +49,7 @@ def picture(seed: int, size=(64, 64)) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-def saved(network: nn.Module, path) -> str:
+def save(network: nn.Module, path) -> str:
     torch.save(network.state_dict(), path)
     return str(path)
 
@@ -62,8 +62,8 @@ def weights(tmp_path_factory):
     folder = tmp_path_factory.mktemp("weights")
     torch.manual_seed(0)
     return {
-        "bundled": saved(BundledNet(), folder / "bundled.pt"),
-        "resnet18": saved(models.resnet18(), folder / "resnet18.pt"),
+        "bundled": save(BundledNet(), folder / "bundled.pt"),
+        "resnet18": save(models.resnet18(), folder / "resnet18.pt"),
     }
 
 
@@ -142,7 +142,7 @@ def test_torchvision_weights_with_their_heads_load_by_path(tmp_path, name, build
     from torchvision import models
 
     options = {"init_weights": False, "aux_logits": True} if name == "inception" else {}
-    encoder = load_encoder(name, saved(getattr(models, build)(weights=None, **options), tmp_path / "x.pt"))
+    encoder = load_encoder(name, save(getattr(models, build)(weights=None, **options), tmp_path / "x.pt"))
     (tmp_path / "x.pt").unlink()  # hundreds of megabytes
     rows = encoder.embed([picture(0), picture(1)])
     assert rows.shape == (2, encoder.dimension) == (2, dimension)
@@ -169,7 +169,7 @@ def test_clip_loads_by_path_and_equals_open_clip(tmp_path):
 
     open_clip.add_model_config(tmp_path / "tiny.json")
     model, _, preprocess = open_clip.create_model_and_transforms("tiny")
-    encoder = load_encoder("clip:tiny", saved(model, tmp_path / "tiny.pt"))
+    encoder = load_encoder("clip:tiny", save(model, tmp_path / "tiny.pt"))
     with torch.inference_mode():
         expected = model.eval().encode_image(preprocess(picture(0))[None], normalize=True)[0].numpy()
     row = encoder.embed([picture(0)])[0]
@@ -182,7 +182,7 @@ def test_clip_loads_by_path_and_equals_open_clip(tmp_path):
 def test_the_bundled_network_computes_what_the_one_that_is_trained_computes(tmp_path, seed):
     torch.manual_seed(seed)
     network = BundledNet().eval()
-    encoder = load_encoder("bundled", saved(network, tmp_path / "x.pt"))
+    encoder = load_encoder("bundled", save(network, tmp_path / "x.pt"))
     pixels = to_array(64)(centre_square(picture(seed, (90, 64))))
     with torch.inference_mode():
         expected = network(torch.from_numpy(pixels)[None])[0].numpy()
@@ -196,7 +196,7 @@ def test_safetensors_load_by_suffix(tmp_path):
     network = BundledNet()
     save_file(network.state_dict(), tmp_path / "x.safetensors")
     by_safetensors = load_encoder("bundled", str(tmp_path / "x.safetensors"))
-    by_torch = load_encoder("bundled", saved(network, tmp_path / "x.pt"))
+    by_torch = load_encoder("bundled", save(network, tmp_path / "x.pt"))
     assert np.array_equal(by_safetensors.embed([picture(0)]), by_torch.embed([picture(0)]))
 
 

@@ -28,7 +28,7 @@ def brute_force(records: np.ndarray, candidates: np.ndarray, count: int = 1) -> 
         )
 
 
-def clustered(
+def draw_clusters(
     seed: int, n: int, m: int, d: int, clusters: int, spread: float
 ) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
@@ -61,7 +61,7 @@ def with_duplicates(records: np.ndarray, candidates: np.ndarray) -> tuple[np.nda
     return records, np.concatenate([candidates, candidates[::-1]])
 
 
-def stretched(records: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def stretch(records: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Norms that one coordinate decides."""
     scale = np.where(np.arange(candidates.shape[1]) == 7, 450, 1).astype(np.float32)
     return records * scale, candidates * scale
@@ -73,20 +73,22 @@ def memory(rows: int, candidates: np.ndarray) -> int:
 
 
 CASES = {
-    "random": clustered(0, 300, 700, 128, 700, 1.0),
-    "clustered": clustered(1, 400, 1200, 128, 5, 0.1),
-    "shifted": tuple(1000 + each for each in clustered(2, 300, 700, 128, 50, 0.3)),
+    "random": draw_clusters(0, 300, 700, 128, 700, 1.0),
+    "clustered": draw_clusters(1, 400, 1200, 128, 5, 0.1),
+    "shifted": tuple(1000 + each for each in draw_clusters(2, 300, 700, 128, 50, 0.3)),
     "near ties": near_ties(3),
-    "float16": tuple(each.astype(np.float16) for each in clustered(4, 300, 700, 128, 20, 0.5)),
-    "float64": tuple(1e6 + each.astype(np.float64) * 1e-3 for each in clustered(5, 300, 700, 128, 20, 0.5)),
-    "one giant": with_a_giant(*clustered(6, 300, 700, 128, 20, 0.5)),
-    "tight": clustered(8, 300, 900, 128, 3, 1e-3),
-    "tighter than float32": clustered(9, 200, 600, 128, 3, 1e-6),
-    "far": tuple(np.float32(1e4) + each for each in clustered(10, 300, 700, 128, 20, 0.5)),
-    "huge": tuple(each * np.float32(1e18) for each in clustered(11, 200, 700, 128, 20, 0.5)),
-    "duplicates": with_duplicates(*clustered(12, 300, 700, 128, 4, 0.05)),
-    "one direction": stretched(*clustered(13, 300, 900, 128, 900, 1.0)),
-    "tiny": tuple(each * np.float32(1e-30) for each in clustered(7, 40, 60, 32, 60, 1.0)),
+    "float16": tuple(each.astype(np.float16) for each in draw_clusters(4, 300, 700, 128, 20, 0.5)),
+    "float64": tuple(
+        1e6 + each.astype(np.float64) * 1e-3 for each in draw_clusters(5, 300, 700, 128, 20, 0.5)
+    ),
+    "one giant": with_a_giant(*draw_clusters(6, 300, 700, 128, 20, 0.5)),
+    "tight": draw_clusters(8, 300, 900, 128, 3, 1e-3),
+    "tighter than float32": draw_clusters(9, 200, 600, 128, 3, 1e-6),
+    "far": tuple(np.float32(1e4) + each for each in draw_clusters(10, 300, 700, 128, 20, 0.5)),
+    "huge": tuple(each * np.float32(1e18) for each in draw_clusters(11, 200, 700, 128, 20, 0.5)),
+    "duplicates": with_duplicates(*draw_clusters(12, 300, 700, 128, 4, 0.05)),
+    "one direction": stretch(*draw_clusters(13, 300, 900, 128, 900, 1.0)),
+    "tiny": tuple(each * np.float32(1e-30) for each in draw_clusters(7, 40, 60, 32, 60, 1.0)),
 }
 
 
@@ -111,7 +113,7 @@ def test_the_answer_is_that_of_brute_force_for_any_floats(elements, data):
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_the_answer_is_that_of_brute_force_for_clusters_of_any_size_tightness_and_place(data, seed):
     spread, scale, place = (10.0 ** data.draw(st.integers(*ends)) for ends in ((-8, 1), (-15, 15), (-3, 5)))
-    pair = clustered(seed, 60, data.draw(st.integers(130, 400)), 24, data.draw(st.integers(1, 9)), spread)
+    pair = draw_clusters(seed, 60, data.draw(st.integers(130, 400)), 24, data.draw(st.integers(1, 9)), spread)
     records, candidates = (((each + place) * scale).astype(np.float32) for each in pair)
     count = data.draw(st.integers(1, 5))
     assert np.array_equal(nearest(records, candidates, count=count), brute_force(records, candidates, count))

@@ -44,19 +44,19 @@ def candidates(axis: int = WIDTH - 1, size: float = 1.0, seed: int = 2) -> np.nd
     )
 
 
-def seen(frame: Frame, axis: int) -> float:
+def measure_seen(frame: Frame, axis: int) -> float:
     """How much of one direction of the space the frame's axes span, 0..1."""
     return float(np.square(frame.axes[axis]).sum())
 
 
 def test_it_sees_a_direction_in_which_candidates_alone_differ():
-    assert seen(Frame.public(public()), WIDTH - 1) == 0
-    assert seen(Frame.join(public(), candidates()), WIDTH - 1) > 0.99
+    assert measure_seen(Frame.public(public()), WIDTH - 1) == 0
+    assert measure_seen(Frame.join(public(), candidates()), WIDTH - 1) > 0.99
 
 
 def test_it_keeps_the_directions_in_which_public_images_differ_most():
     frame = Frame.join(public(), candidates())
-    assert all(seen(frame, axis) > 0.98 for axis in range(16 - 3))
+    assert all(measure_seen(frame, axis) > 0.98 for axis in range(16 - 3))
 
 
 def test_candidates_count_by_their_share_however_spread_they_are():
@@ -116,11 +116,11 @@ def test_one_thread_computes_it_so_that_no_thread_spins_while_another_waits(monk
     threads = []
     plain = np.linalg.svd
 
-    def decomposed(*given: Any, **named: Any) -> Any:
+    def decompose(*given: Any, **named: Any) -> Any:
         threads.extend(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
         return plain(*given, **named)
 
-    monkeypatch.setattr(np.linalg, "svd", decomposed)
+    monkeypatch.setattr(np.linalg, "svd", decompose)
     rows = np.random.default_rng(0).random((40, 8))
     with threadpool_limits(2):
         Frame.of(rows)

@@ -15,7 +15,7 @@ from client.interface.test_in_process import Noise
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.finished import extension
 from pcevolve_shared import images
-from support.folders import events, released_files
+from support.folders import events, list_released
 from support.killing import killed_at_call, until_it_survives
 
 pytestmark = pytest.mark.system
@@ -38,7 +38,7 @@ def stop_at(images: int) -> Callable[[pcevolve.Progress], None]:
 KINDS = [{}, {"method": "random"}, {"method": "t2i", "iterations": None}, SELECTED]
 
 
-def spent(tmp_path: Path) -> dict:
+def sum_spent(tmp_path: Path) -> dict:
     with closing(Ledger(tmp_path / "ledger.sqlite", create=False)) as ledger:
         return ledger.export()
 
@@ -46,15 +46,15 @@ def spent(tmp_path: Path) -> dict:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda each: each.get("method", "pcevolve"))
 def test_the_dataset_grows_nothing_is_spent_and_the_audit_holds(evolved, native, private, tmp_path, kind):
     result = evolved(**kind)
-    before, paid = released_files(result.folder), spent(tmp_path)
+    before, paid = list_released(result.folder), sum_spent(tmp_path)
     asked = len(native.asked)
     shutil.rmtree(private)  # nobody looks at it
     larger = pcevolve.extend(result.folder, more=3, quiet=True)
     assert len(larger.images) == 4 * len(before)
-    after = released_files(result.folder)
+    after = list_released(result.folder)
     assert {path: after[path] for path in before} == before
     assert len(set(after.values())) == len(after)
-    assert spent(tmp_path) == paid
+    assert sum_spent(tmp_path) == paid
     assert larger.epsilon == result.epsilon
     sent = [json.loads(each.body) for each in native.asked[asked:]]
     assert sum(each.get("n", 1) for each in sent) == 3 * len(before)
@@ -160,23 +160,23 @@ def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(
 def test_killed_at_any_step_it_goes_on_to_the_same_dataset(evolved, tmp_path):
     base = evolved(provider=Noise(), method="random").folder
 
-    def extended(name: str) -> dict[str, bytes]:
+    def extend(name: str) -> dict[str, bytes]:
         larger = pcevolve.extend(tmp_path / name, more=1, generator=Noise(), quiet=True)
         assert [fault[:10] for fault in larger.audit().faults] == ["a boundary"]
-        return released_files(tmp_path / name)
+        return list_released(tmp_path / name)
 
     def prepare(step: int) -> Callable[[], object]:
         shutil.copytree(base, tmp_path / str(step))
         return lambda: pcevolve.extend(tmp_path / str(step), more=1, generator=Noise(), quiet=True)
 
     shutil.copytree(base, tmp_path / "whole")
-    whole, killed = extended("whole"), 0
+    whole, killed = extend("whole"), 0
     for step in until_it_survives(killed_at_call, prepare, stride=STRIDE):
         if not (tmp_path / str(step) / "release" / "manifest.json").is_file() or len(
-            released_files(tmp_path / str(step))
+            list_released(tmp_path / str(step))
         ) < len(whole):
             killed += 1
-            assert extended(str(step)) == whole, step
+            assert extend(str(step)) == whole, step
     assert killed >= 5
 
 

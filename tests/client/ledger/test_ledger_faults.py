@@ -22,7 +22,7 @@ from pcevolve.ledger.ledger import Ledger, Paid
 from pcevolve.public.release import Receipt
 from support.accounts import ONE, UNITS, budget, never, outcome, query
 from support.examples import is_nightly
-from support.killing import Work, killed_at_call, killed_at_system_call, outlived, until_it_survives
+from support.killing import Work, killed_at_call, killed_at_system_call, survive, until_it_survives
 
 pytestmark = pytest.mark.system
 
@@ -179,9 +179,7 @@ def half_written(tmp_path_factory) -> Path:
 def test_a_process_killed_while_it_draws_has_released_and_spent_nothing(scratch):
     path = scratch / "ledger.sqlite"
     enrol(path)
-    assert (
-        outlived(lambda: pay_for_one(path, lambda: os.kill(os.getpid(), signal.SIGKILL))) == -signal.SIGKILL
-    )
+    assert survive(lambda: pay_for_one(path, lambda: os.kill(os.getpid(), signal.SIGKILL))) == -signal.SIGKILL
     assert not assert_released_once(path)
 
 
@@ -209,7 +207,7 @@ def test_a_write_that_fails_at_any_size_is_refused_and_loses_nothing(scratch):
     for size in range(0, 64 * 1024, 512):
         path = scratch / str(size) / "ledger.sqlite"
         shutil.copytree(scratch / "base", path.parent)
-        codes.append(outlived(lambda path=path, size=size: limited(path, size)))
+        codes.append(survive(lambda path=path, size=size: limited(path, size)))
         assert path.with_name("released").exists() == (codes[-1] == 0), "what was refused did not leave"
         assert assert_released_once(path) == (codes[-1] == 0)
     assert codes == sorted(codes, reverse=True)

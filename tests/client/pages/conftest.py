@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.forge import Event, forge, rewritten_body
+from support.forge import Event, forge, rewrite_body
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def finished_otherwise(finished: Callable[..., Path]) -> Callable[..., Path]:
 
         def edit(all_of: list[Event]) -> list[Event]:
             place = max(index for index, event in enumerate(all_of) if event["kind"] == "sent")
-            all_of[place] = rewritten_body(
+            all_of[place] = rewrite_body(
                 root, all_of[place], lambda body: json.dumps(json.loads(body) | fields).encode()
             )
             return all_of

@@ -29,7 +29,7 @@ from pcevolve.private.dataset import load
 from pcevolve.private.engine import LocalEngine
 from pcevolve.private.listing import list_folder
 from support.folders import class_folders
-from support.jobs import worked
+from support.jobs import work
 from support.processes import free_port
 from support.served import wait_until
 
@@ -182,7 +182,7 @@ def test_jobs_on_a_cluster_are_done_refused_or_told_to_have_died(
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}{os.pathsep}{inherited}")
     jobs = ["one", "die", "refuse", "two", "three"]
     begun: list[str] = []
-    found = dict(run_jobs(worked, jobs, begun.append, 2, None, tmp_path / "cluster"))
+    found = dict(run_jobs(work, jobs, begun.append, 2, None, tmp_path / "cluster"))
     assert begun == jobs
     assert isinstance(found["die"], EngineError)
     assert isinstance(found["refuse"], DataError)

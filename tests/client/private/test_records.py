@@ -33,7 +33,7 @@ ROWS = [
 SEEN = ("a bird", "the boat, of wood", 'a "fever" again', "\u00e9t\u00e9")
 
 
-def written(path: Path, rows: list[dict[str, object]] = ROWS) -> Path:
+def write(path: Path, rows: list[dict[str, object]] = ROWS) -> Path:
     """A table of the kind that its name says."""
     names = list(rows[0])
     if path.suffix == ".jsonl":
@@ -57,14 +57,14 @@ def test_strings_of_any_of_arrows_types_are_texts(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "T.CSV"])
 def test_every_kind_of_table_gives_the_same_texts(tmp_path, name):
-    found = read_records(written(tmp_path / name.lower()).rename(tmp_path / name), Columns())
+    found = read_records(write(tmp_path / name.lower()).rename(tmp_path / name), Columns())
     assert found.texts == SEEN
     assert found.labels == ("animal", "thing", "animal", "thing")
     assert (found.names, found.units) == (("row 1", "row 2", "row 3", "row 4"), ())
 
 
 def test_a_dataset_of_texts_is_one_unit_each_or_as_the_column_says(tmp_path):
-    path = written(tmp_path / "t.csv")
+    path = write(tmp_path / "t.csv")
     alone = read_records(path, Columns()).dataset(None)
     assert (alone.unit_name, alone.unit_of.tolist(), alone.unit_names) == ("text", [0, 1, 2, 3], ())
     assert [len(each.images) for each in alone.privacy_units()] == [1] * 4
@@ -98,12 +98,12 @@ def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
 )
 def test_what_cannot_be_used_is_refused_by_place(tmp_path, rows, columns, complaint):
     with pytest.raises(DataError, match=complaint) as error:
-        read_records(written(tmp_path / "t.csv", rows), columns)
+        read_records(write(tmp_path / "t.csv", rows), columns)
     assert not any(word in str(error.value) for word in ("bird", "boat", "fever"))
 
 
 def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_path):
-    found = read_records(written(tmp_path / "t.csv", [*ROWS, {**ROWS[0], "text": "a bird "}]), Columns())
+    found = read_records(write(tmp_path / "t.csv", [*ROWS, {**ROWS[0], "text": "a bird "}]), Columns())
     with pytest.raises(DataError, match="row 5 has the text of row 1; remove one"):
         found.dataset(None)
     assert len(found.dataset(None, unique=False)) == 5
@@ -335,6 +335,6 @@ def test_a_row_less_in_a_table_moves_nobody_but_the_next_in_turn(tmp_path, kept)
     rows: list[dict[str, object]] = [{"text": f"text {n}", "label": "ab"[n % 2]} for n in range(12)]
     some = [rows[number] for number in kept]
     for seed in range(8):
-        whole = read_records(written(tmp_path / f"{seed}.csv", rows), Columns()).draw(2, seed)[0]
-        fewer = read_records(written(tmp_path / f"{seed}-less.csv", some), Columns()).draw(2, seed)[0]
+        whole = read_records(write(tmp_path / f"{seed}.csv", rows), Columns()).draw(2, seed)[0]
+        fewer = read_records(write(tmp_path / f"{seed}-less.csv", some), Columns()).draw(2, seed)[0]
         assert len(set(whole.texts) ^ set(fewer.texts)) in (0, 2)

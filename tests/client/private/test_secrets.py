@@ -26,7 +26,7 @@ def dataset(*texts: str, marks: tuple[tuple[str, ...], ...] = ()) -> PrivateData
     return PrivateDataset(("a",), texts, np.zeros(len(texts), int), digests, names=names, marks=marks)
 
 
-def listed(*letters: str) -> Sources:
+def list_secrets(*letters: str) -> Sources:
     return Sources(tuple(Secret(each, ETA) for each in letters), (), False, ETA)
 
 
@@ -35,7 +35,7 @@ def by_budget(budget: float) -> float:
     return budget / 2
 
 
-def written(folder: Path, content: str | bytes) -> Path:
+def write(folder: Path, content: str | bytes) -> Path:
     path = folder / "secrets.txt"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
@@ -43,7 +43,7 @@ def written(folder: Path, content: str | bytes) -> Path:
 
 def test_secrets_are_read_in_one_form_and_the_strictest_bound_of_each_counts(tmp_path):
     content = "JANE  Doe\n\nMu\u0308ller\njane doe\t1e-3\t2e-3\nfever\t1e-4\t2e-4\n"
-    secrets = read_secrets(written(tmp_path, content), ETA)
+    secrets = read_secrets(write(tmp_path, content), ETA)
     fever, jane = secret_budget(1e-4, 2e-4), secret_budget(1e-3, 2e-3)
     assert {each.letters: each.budget for each in secrets} == {
         "jane doe": jane, "m\u00fcller": ETA, "fever": fever
@@ -59,7 +59,12 @@ DETECTED = ("call +49 30 1234567", "again: +49 30 1234567.", "call me", "born 1.
 @pytest.mark.parametrize(
     ("sources", "data", "holds", "said"),
     [
-        (listed("john", "jane"), dataset(*TEXTS), (1, 1, 0, 0), "secret 2 of method.secrets stands in 2"),
+        (
+            list_secrets("john", "jane"),
+            dataset(*TEXTS),
+            (1, 1, 0, 0),
+            "secret 2 of method.secrets stands in 2",
+        ),
         (
             Sources((), ("patient", "town"), False, ETA),
             dataset(*TEXTS, marks=MARKS),
@@ -116,9 +121,9 @@ def test_texts_that_hold_secrets_are_those_that_contain_them(secrets, texts):
 
 
 def test_a_declaration_is_recognised_by_what_it_says_alone():
-    one = listed("jane", "john")
-    assert one.digest == listed("john", "jane").digest
-    others = [listed("jane"), replace(one, columns=("patient",)), replace(one, detected=True)]
+    one = list_secrets("jane", "john")
+    assert one.digest == list_secrets("john", "jane").digest
+    others = [list_secrets("jane"), replace(one, columns=("patient",)), replace(one, detected=True)]
     assert one.digest == replace(one, budget=1.0, listed=(Secret("john", 0.1), Secret("jane", 0.2))).digest
     assert len({one.digest, *(each.digest for each in others)}) == len(others) + 1
 
@@ -140,7 +145,7 @@ def test_a_declaration_is_recognised_by_what_it_says_alone():
 )
 def test_a_list_that_cannot_be_used_is_refused(tmp_path, content, complaint):
     with pytest.raises(DataError, match=complaint) as error:
-        read_secrets(written(tmp_path, content), ETA)
+        read_secrets(write(tmp_path, content), ETA)
     assert "jane" not in str(error.value)
     with pytest.raises(DataError, match="cannot be read"):
         read_secrets(tmp_path / "nowhere", ETA)

@@ -22,7 +22,7 @@ from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
 from pcevolve.transcript import RunReader
-from support.forge import faults_of, forge, rewritten_body
+from support.forge import faults_of, forge, rewrite_body
 from support.online import KEY, Heard, Reply, said
 from support.provider import text
 from support.runs import small_plan
@@ -35,7 +35,7 @@ REASONING = Texts.model_validate(
 ).fields
 
 
-def decoded(*choices: object) -> list[bytes]:
+def decode(*choices: object) -> list[bytes]:
     call = Call("i000/c00/b000", "create", 0, "cut", 0, len(choices), 7)
     return dialect("chat").decode(call, json.dumps({"choices": choices}).encode())
 
@@ -80,7 +80,7 @@ SAID = [
 
 @pytest.mark.parametrize(("answer", "alone"), [each[1:] for each in SAID], ids=[each[0] for each in SAID])
 def test_only_what_a_model_says_is_a_text(answer: dict[str, object], alone: str):
-    assert decoded(answer, choice("another")) == [alone.encode(), b"another"]
+    assert decode(answer, choice("another")) == [alone.encode(), b"another"]
 
 
 def test_marks_without_end_take_no_time():
@@ -254,7 +254,7 @@ def test_a_question_for_two_that_was_answered_and_is_asked_again_is_told(world, 
 def rewritten_trial(root: Path, event: dict, words: str) -> dict:
     if event["kind"] != "sent" or event["slot"] != "trial":
         return event
-    return rewritten_body(root, event, lambda body: body.replace(b"Write one word.", words.encode()))
+    return rewrite_body(root, event, lambda body: body.replace(b"Write one word.", words.encode()))
 
 
 @pytest.mark.parametrize(

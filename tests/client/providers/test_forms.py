@@ -30,15 +30,15 @@ def again(heard: Heard, form) -> Reply:
     return reply if heard.method == "GET" else form(json.loads(reply.body))
 
 
-def respelled(name: str, spell, status: int = 200):
+def respell(name: str, spell, status: int = 200):
     """Each image under a name, in another spelling of its base64."""
     return lambda answer: said(status, {"data": [{name: spell(each["b64_json"])} for each in answer["data"]]})
 
 
 TAKEN = {
-    "data URLs": respelled("url", lambda text: f"data:image/png;base64,{text}"),
-    "wrapped": respelled("b64_json", lambda text: "\n".join(wrap(text, 76))),
-    "unpadded": respelled("b64_json", lambda text: text.rstrip("="), 201),
+    "data URLs": respell("url", lambda text: f"data:image/png;base64,{text}"),
+    "wrapped": respell("b64_json", lambda text: "\n".join(wrap(text, 76))),
+    "unpadded": respell("b64_json", lambda text: text.rstrip("="), 201),
     "marked": lambda answer: Reply(200, b"\xef\xbb\xbf" + json.dumps(answer).encode()),
 }
 

@@ -39,7 +39,7 @@ NAMES = st.one_of(
 )
 
 
-def admitted(names: list[str]) -> list[str]:
+def admit(names: list[str]) -> list[str]:
     """Return two ordinary labels and those of ``names`` that are usable beside the labels before them."""
     kept = ["first class", "second class"]
     for name in names:
@@ -48,7 +48,7 @@ def admitted(names: list[str]) -> list[str]:
     return kept
 
 
-LABELS = st.lists(NAMES, max_size=8).map(admitted)
+LABELS = st.lists(NAMES, max_size=8).map(admit)
 
 
 @pytest.mark.parametrize("name", RESERVED)
@@ -86,7 +86,7 @@ def test_labels_that_some_file_system_takes_for_one_are_refused_together(labels)
 
 
 @given(LABELS)
-@example(admitted(["\ufb01", "fi"]))
+@example(admit(["\ufb01", "fi"]))
 def test_what_is_admitted_keeps_a_name_of_its_own_under_every_folding(labels):
     for fold in (str.casefold, str.upper, str.lower):
         for form in ("NFC", "NFD", "NFKC", "NFKD"):
@@ -95,7 +95,7 @@ def test_what_is_admitted_keeps_a_name_of_its_own_under_every_folding(labels):
 
 
 @given(LABELS)
-@example(admitted(["Thumbs.db"]))
+@example(admit(["Thumbs.db"]))
 def test_what_the_plan_admits_can_be_published_and_loaded(labels):
     sent = {label: png(number) for number, label in enumerate(labels)}
     digests = {label: hashlib.sha256(data).hexdigest() for label, data in sent.items()}

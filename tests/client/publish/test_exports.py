@@ -33,7 +33,7 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def released(run: Path) -> dict[bytes, int]:
+def release(run: Path) -> dict[bytes, int]:
     """The pixels of all released images, with the number of their class."""
     paths = (run / "release").glob("*/*.png")
     return {pixels(Image.open(path)): LABELS.index(path.parent.name) for path in paths}
@@ -61,11 +61,11 @@ def test_class_folders_open_in_torchvision_and_datasets(run, offline, tmp_path):
         export_run(run, [name])
     folder = torchvision.datasets.ImageFolder(run / "release")
     assert folder.classes == list(LABELS)
-    assert {pixels(image): label for image, label in folder} == released(run)
+    assert {pixels(image): label for image, label in folder} == release(run)
     rows = load_dataset("imagefolder", data_dir=str(run / "release"), cache_dir=str(tmp_path / "cache"))[
         "train"
     ]
-    assert {pixels(row["image"]): row["label"] for row in rows} == released(run)
+    assert {pixels(row["image"]): row["label"] for row in rows} == release(run)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_other_forms_open_in_datasets_with_labels(run, offline, tmp_path, form, 
     (folder,) = export_run(run, [form])
     rows = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))["train"]
     assert form != "parquet" or rows.features["label"].names == list(LABELS)
-    assert {pixels(row[image]): int(row[label]) for row in rows} == released(run)
+    assert {pixels(row[image]): int(row[label]) for row in rows} == release(run)
 
 
 def test_a_tar_says_nothing_of_the_machine_that_wrote_it(run):
@@ -132,13 +132,13 @@ def test_the_audit_makes_them_again_and_finds_what_was_changed(run):
     assert {"so is the dataset as parquet", "so is the dataset as webdataset"} <= set(claims)
 
 
-def _appended(path: Path) -> None:
+def _append(path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"patient 17")
 
 
 CHANGES = {
-    "parquet": lambda run: _appended(run / "release-parquet" / "data" / "train-00000-of-00001.parquet"),
-    "tar": lambda run: _appended(run / "release-webdataset" / "data" / "train-00000.tar"),
+    "parquet": lambda run: _append(run / "release-parquet" / "data" / "train-00000-of-00001.parquet"),
+    "tar": lambda run: _append(run / "release-webdataset" / "data" / "train-00000.tar"),
     "another file": lambda run: (run / "release-parquet" / "note.txt").write_text("patient 17"),
     "a file in data": lambda run: (run / "release-webdataset" / "data" / "more.tar").write_bytes(
         b"patient 17"
@@ -146,7 +146,7 @@ CHANGES = {
     "a missing file": lambda run: (run / "release-webdataset" / "data" / "train-00000.tar").unlink(),
     "a link": lambda run: (run / "release-parquet" / "data" / "link").symlink_to("/etc/hostname"),
     "a folder": lambda run: (run / "release-parquet" / "patient 17").mkdir(),
-    "an image of the release": lambda run: _appended(next((run / "release").glob("cut/*.png"))),
+    "an image of the release": lambda run: _append(next((run / "release").glob("cut/*.png"))),
 }
 
 

@@ -26,14 +26,14 @@ def two_tone(ground: int, ink: int) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-def cornered() -> Image.Image:
+def corner() -> Image.Image:
     """As extreme as an image can be: black, its subject white and in a corner."""
     pixels = np.zeros((20, 20, 3), dtype=np.uint8)
     pixels[:6, :6] = 255
     return Image.fromarray(pixels)
 
 
-PICTURES = (two_tone(0, 255), two_tone(255, 0), two_tone(0, 0), two_tone(120, 200), cornered())
+PICTURES = (two_tone(0, 255), two_tone(255, 0), two_tone(0, 0), two_tone(120, 200), corner())
 
 
 class Exact:

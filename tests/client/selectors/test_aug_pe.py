@@ -39,20 +39,20 @@ class Model:
 
     def random(self, label: str, index: int) -> str:
         """The ``index``-th first text of a class."""
-        return written(self.spread * drawn("random", label, index))
+        return write(self.spread * draw("random", label, index))
 
     def vary(self, text: str, iteration: int, index: int) -> str:
         """The ``index``-th variation of a text in an iteration."""
-        return written(point(text) + self.step * drawn("vary", text, iteration, index))
+        return write(point(text) + self.step * draw("vary", text, iteration, index))
 
 
-def drawn(*of: object) -> FloatArray:
+def draw(*of: object) -> FloatArray:
     """A standard normal point that follows from what it is drawn for."""
     seed = int.from_bytes(hashlib.sha256(repr(of).encode()).digest()[:8], "big")
     return np.random.default_rng(seed).normal(size=WIDTH)
 
 
-def written(place: FloatArray) -> str:
+def write(place: FloatArray) -> str:
     return " ".join(f"{each:+.6f}" for each in place)
 
 

@@ -28,7 +28,7 @@ class Silence:
         return values
 
 
-def counted(places: list[float], scene: Scene) -> Measurement:
+def count(places: list[float], scene: Scene) -> Measurement:
     """What is released of records of one class, without noise."""
     rows = np.array(places)[:, None]
     private = PrivateEmbeddings(rows, np.zeros(len(rows), dtype=np.int64), np.arange(len(rows)))
@@ -76,14 +76,14 @@ def test_every_record_counts_in_one_of_the_few_cells_that_of_its_nearest_anchor(
     first, second = 1.0, 51.5  # the groups' means
     gaps = [abs(place - first) - abs(place - second) for place in places]
     assume(all(abs(gap) > 1e-6 for gap in gaps))
-    found = counted(places, in_groups())["cells"]
+    found = count(places, in_groups())["cells"]
     near = sum(gap < 0 for gap in gaps)
     assert np.allclose(found, [near, len(places) - near], atol=1e-6)
 
 
 def test_what_a_cell_counts_is_shared_by_the_candidates_in_it():
     # The second group has 9 of 10 records and twenty later candidates, the first one record and three candidates.
-    measured = counted([0.0, *[52.0] * 9], in_groups())
+    measured = count([0.0, *[52.0] * 9], in_groups())
     later = tuple(np.linspace(49, 53, 20))
     picks = [Cells().pick(measured, in_groups(*later, seed=seed))[0][0] for seed in range(3000)]
     first = np.mean([pick < 3 for pick in picks])
@@ -91,7 +91,7 @@ def test_what_a_cell_counts_is_shared_by_the_candidates_in_it():
 
 
 def test_the_anchors_of_later_rounds_are_those_of_the_first():
-    measured = counted([0.0, 52.0], in_groups())
+    measured = count([0.0, 52.0], in_groups())
     far = (1000.0,) * 20  # would be a group of their own, were they among the first
     picked = Cells().pick(measured, in_groups(*far, wanted=len(GROUPS)))[0]
     assert len(set(picked.tolist())) == len(GROUPS)
@@ -99,7 +99,7 @@ def test_the_anchors_of_later_rounds_are_those_of_the_first():
 
 
 def test_a_release_of_another_number_of_cells_is_none():
-    measured, scene = counted([0.0, 52.0], in_groups()), in_groups()
+    measured, scene = count([0.0, 52.0], in_groups()), in_groups()
     assert Cells().rounding_bits(measured, scene, FINE) == 0
     assert Cells().rounding_bits(measured, replace(scene, cells=3), FINE) is None
     assert Cells().rounding_bits(measured, replace(scene, cells=None), FINE) is None

@@ -53,7 +53,7 @@ def chooser(**changes: object) -> Chooser:
     return Chooser(plan, Counting(), received, find_method("pe").make_selector())
 
 
-def brought(used: Chooser, calls: Sequence[Call], decided: bool = False) -> list[tuple[Candidate, ...]]:
+def bring(used: Chooser, calls: Sequence[Call], decided: bool = False) -> list[tuple[Candidate, ...]]:
     generator = EmbeddingGenerator(Noise(), used, lambda iteration: decided)
     return list(generator.answers([(call, None) for call in calls]))
 
@@ -61,7 +61,7 @@ def brought(used: Chooser, calls: Sequence[Call], decided: bool = False) -> list
 def test_what_came_is_embedded_once_before_anybody_asks() -> None:
     used = chooser()
     calls = list(used.plan.round(0))
-    made = brought(used, calls)
+    made = bring(used, calls)
     assert used.encoder.seen == sum(call.count for call in calls) == 6
     of_class = {
         label: tuple(
@@ -88,11 +88,11 @@ def test_what_came_is_embedded_once_before_anybody_asks() -> None:
 )
 def test_what_no_release_compares_is_not_embedded(changes, calls, decided) -> None:
     used = chooser(**changes)
-    assert brought(used, list(calls(used.plan)), decided)
+    assert bring(used, list(calls(used.plan)), decided)
     assert used.encoder.seen == 0
 
 
 def test_variations_are_embedded_where_candidates_are_judged_by_them() -> None:
     used = chooser(lookahead=1)
-    brought(used, list(used.plan.lookaheads(0)))
+    bring(used, list(used.plan.lookaheads(0)))
     assert used.encoder.seen == 6

@@ -194,7 +194,7 @@ def test_candidates_that_cannot_be_used_change_nothing_for_the_others(name: str,
 @settings(max_examples=examples(50))
 def test_as_many_as_wanted_are_picked_and_none_that_cannot_be_used(name: str, case: Case, wanted: int):
     scene = case.scene([with_holes(pool, case.random) for pool in case.pools], wanted)
-    for picked, pool in zip(chosen_by(name, case.records, scene), scene.pools, strict=True):
+    for picked, pool in zip(choose(name, case.records, scene), scene.pools, strict=True):
         assert picked.dtype == np.int64
         assert len(picked) == wanted
         assert np.isfinite(pool[picked]).all()
@@ -205,7 +205,7 @@ def test_as_many_as_wanted_are_picked_and_none_that_cannot_be_used(name: str, ca
 @settings(max_examples=examples(30))
 def test_picking_again_from_the_same_measurement_gives_the_same(name: str, case: Case):
     scene, selector = case.scene(), CONTRACTED[name].make_selector()
-    measured = measured_by(selector, name, case.records, scene)
+    measured = measure(selector, name, case.records, scene)
     for one, other in zip(selector.pick(measured, scene), selector.pick(measured, scene), strict=True):
         assert np.array_equal(one, other)
 
@@ -216,7 +216,7 @@ def test_picking_again_from_the_same_measurement_gives_the_same(name: str, case:
 def test_nobody_is_picked_twice_while_there_are_others(name: str, case: Case):
     for wanted in (2, 5):
         scene = case.scene(wanted=wanted)
-        for picked, pool in zip(chosen_by(name, case.records, scene), scene.pools, strict=True):
+        for picked, pool in zip(choose(name, case.records, scene), scene.pools, strict=True):
             assert len(set(picked.tolist())) == min(wanted, len(pool))
 
 
@@ -241,7 +241,7 @@ def test_an_event_that_counts_another_number_of_accesses_pays_for_nothing(name: 
 )
 def test_what_is_released_of_a_draw_are_indices(name: str):
     case = Case(3)
-    measured = measured_by(CONTRACTED[name].make_selector(), name, case.records, case.scene())
+    measured = measure(CONTRACTED[name].make_selector(), name, case.records, case.scene())
     assert {key: array.dtype for key, array in measured.items()} == {"chosen": np.int64}
 
 
@@ -261,10 +261,10 @@ def with_holes(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return np.insert(pool, places, [[np.nan], [np.inf]], axis=0)
 
 
-def measured_by(selector: Selector, name: str, records: PrivateEmbeddings, scene: Scene):
+def measure(selector: Selector, name: str, records: PrivateEmbeddings, scene: Scene):
     return selector.measure(records, scene, (event_of(name, len(scene.labels)),), SeededNoise(1))
 
 
-def chosen_by(name: str, records: PrivateEmbeddings, scene: Scene) -> tuple[np.ndarray, ...]:
+def choose(name: str, records: PrivateEmbeddings, scene: Scene) -> tuple[np.ndarray, ...]:
     selector = CONTRACTED[name].make_selector()
-    return selector.pick(measured_by(selector, name, records, scene), scene)
+    return selector.pick(measure(selector, name, records, scene), scene)

@@ -138,21 +138,21 @@ LINE = World(pools=((0.0, 1.0, 2.0, 3.0, NAN),), places=())
 NOISY = {"votes": np.array([1.5, 9.0, -2.0, 4.0, 50.0])}
 
 
-def ranked(wanted: int, **changes: object) -> list[int]:
+def keep_best(wanted: int, **changes: object) -> list[int]:
     """Whom Aug-PE keeps, by noisy votes."""
     (picked,) = Votes(ranked=True).pick(NOISY, LINE.scene("replace-one", wanted=wanted, **changes))
     return picked.tolist()
 
 
 def test_the_best_are_kept_each_once_in_the_order_of_their_votes_and_what_cannot_be_used_never():
-    assert ranked(3) == [1, 3, 0]
-    assert ranked(6) == [1, 3, 0, 2, 1, 3]
+    assert keep_best(3) == [1, 3, 0]
+    assert keep_best(6) == [1, 3, 0, 2, 1, 3]
 
 
 def test_where_they_are_drawn_it_is_in_proportion_to_what_the_threshold_leaves():
-    drawn = np.bincount(ranked(20_000, drawn=True, threshold=1.0), minlength=5)
+    drawn = np.bincount(keep_best(20_000, drawn=True, threshold=1.0), minlength=5)
     expected = np.array([0.5, 8.0, 0.0, 3.0, 0.0]) / 11.5
     assert drawn / 20_000 == pytest.approx(expected, abs=5 * math.sqrt(0.25 / 20_000))
     assert not drawn[[2, 4]].any()
-    assert ranked(8, drawn=True) == ranked(8, drawn=True)  # by a public seed
-    assert set(ranked(400, drawn=True, threshold=100.0)) == {0, 1, 2, 3}  # at random where nothing is left
+    assert keep_best(8, drawn=True) == keep_best(8, drawn=True)  # by a public seed
+    assert set(keep_best(400, drawn=True, threshold=100.0)) == {0, 1, 2, 3}  # at random where nothing is left

@@ -33,7 +33,7 @@ def events(server, monkeypatch) -> list[str]:
     """What the API hears and what private work is done, in order."""
     seen: list[str] = []
 
-    def noted(name: str, owner: object, method: str) -> None:
+    def note(name: str, owner: object, method: str) -> None:
         honest = getattr(owner, method)
 
         def noting(*arguments: object, **named: object) -> object:
@@ -42,13 +42,13 @@ def events(server, monkeypatch) -> list[str]:
 
         monkeypatch.setattr(owner, method, noting)
 
-    noted("request", online.LocalServer, "answer")
-    noted("embedding", views.PrivateViews, "_usable")
-    noted("appearances", views, "measure_appearances")
-    noted("price", Account, "require")
-    noted("earlier runs", Account, "spent_before")
-    noted("enrolment", Account, "enrol")
-    noted("closed", HttpTransport, "close")
+    note("request", online.LocalServer, "answer")
+    note("embedding", views.PrivateViews, "_usable")
+    note("appearances", views, "measure_appearances")
+    note("price", Account, "require")
+    note("earlier runs", Account, "spent_before")
+    note("enrolment", Account, "enrol")
+    note("closed", HttpTransport, "close")
     return seen
 
 

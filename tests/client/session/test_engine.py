@@ -19,7 +19,7 @@ from pcevolve.private.engine import LocalEngine
 from pcevolve.session import progress
 from pcevolve.session.progress import show_work
 from support import online
-from support.folders import class_folders, receipts, released_files
+from support.folders import class_folders, list_released, receipts
 
 pytestmark = pytest.mark.system
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="pcevolve[ray] is not installed")
@@ -55,7 +55,7 @@ def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_
     assert seen == [(ray / "private" / "cluster", 0o700)]
     assert not (ray / "private" / "cluster").exists()
     assert receipts(ray) == receipts(local)
-    assert released_files(ray) == released_files(local)
+    assert list_released(ray) == list_released(local)
     heard = [(each.path, each.body) for each in server.heard]
     assert sorted(heard[greeted:]) == sorted(heard[:greeted])  # several at once arrive in any order
     said = capfd.readouterr().err.lower()

@@ -148,7 +148,7 @@ def _extra_fields(of: str) -> Act:
         world.spoilt = True
         value: Any = {"call": world.call, "source": world.source, "plan": world.run.plan}[of]
         value.__dict__["user"] = secrets.PERSON
-        value.__dict__["image"] = secrets.encoded(secrets.pixels())
+        value.__dict__["image"] = secrets.list_encodings(secrets.pixels())
         with suppress(ProviderError, LookupError, ValueError):  # the fake provider may not speak the dialect
             world.ask()
         assert world.provider.requests[-1] == world.due, "another request left"

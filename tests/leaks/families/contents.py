@@ -33,12 +33,12 @@ def _array(received: bytes) -> np.ndarray:
 
 def _drawn(change: Callable[[np.ndarray], np.ndarray], form: str = "PNG", **options: object) -> Forge:
     """The private image, changed, in another file format."""
-    return lambda _: secrets.encoded(change(secrets.pixels()), form, **options)
+    return lambda _: secrets.list_encodings(change(secrets.pixels()), form, **options)
 
 
 def _within(change: Callable[[np.ndarray], np.ndarray]) -> Forge:
     """A received image, changed."""
-    return lambda received: secrets.encoded(change(_array(received)))
+    return lambda received: secrets.list_encodings(change(_array(received)))
 
 
 def _one_pixel(pixels: np.ndarray) -> np.ndarray:
@@ -77,11 +77,13 @@ IMAGES: dict[str, Forge] = {
         lambda pixels: (0.9 * pixels + 0.1 * secrets.pixels()).astype(np.uint8)
     ),
     "beside a received image": _within(lambda pixels: np.hstack([pixels, secrets.pixels()])),
-    "behind a received image's end": lambda received: received + secrets.encoded(secrets.pixels()),
+    "behind a received image's end": lambda received: received + secrets.list_encodings(secrets.pixels()),
     "as one trailing byte": lambda received: received + b"\x01",
     "in a received image's text chunk": _with_chunk(b"tEXt", b"Comment\0" + secrets.PERSON.encode()),
     "in a received image's EXIF": _with_chunk(b"eXIf", b"MM\0*" + secrets.EXIF.encode()),
-    "in the choice of compression": lambda received: secrets.encoded(_array(received), compress_level=0),
+    "in the choice of compression": lambda received: secrets.list_encodings(
+        _array(received), compress_level=0
+    ),
     "received by another run": lambda _: png(4242),
     "nothing": lambda _: b"",
 }

@@ -196,7 +196,7 @@ Choices = Callable[[World, Candidate], tuple[tuple[str, tuple[Chosen, ...]], ...
 
 def _stored(world: World, honest: Candidate, name: str) -> Candidate:
     """The private image, kept where received ones are."""
-    digest = world.run.transcript.bodies.keep(secrets.encoded(secrets.pixels()))
+    digest = world.run.transcript.bodies.keep(secrets.list_encodings(secrets.pixels()))
     return dataclasses.replace(honest, id=name, digest=digest)
 
 

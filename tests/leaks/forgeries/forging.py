@@ -17,7 +17,7 @@ from pcevolve.publish import Release, publish
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.records import GENESIS, Line, digest
-from support.forge import Event, Populations, forge, reissue, rewritten_body
+from support.forge import Event, Populations, forge, reissue, rewrite_body
 
 Act = Callable[[Path], object]
 Row = Act | tuple[Act, str]
@@ -141,7 +141,7 @@ def embodied(edit: Callable[[bytes, Path], bytes], slot: str, kind: str = "sent"
     def act(root: Path) -> None:
         def changed(events: Events) -> Events:
             here = max(each for each in places(events, kind) if events[each]["slot"].startswith(slot))
-            events[here] = rewritten_body(root, events[here], lambda body: edit(body, root))
+            events[here] = rewrite_body(root, events[here], lambda body: edit(body, root))
             return events
 
         forge(root, changed)

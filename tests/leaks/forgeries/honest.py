@@ -114,18 +114,18 @@ class Remembered:
 
 
 @cache
-def remembered() -> Encoder:
+def remember() -> Encoder:
     return Remembered()
 
 
 def faults(root: Path) -> list[str]:
     """What the audit says against a run."""
-    return [fault for finding in audit(root, lambda name: remembered()) for fault in finding.faults]
+    return [fault for finding in audit(root, lambda name: remember()) for fault in finding.faults]
 
 
 def doubts(root: Path) -> list[str]:
     """What the audit says against a run, and of what it says that it was NOT CHECKED."""
-    findings = audit(root, lambda name: remembered())
+    findings = audit(root, lambda name: remember())
     return [
         each
         for finding in findings

@@ -33,7 +33,7 @@ def chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += length + 12
 
 
-def assembled(parts: Iterable[tuple[bytes, bytes]]) -> bytes:
+def assemble(parts: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A PNG of these chunks."""
     return SIGNATURE + b"".join(chunk(*part) for part in parts)
 
@@ -44,7 +44,7 @@ def with_chunk(name: bytes, content: bytes, before: bytes = b"IDAT") -> Change:
     def change(data: bytes) -> bytes:
         parts = list(chunks(data))
         parts.insert([each for each, _ in parts].index(before), (name, content))
-        return assembled(parts)
+        return assemble(parts)
 
     return change
 
@@ -55,14 +55,14 @@ def with_scanlines(change: Change, level: int = 6) -> Change:
     def act(data: bytes) -> bytes:
         header, whole, end = (content for _, content in chunks(data))
         lines = zlib.compress(change(zlib.decompress(whole)), level)
-        return assembled([(b"IHDR", header), (b"IDAT", lines), (b"IEND", end)])
+        return assemble([(b"IHDR", header), (b"IDAT", lines), (b"IEND", end)])
 
     return act
 
 
 def split_idat(data: bytes) -> bytes:
     header, whole, end = (content for _, content in chunks(data))
-    return assembled([(b"IHDR", header), (b"IDAT", whole[:17]), (b"IDAT", whole[17:]), (b"IEND", end)])
+    return assemble([(b"IHDR", header), (b"IDAT", whole[:17]), (b"IDAT", whole[17:]), (b"IEND", end)])
 
 
 def pixels_of(data: bytes) -> np.ndarray:
@@ -81,7 +81,7 @@ def deep(data: bytes) -> bytes:
     return raw_png(*images.decode(data).size, zlib.compress(rows_of(both)), depth=16)
 
 
-def interlaced(data: bytes) -> bytes:
+def interlace(data: bytes) -> bytes:
     pixels = pixels_of(data)
     lines = b"".join(rows_of(pixels[y::down, x::across]) for y, x, down, across in ADAM7)
     return raw_png(*images.decode(data).size, zlib.compress(lines), interlaced=1)
@@ -202,7 +202,7 @@ LAYOUTS: dict[str, Change] = {
     "a palette": in_palette,
     "an alpha channel that is opaque": saved("RGBA"),
     "16 bits per channel": deep,
-    "interlaced": interlaced,
+    "interlaced": interlace,
     "WebP without loss": saved(kind="WEBP", lossless=True),
 }
 PICTURES: dict[str, Change] = {

@@ -234,7 +234,7 @@ def _show(found: dict[str, Any]) -> None:
         console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
     for row in found["judges"]:
         console.print(_by_class(row, found["classes"]))
-        for line in _said(row):
+        for line in _describe_distances(row):
             console.print(line)
 
 
@@ -263,7 +263,7 @@ def _by_class(row: dict[str, Any], classes: list[str]) -> str:
     return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; of each class, %: {said}"
 
 
-def _said(row: dict[str, Any]) -> list[str]:
+def _describe_distances(row: dict[str, Any]) -> list[str]:
     """Distances and memorisation of a judge, in lines."""
     lines = []
     if distances := row.get("distances"):

@@ -96,7 +96,7 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
     if found.fit and not folder.is_file():
         _show_outlook(found.classes, meant)
     if found.fit:
-        more = "".join(f" {each}" for each in _said(meant))
+        more = "".join(f" {each}" for each in _spell_settings(meant))
         private = shlex.quote(str(folder)) + (" --dialect chat" if folder.is_file() else "")
         typer.echo(
             f"next: pcevolve run --private {private} {spell_units(meant)}{more} --domain WORDS --out RUN"
@@ -112,7 +112,7 @@ def _show_outlook(classes: int, meant: InspectedFolder) -> None:
     print_table("Classes that noise leaves to be told apart", heads, rows, NARROW)
 
 
-def _said(meant: InspectedFolder) -> Iterator[str]:
+def _spell_settings(meant: InspectedFolder) -> Iterator[str]:
     """Yield the other settings that a run needs, as they are typed."""
     if meant.unit_map is not None:
         yield f"--unit-map {shlex.quote(str(meant.unit_map))}"

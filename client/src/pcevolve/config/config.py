@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     AnyMethod: TypeAlias = MethodSettings
 else:
 
-    def _named(name: str, parameters: type[MethodSettings]) -> type[MethodSettings]:
+    def _name_section(name: str, parameters: type[MethodSettings]) -> type[MethodSettings]:
         """A method's section, which its name tells from the others."""
         notes = MethodSettings.model_fields["name"]
         return create_model(
@@ -34,8 +34,8 @@ else:
         )
 
     _SECTIONS = [
-        _named(AUTO, MethodSettings),
-        *(_named(each.name, each.parameters) for each in METHODS.values()),
+        _name_section(AUTO, MethodSettings),
+        *(_name_section(each.name, each.parameters) for each in METHODS.values()),
     ]
     AnyMethod = Annotated[reduce(or_, _SECTIONS), Field(discriminator="name")]
 

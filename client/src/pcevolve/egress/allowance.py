@@ -121,7 +121,7 @@ class Meter:
         Raises:
             AllowanceError: Which limit; the request has not been sent.
         """
-        allowed, due = self.allowance, self._expected_cost(slot)
+        allowed, due = self.allowance, self._expect_cost(slot)
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
                 f"the run has made {self.requests} requests, all that {self._section}.max_requests allows; nothing is "
@@ -151,7 +151,7 @@ class Meter:
         if attempt.outcome is None:
             if slot in self._open and self._each is None:
                 self._unpriced += images
-            self._open[slot] = self._expected_cost(slot)
+            self._open[slot] = self._expect_cost(slot)
             self.cost += self._open[slot]
             self.images += images
         elif attempt.answer is not None:
@@ -218,7 +218,7 @@ class Meter:
         """The expected cost of one image: its price, or else that of the dearest so far; None if unknown."""
         return self._dearest if self.allowance.price is None else self.allowance.price
 
-    def _expected_cost(self, slot: str) -> float:
+    def _expect_cost(self, slot: str) -> float:
         """Return the expected cost of a request; 0 if unknown."""
         return (self._each or 0.0) * self._images(slot)
 
@@ -231,7 +231,7 @@ class Meter:
         reported = self._read_cost(answer)
         if reported is None:
             self._untold |= self.allowance.price is None
-            return self._expected_cost(slot)
+            return self._expect_cost(slot)
         self._dearest = max(self._dearest or 0.0, reported / images)
         self.cost += self._dearest * self._unpriced
         self._unpriced = 0

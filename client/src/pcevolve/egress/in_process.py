@@ -64,9 +64,9 @@ class InProcess:
             UsageError: The generator made another number of images than it was asked for, or none.
         """
         if request.url.endswith(wire.MODELS):
-            return _said([self._describe()])
+            return _reply([self._describe()])
         if request.url.endswith(wire.BALANCE):
-            return _said({})
+            return _reply({})
         asked = json.loads(request.body)
         seeds = [wire.seed_of(asked["seed"], index) for index in range(asked.get("n", 1))]
         made = self._make(asked, seeds)
@@ -76,7 +76,7 @@ class InProcess:
             {"image": images.to_base64(_encode(each)), "seed": seed}
             for each, seed in zip(made, seeds, strict=True)
         ]
-        return _said({"images": answers, "cost": 0.0} if len(answers) > 1 else {**answers[0], "cost": 0.0})
+        return _reply({"images": answers, "cost": 0.0} if len(answers) > 1 else {**answers[0], "cost": 0.0})
 
     def close(self) -> None:
         """There is no connection to be closed."""
@@ -97,5 +97,5 @@ def _encode(made: ModelImage) -> bytes:
     return made if isinstance(made, bytes) else images.encode(made.convert("RGB"), "png")
 
 
-def _said(payload: object) -> Incoming:
+def _reply(payload: object) -> Incoming:
     return Incoming(200, _JSON, json.dumps(payload).encode())

@@ -90,7 +90,7 @@ def evolve(
     asked = Provider(provider) if isinstance(provider, str) else provider
     folder = _new_folder() if out is None else Path(out)
     values = {"private": os.fspath(private), "domain": domain, "epsilon": epsilon, "out": folder}
-    where, key, generator = _spoken_to(asked)
+    where, key, generator = _split_address(asked)
     if twice := sorted({"api", "dialect", "model", "api_key_file"} & options.keys()):
         raise UsageError(
             f"{twice[0]} is said by the provider: give provider=Provider(url, dialect, key, model)"
@@ -102,7 +102,7 @@ def evolve(
     return Result.of(outcome.folder.root, outcome.summary)
 
 
-def _spoken_to(asked: Provider | Generator) -> tuple[dict[str, Any], str | None, Generator | None]:
+def _split_address(asked: Provider | Generator) -> tuple[dict[str, Any], str | None, Generator | None]:
     """Options that say where requests go, the key for it, and the object that they go to instead, if there is one."""
     if isinstance(asked, Provider):
         return asked.settings, asked.key, None

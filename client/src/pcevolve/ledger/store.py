@@ -58,10 +58,10 @@ class Store:
         self._seals = [b""]  # of the verified rows by number; rows begin at 1, and 0 stands for the beginning
         if path.stat().st_size == 0:
             raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
-        with self._guarded():
+        with self._guard():
             self._db = _connect(path)
         try:
-            with self._guarded():
+            with self._guard():
                 self._recognise()
             with self.reading():
                 self._inspect()
@@ -111,7 +111,7 @@ class Store:
         """Add a row, at most one in a transaction; there when the transaction has ended."""
         number = len(self._seals)
         seal = self._seal(number, run_id, name, content, private)
-        with self._guarded():
+        with self._guard():
             values = Row(number, run_id, name, content, private, seal)
             self._db.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", values)
             self._db.execute("UPDATE head SET count = ?, seal = ?", (number, _head(self.key, number, seal)))
@@ -122,7 +122,7 @@ class Store:
         Raises:
             LedgerError: It changed since.
         """
-        with self.reading(), self._guarded():
+        with self.reading(), self._guard():
             row = Row(*self._db.execute("SELECT * FROM rows WHERE number = ?", (number,)).fetchone())
             if row.seal != self._seals[number] or row.seal != self._seal(*row[:-1]):
                 raise LedgerError(self._describe_damage("a row changed while it was open"))
@@ -135,20 +135,20 @@ class Store:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
         try:
-            with self._guarded():
+            with self._guard():
                 self._db.execute(begin)
                 self._catch_up()
             yield
-            with self._guarded():
+            with self._guard():
                 self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:
-                with self._guarded():
+                with self._guard():
                     self._db.execute("ROLLBACK")
             raise
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _guard(self) -> Iterator[None]:
         """Raise what SQLite raises as a ``LedgerError`` of one line; wrong types can only come from a damaged file."""
         try:
             yield
@@ -173,7 +173,7 @@ class Store:
             )
 
     def _inspect(self) -> None:
-        with self._guarded():
+        with self._guard():
             tables = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
             if tables != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
                 raise LedgerError(self._describe_damage("its structure is broken"))

@@ -77,12 +77,12 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
     number = 0
     try:
         for number, row in enumerate(require_reader(path)(path, wanted), 1):
-            text, unit = row.get(columns.text), _said(row.get(columns.unit or ""))
+            text, unit = row.get(columns.text), _read_cell(row.get(columns.unit or ""))
             said = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
             named = None if unit is None else normalise_unit(unit)
-            held = tuple(normalise(_said(row.get(each)) or "").casefold() for each in columns.secrets)
+            held = tuple(normalise(_read_cell(row.get(each)) or "").casefold() for each in columns.secrets)
             fault = CELLS if None in row else ""
-            yield f"row {number}", said, label or _said(row.get(columns.label)), named, held, fault
+            yield f"row {number}", said, label or _read_cell(row.get(columns.label)), named, held, fault
     except DataError:
         raise
     except (OSError, ValueError, MemoryError, csv.Error) as error:
@@ -101,7 +101,7 @@ def _reason(error: Exception) -> str:
     return "it is damaged"
 
 
-def _said(value: object) -> str | None:
+def _read_cell(value: object) -> str | None:
     """A cell as text, without blanks around it; None for an empty one, for NaN and for what is no single value."""
     if (
         not isinstance(value, str | int | float | date) or value != value

@@ -130,7 +130,7 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
     """
     answer = parse(body)
     said = read_message(body, answer)
-    stated = _stated_status(answer) if is_success(status) else status
+    stated = _read_status(answer) if is_success(status) else status
     means = _by_code(answer, reasons) or _BY_STATUS.get(stated)
     if means is None and is_success(status):
         means = _by_words(said, tuple(_BY_WORDS))
@@ -146,7 +146,7 @@ def may_pass(status: int) -> bool:
     return status in PASSING or (status >= 500 and status not in FINAL)
 
 
-def _stated_status(answer: Any) -> int:  # noqa: ANN401 - whatever JSON holds
+def _read_status(answer: Any) -> int:  # noqa: ANN401 - whatever JSON holds
     """The HTTP status that the body of an error states under that of a success; 0 if it states none."""
     codes = (int(each) for each in _codes(answer) if re.fullmatch("[45][0-9]{2}", each))
     return next(codes, 0)

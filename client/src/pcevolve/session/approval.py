@@ -56,7 +56,11 @@ class PrivateNotes:
     @classmethod
     def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
         """Look at ledger and data."""
-        odd = {**_odd_shots(components, plan), **_passed_over(components.skipped), **_worked_on(components)}
+        odd = {
+            **_odd_shots(components, plan),
+            **_note_passed_over(components.skipped),
+            **_name_workers(components),
+        }
         paid = list_paid_events(components, plan)
         known = _describe_ledger(account, plan, paid)
         return cls(known, odd, tuple(_news(account, plan, paid, known, odd)))
@@ -79,11 +83,11 @@ def describe_run(
         + (f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""),
         **_selection(plan, lift),
         "assumed public": "; ".join(list_assumptions(plan)),
-        "asked with": _asked_with(plan, advice),
+        "asked with": _describe_settings(plan, advice),
     }
 
 
-def _worked_on(components: Components) -> dict[str, str]:
+def _name_workers(components: Components) -> dict[str, str]:
     """Name who else than this process sees private images, if anybody does."""
     settings = components.settings
     if settings.encoder.engine == "local" or not components.method.queries_data:
@@ -97,7 +101,7 @@ def _worked_on(components: Components) -> dict[str, str]:
     return {f"private {components.dialect.makes}s": f"embedded and compared on Ray, {where}"}
 
 
-def _asked_with(plan: PublicPlan, advice: Advice | None) -> str:
+def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
     """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
     degrees = f"{plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
     idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
@@ -124,7 +128,7 @@ def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
     }
 
 
-def _passed_over(skipped: Sequence[str]) -> dict[str, str]:
+def _note_passed_over(skipped: Sequence[str]) -> dict[str, str]:
     """A note about files among the private images that are none."""
     if not skipped:
         return {}

@@ -87,7 +87,7 @@ class Components:
         iterations = method.iterations(settings.method.iterations, limits.run, scope)
         require(
             spoken,
-            method.needs_for(iterations, settings.method.vary_by) | _asked_for(settings),
+            method.needs_for(iterations, settings.method.vary_by) | _list_required(settings),
             run.generator is not None,
         )
         encoder, why = resolve(settings.encoder.name, spoken.makes)
@@ -196,7 +196,7 @@ def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int) -
     )
 
 
-def _asked_for(settings: RunConfig) -> set[str]:
+def _list_required(settings: RunConfig) -> set[str]:
     """Capabilities without which the user's own wishes would be passed over in silence."""
     wishes = {
         "negative_prompt": settings.provider.negative_prompt,

@@ -35,7 +35,7 @@ SOFTENED = 0.5
 """Of a stroke's contrast, what the widest blur leaves."""
 
 
-def drawn(ground: int, ink: int, blur: float = 0.0, tint: int = 0, side: int = 64) -> Image.Image:
+def draw(ground: int, ink: int, blur: float = 0.0, tint: int = 0, side: int = 64) -> Image.Image:
     image = Image.new("RGB", (side, side), (ground, ground, max(ground - tint, 0)))
     ImageDraw.Draw(image).line(
         [(side // 4, side // 4), (side // 4 * 3, side // 4 * 3)], (ink, ink, ink), side // 8
@@ -49,7 +49,7 @@ def noise(seed: int, side: tuple[int, int] = (40, 40)) -> Image.Image:
 
 
 def test_it_tells_ground_from_ink_whichever_is_lighter():
-    light, dark = Appearance.of(drawn(0, 255)), Appearance.of(drawn(255, 0))
+    light, dark = Appearance.of(draw(0, 255)), Appearance.of(draw(255, 0))
     assert (light.ground, light.ink) == (0, 1)
     assert (dark.ground, dark.ink) == (1, 0)
 
@@ -65,7 +65,7 @@ def test_every_image_has_one_inside_the_cube(seed, width, height):
 @settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 255), st.integers(0, 255))
 def test_an_image_gets_the_ground_and_ink_that_are_asked_for(ground, ink, wanted_ground, wanted_ink):
-    one, two = drawn(ground, ink), drawn(wanted_ground, wanted_ink)
+    one, two = draw(ground, ink), draw(wanted_ground, wanted_ink)
     wanted = Appearance.of(two)
     alike = (ink - ground) * (wanted_ink - wanted_ground) > 0
     if (
@@ -80,12 +80,12 @@ def test_an_image_gets_the_ground_and_ink_that_are_asked_for(ground, ink, wanted
 
 
 def test_colour_goes_and_edges_soften_but_never_the_other_way():
-    plain, vivid = Appearance.of(drawn(50, 250, blur=2)), drawn(50, 250, tint=50)
+    plain, vivid = Appearance.of(draw(50, 250, blur=2)), draw(50, 250, tint=50)
     toned = plain.apply_to(vivid)
     assert Appearance.of(toned).saturation < 0.05
     assert Appearance.of(toned).sharpness <= plain.sharpness + 0.02
     sharp = Appearance.of(vivid)
-    assert Appearance.of(sharp.apply_to(drawn(50, 250, blur=2))).sharpness <= plain.sharpness + 0.02
+    assert Appearance.of(sharp.apply_to(draw(50, 250, blur=2))).sharpness <= plain.sharpness + 0.02
 
 
 def contrast(image: Image.Image) -> int:
@@ -95,21 +95,21 @@ def contrast(image: Image.Image) -> int:
 
 
 def test_light_on_dark_stays_light_on_dark_where_there_is_room_for_it():
-    assert contrast(Appearance.of(drawn(150, 0)).apply_to(drawn(0, 200))) >= 100
+    assert contrast(Appearance.of(draw(150, 0)).apply_to(draw(0, 200))) >= 100
 
 
 def test_a_released_appearance_without_contrast_takes_no_more_than_three_quarters_of_it():
     """Where some private images are light on dark and others are not, their mean has next to none."""
-    grey = Appearance.of(drawn(128, 128))
+    grey = Appearance.of(draw(128, 128))
     wanted = replace(grey, ink=grey.ink + 0.002, sharpness=1.0)
-    assert contrast(wanted.apply_to(drawn(100, 180))) == pytest.approx(20, abs=1)
+    assert contrast(wanted.apply_to(draw(100, 180))) == pytest.approx(20, abs=1)
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 255), st.integers(0, 255), st.tuples(*[angles] * 4))
 def test_no_image_becomes_flat_in_any_appearance(ground, ink, numbers):
     """An eighth of its contrast is left: half has room, and a quarter of that the lowest gain leaves."""
-    source = drawn(ground, ink)
+    source = draw(ground, ink)
     shown = Appearance(*numbers, 0.5, 0.5).apply_to(source)
     before, after = (int(np.ptp(np.asarray(each, dtype=int).mean(axis=2))) for each in (source, shown))
     assert after >= before / 8 * SOFTENED - 1
@@ -197,7 +197,7 @@ def picture(seed: int, side: int = 128) -> Image.Image:
     return Image.fromarray(np.clip(np.asarray(coarse) + grain, 0, 255).astype(np.uint8))
 
 
-def recompressed(image: Image.Image) -> Image.Image:
+def recompress(image: Image.Image) -> Image.Image:
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=30)
     return Image.open(buffer)
@@ -209,7 +209,7 @@ def pairs(*images: Image.Image) -> list[tuple[int, int]]:
 
 def test_a_copy_that_was_scaled_compressed_or_brightened_looks_the_same_and_no_other_picture():
     one, other = picture(1), picture(2)
-    for copy in (one.resize((64, 64)), recompressed(one), one.point(lambda value: value * 0.9)):
+    for copy in (one.resize((64, 64)), recompress(one), one.point(lambda value: value * 0.9)):
         assert pairs(one, other, copy) == [(0, 2)]
     assert pairs(*map(picture, range(60))) == []
 

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from pcevolve.modality.images.files import RejectedImageError, read_image
-from support.scans import RAMP, outcome, saved
+from support.scans import RAMP, outcome, save_scan
 
 pydicom = pytest.importorskip("pydicom", reason="make install brings it; this environment is older")
 
@@ -51,13 +51,13 @@ def jpeg_2000(values: np.ndarray, mixed: bool, lossless: bool = True) -> bytes:
     return buffer.getvalue()
 
 
-def coloured(path: Path, syntax: str, photometric: str, pixels: bytes, planar: int = 0) -> Path:
+def colour(path: Path, syntax: str, photometric: str, pixels: bytes, planar: int = 0) -> Path:
     """A colour file under any transfer syntax, with what its pixels are called."""
     from pydicom import uid
     from pydicom.encaps import encapsulate
 
     file = pydicom.Dataset()
-    for each in pydicom.dcmread(saved(path, RGB, photometric=photometric, bits=8)):
+    for each in pydicom.dcmread(save_scan(path, RGB, photometric=photometric, bits=8)):
         file.add(each)
     file.PlanarConfiguration = planar
     file.file_meta = pydicom.dcmread(path).file_meta
@@ -70,7 +70,7 @@ def coloured(path: Path, syntax: str, photometric: str, pixels: bytes, planar: i
 
 @pytest.mark.parametrize("syntax", ["JPEGLosslessSV1", "JPEGLSLossless", "HTJ2K", "JPEGExtended12Bit"])
 def test_what_nothing_here_decompresses_is_said_by_its_name_with_the_way(tmp_path, syntax):
-    path = coloured(tmp_path / "x.dcm", syntax, "MONOCHROME2", b"\xff\xd8")
+    path = colour(tmp_path / "x.dcm", syntax, "MONOCHROME2", b"\xff\xd8")
     file = pydicom.dcmread(path)
     file.SamplesPerPixel, file.BitsAllocated, file.BitsStored, file.HighBit = 1, 16, 12, 11
     file.save_as(path)
@@ -79,16 +79,16 @@ def test_what_nothing_here_decompresses_is_said_by_its_name_with_the_way(tmp_pat
 
 def test_colours_of_more_than_8_bit_are_refused_and_not_wrapped_around(tmp_path):
     pixels = np.random.default_rng(1).integers(0, 65_536, (9, 9, 3), dtype=np.uint16)
-    found = outcome(saved(tmp_path / "x.dcm", pixels, photometric="RGB", bits=16))
+    found = outcome(save_scan(tmp_path / "x.dcm", pixels, photometric="RGB", bits=16))
     assert found.startswith("is DICOM with colours of 16 bit; export it as PNG")
 
 
 def plain(path: Path) -> bytes:
     tags = {"RescaleSlope": 1, "RescaleIntercept": -1024, "WindowCenter": 924, "WindowWidth": 4101}
-    return saved(path, RAMP * 16, **tags).read_bytes()
+    return save_scan(path, RAMP * 16, **tags).read_bytes()
 
 
-def deflated(path: Path) -> bytes:
+def deflate(path: Path) -> bytes:
     plain(path)
     file = pydicom.dcmread(path)
     file.file_meta.TransferSyntaxUID = pydicom.uid.DeflatedExplicitVRLittleEndian
@@ -96,7 +96,7 @@ def deflated(path: Path) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("made", [plain, deflated])
+@pytest.mark.parametrize("made", [plain, deflate])
 def test_a_file_cut_off_anywhere_is_a_picture_or_a_clear_error(tmp_path, made):
     path = tmp_path / "x.dcm"
     data = made(path)
@@ -108,7 +108,7 @@ def test_a_file_cut_off_anywhere_is_a_picture_or_a_clear_error(tmp_path, made):
 
 def test_damaged_compression_is_told_as_what_it_is(tmp_path):
     path = tmp_path / "x.dcm"
-    data = bytearray(deflated(path))
+    data = bytearray(deflate(path))
     data[144 + pydicom.dcmread(path).file_meta.FileMetaInformationGroupLength] = 0xFF
     path.write_bytes(data)
     assert outcome(path).startswith("is DICOM that cannot be decoded here; export it as PNG")
@@ -116,7 +116,7 @@ def test_damaged_compression_is_told_as_what_it_is(tmp_path):
 
 def test_nothing_of_the_header_is_kept_told_or_logged(tmp_path, caplog, recwarn):
     caplog.set_level(logging.DEBUG)
-    whole = saved(tmp_path / "x.dcm", RAMP * 16)
+    whole = save_scan(tmp_path / "x.dcm", RAMP * 16)
     image, _ = read_image(whole)
     assert image.info == {}
     data = whole.read_bytes()
@@ -147,12 +147,12 @@ def test_nothing_of_the_header_is_kept_told_or_logged(tmp_path, caplog, recwarn)
     ],
 )
 def test_what_cannot_be_shown_is_refused_with_the_way_to_convert_it(tmp_path, tags, told):
-    assert re.match(told, outcome(saved(tmp_path / "x.dcm", RAMP * 16, **tags)))
+    assert re.match(told, outcome(save_scan(tmp_path / "x.dcm", RAMP * 16, **tags)))
 
 
 def rewritten(path: Path, elements: bytes, syntax: str = "1.2.840.10008.1.2.1.99") -> Path:
     """A file with those bytes where its elements were."""
-    data = saved(path, RAMP * 16).read_bytes()
+    data = save_scan(path, RAMP * 16).read_bytes()
     start = 144 + struct.unpack_from("<L", data, 140)[0]
     head = data[:start].replace(b"1.2.840.10008.1.2.1\0", syntax.encode().ljust(22, b"\0"))
     head = head.replace(b"UI\x14\0" + syntax.encode()[:19], b"UI\x16\0" + syntax.encode()[:19])
@@ -160,7 +160,7 @@ def rewritten(path: Path, elements: bytes, syntax: str = "1.2.840.10008.1.2.1.99
     return path
 
 
-def squeezed(size: int) -> bytes:
+def squeeze(size: int) -> bytes:
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
     return block * (size // 2**20)
@@ -193,7 +193,7 @@ def refusal(path: Path) -> tuple[str, int, float]:
 
 @pytest.mark.system
 def test_two_megabytes_that_inflate_to_two_gigabytes_are_refused_before_they_do(tmp_path):
-    path = rewritten(tmp_path / "x.dcm", squeezed(2**31))
+    path = rewritten(tmp_path / "x.dcm", squeeze(2**31))
     assert path.stat().st_size < 2_200_000
     told, memory, seconds = refusal(path)
     assert told == "is DICOM of more than 256 MiB when it is inflated; scale it down"
@@ -232,7 +232,7 @@ def encapsulated(path: Path, syntax: str, pixels: bytes, **tags: object) -> Path
     """A grey file whose encapsulated pixels are those bytes, whatever they are."""
     from pydicom import uid
 
-    file = pydicom.dcmread(saved(path, RAMP.astype(np.uint8), bits=8))
+    file = pydicom.dcmread(save_scan(path, RAMP.astype(np.uint8), bits=8))
     for name, value in tags.items():
         setattr(file, name, value)
     file.file_meta.TransferSyntaxUID = getattr(uid, syntax)
@@ -273,7 +273,7 @@ def native(values: np.ndarray, planar: int) -> bytes:
     return values.transpose(2, 0, 1).tobytes() if planar else values.tobytes()
 
 
-def subsampled(values: np.ndarray) -> bytes:
+def subsample(values: np.ndarray) -> bytes:
     """YBR_FULL_422 without compression: two brightnesses, then the two colours of both."""
     pairs = values.reshape(-1, 2, 3)
     return np.stack([pairs[:, 0, 0], pairs[:, 1, 0], pairs[:, 0, 1], pairs[:, 0, 2]], axis=1).tobytes()
@@ -308,7 +308,7 @@ NATIVE += ["DeflatedExplicitVRLittleEndian"]
 COLOURS = [
     *((syntax, "RGB", native(RGB, planar), planar, 0) for syntax in NATIVE for planar in (0, 1)),
     *((syntax, "YBR_FULL", native(YBR, planar), planar, 2) for syntax in NATIVE for planar in (0, 1)),
-    *((syntax, "YBR_FULL_422", subsampled(YBR), 0, 2) for syntax in NATIVE),
+    *((syntax, "YBR_FULL_422", subsample(YBR), 0, 2) for syntax in NATIVE),
     *(
         (NATIVE[1], kind, native(RGB, 0), 0, 0) for kind in ("YBR_RCT", "YBR_ICT")
     ),  # left by who decompressed it
@@ -345,7 +345,7 @@ COLOURS = [
 def test_colours_are_those_that_were_stored_whatever_they_are_stored_as(
     tmp_path, syntax, photometric, pixels, planar, off
 ):
-    shown = np.asarray(read_image(coloured(tmp_path / "x.dcm", syntax, photometric, pixels, planar))[0])
+    shown = np.asarray(read_image(colour(tmp_path / "x.dcm", syntax, photometric, pixels, planar))[0])
     assert np.abs(shown[32, 32].astype(int) - (200, 100, 55)).max() <= off
     assert np.abs(shown[2, 2].astype(int) - (20, 10, 235)).max() <= off
 
@@ -354,7 +354,7 @@ def test_colours_are_those_that_were_stored_whatever_they_are_stored_as(
 @pytest.mark.parametrize("syntax", ["ImplicitVRLittleEndian", "ExplicitVRLittleEndian"])
 @pytest.mark.parametrize("first", ["SpecificCharacterSet", "ImageType", "SOPClassUID"])
 def test_data_without_what_belongs_before_them_are_read(tmp_path, missing, syntax, first):
-    made = coloured(tmp_path / "x.dcm", syntax, "RGB", native(RGB, 0))
+    made = colour(tmp_path / "x.dcm", syntax, "RGB", native(RGB, 0))
     file = pydicom.dcmread(made)
     if first != "SOPClassUID":
         file.SpecificCharacterSet, file.ImageType = "ISO_IR 100", ["ORIGINAL", "PRIMARY"]

@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.modality.images.files import read_image
 from support.pictures import greys
-from support.scans import RAMP, outcome, saved
+from support.scans import RAMP, outcome, save_scan
 
 pydicom = pytest.importorskip("pydicom", reason="make install brings it; this environment is older")
 
@@ -22,8 +22,8 @@ def table(first: int, entries: list[int], bits: int) -> object:
 
 
 def test_values_without_a_window_are_scaled_by_the_range_of_their_bits(tmp_path):
-    half = greys(saved(tmp_path / "half.dcm", RAMP * 8))
-    full = greys(saved(tmp_path / "full.dcm", RAMP * 16))
+    half = greys(save_scan(tmp_path / "half.dcm", RAMP * 8))
+    full = greys(save_scan(tmp_path / "full.dcm", RAMP * 16))
     assert full.max() == 254
     assert np.abs(half * 2.0 - full).max() <= 2, "not by what else is in the image"
 
@@ -41,7 +41,7 @@ WINDOW = {"WindowCenter": 100, "WindowWidth": 101}
     ],
 )
 def test_a_window_says_what_is_black_and_white_of_rescaled_values_by_its_own_function(tmp_path, tags, levels):
-    shown = greys(saved(tmp_path / "x.dcm", RAMP, **{**WINDOW, "VOILUTFunction": "LINEAR", **tags}))
+    shown = greys(save_scan(tmp_path / "x.dcm", RAMP, **{**WINDOW, "VOILUTFunction": "LINEAR", **tags}))
     assert np.abs(shown.ravel()[[50, 100, 150]] - levels).max() <= 2
     assert not levels[0] or shown.min() > 0
     if not levels[0]:
@@ -50,8 +50,8 @@ def test_a_window_says_what_is_black_and_white_of_rescaled_values_by_its_own_fun
 
 def test_signed_values_and_the_inverted_kind_are_shown_as_viewers_do(tmp_path):
     signed = (RAMP.astype(np.int16) - 128) * 16
-    shown = greys(saved(tmp_path / "x.dcm", signed))
-    inverted = greys(saved(tmp_path / "y.dcm", signed, photometric="MONOCHROME1"))
+    shown = greys(save_scan(tmp_path / "x.dcm", signed))
+    inverted = greys(save_scan(tmp_path / "y.dcm", signed, photometric="MONOCHROME1"))
     assert shown.ravel()[0] == 0
     assert (shown + inverted == 255).all()
 
@@ -66,11 +66,11 @@ def test_ct_without_a_window_is_refused_whatever_its_sign_and_shown_by_the_windo
     tmp_path, kind
 ):
     values = TISSUE.astype(kind)
-    path = saved(tmp_path / "x.dcm", values, bits=16, **CT)
+    path = save_scan(tmp_path / "x.dcm", values, bits=16, **CT)
     assert re.match("has next to no contrast in .* its 16 bits: .*--set data.window=LOW,HIGH", outcome(path))
     shown = greys(path, (-160.0, 240.0))
     assert (shown[0, 0], shown[15, 15]) == (0, 140)
-    inverted = greys(saved(path, values, photometric="MONOCHROME1", bits=16, **CT), (-160.0, 240.0))
+    inverted = greys(save_scan(path, values, photometric="MONOCHROME1", bits=16, **CT), (-160.0, 240.0))
     assert (inverted[0, 0], inverted[15, 15]) == (255, 115)
 
 
@@ -78,14 +78,14 @@ def test_ct_without_a_window_is_refused_whatever_its_sign_and_shown_by_the_windo
 @pytest.mark.parametrize("photometric", ["MONOCHROME2", "MONOCHROME1"])
 def test_a_table_of_the_file_s_own_is_applied_before_its_window(tmp_path, window, photometric):
     lut = table(50, [0, 100, 255], 8)
-    shown = greys(saved(tmp_path / "x.dcm", RAMP, photometric, VOILUTSequence=lut, **window))
+    shown = greys(save_scan(tmp_path / "x.dcm", RAMP, photometric, VOILUTSequence=lut, **window))
     shown = 255 - shown if photometric == "MONOCHROME1" else shown
     assert [shown[value == RAMP][0] for value in (0, 50, 51, 52, 255)] == [0, 0, 100, 255, 255]
 
 
 def test_a_modality_table_is_applied_first(tmp_path):
     lut = table(0, [each * 16 for each in range(256)], 12)
-    shown = greys(saved(tmp_path / "x.dcm", RAMP, ModalityLUTSequence=lut))
+    shown = greys(save_scan(tmp_path / "x.dcm", RAMP, ModalityLUTSequence=lut))
     assert abs(shown[RAMP == 128][0] - 128) <= 1
 
 
@@ -94,16 +94,16 @@ def test_a_file_of_the_enhanced_kind_has_its_window_and_intercept_in_its_groups(
     units.RescaleSlope, units.RescaleIntercept = 1, -1024
     window.WindowCenter, window.WindowWidth = 40, 400
     group.PixelValueTransformationSequence, group.FrameVOILUTSequence = [units], [window]
-    path = saved(tmp_path / "x.dcm", TISSUE, bits=16, SharedFunctionalGroupsSequence=[group])
+    path = save_scan(tmp_path / "x.dcm", TISSUE, bits=16, SharedFunctionalGroupsSequence=[group])
     assert abs(greys(path)[15, 15] - 140) <= 1
 
 
 def test_another_window_or_table_makes_no_other_data_of_a_file(tmp_path):
     files = [
-        saved(tmp_path / "a.dcm", RAMP * 16),
-        saved(tmp_path / "b.dcm", RAMP * 16, WindowCenter=100, WindowWidth=50),
-        saved(tmp_path / "c.dcm", RAMP * 16, VOILUTSequence=table(0, [0, 255], 8)),
+        save_scan(tmp_path / "a.dcm", RAMP * 16),
+        save_scan(tmp_path / "b.dcm", RAMP * 16, WindowCenter=100, WindowWidth=50),
+        save_scan(tmp_path / "c.dcm", RAMP * 16, VOILUTSequence=table(0, [0, 255], 8)),
     ]
     digests = {read_image(file, window)[1] for file in files for window in (None, (0.0, 100.0))}
     assert len(digests) == 1
-    assert read_image(saved(tmp_path / "d.dcm", RAMP * 16 + 1))[1] not in digests
+    assert read_image(save_scan(tmp_path / "d.dcm", RAMP * 16 + 1))[1] not in digests

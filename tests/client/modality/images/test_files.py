@@ -12,7 +12,7 @@ from PIL import Image, ImageCms
 
 from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, digest_pixels, examine, read_image
 from support.examples import examples
-from support.pictures import disc, greys, refused, save
+from support.pictures import disc, expect_refusal, greys, save
 
 
 def noise(width=24, height=16):
@@ -40,7 +40,7 @@ def test_16_bits_whose_channels_lie_apart_are_refused_and_not_read_as_8(tmp_path
     lists = struct.pack("<3H6L", 16, 16, 16, 8, 8 + 8192, 8 + 16384, 8192, 8192, 8192)
     head = b"II*\0" + struct.pack("<L", at + len(lists))
     (tmp_path / "x.tif").write_bytes(head + planes.tobytes() + lists + directory)
-    refused(tmp_path / "x.tif", "is TIFF of 16 bits whose channels lie apart; save it as PNG")
+    expect_refusal(tmp_path / "x.tif", "is TIFF of 16 bits whose channels lie apart; save it as PNG")
 
 
 def test_of_a_tiff_whose_white_is_0_high_values_are_dark(tmp_path):
@@ -114,7 +114,7 @@ def test_transparency_is_laid_over_white_and_an_image_of_nothing_else_is_refused
         Image.new("P", (16, 16), 3).save(tmp_path / "x.gif", transparency=3)
     else:
         image.convert(mode).save(tmp_path / f"x.{suffix}", exact=True)
-    refused(tmp_path / f"x.{suffix}", "is fully transparent; save it without its alpha channel")
+    expect_refusal(tmp_path / f"x.{suffix}", "is fully transparent; save it without its alpha channel")
     image.putpixel((7, 7), (0, 0, 0, 255))
     image.save(tmp_path / "x.png")
     assert read_image(tmp_path / "x.png")[0].getpixel((0, 0)) == (255, 255, 255)
@@ -132,7 +132,7 @@ def test_transparency_is_laid_over_white_and_an_image_of_nothing_else_is_refused
 @pytest.mark.parametrize("suffix", ["png", "bmp", "tif"])
 def test_what_is_too_small_or_too_narrow_to_show_anything_is_refused(tmp_path, size, told, suffix):
     noise().resize(size).save(tmp_path / f"x.{suffix}")
-    refused(tmp_path / f"x.{suffix}", told)
+    expect_refusal(tmp_path / f"x.{suffix}", told)
 
 
 def test_large_images_are_kept_smaller_but_fingerprinted_whole(tmp_path):
@@ -181,7 +181,7 @@ def test_damage_gives_an_image_or_a_refusal_and_nothing_else(tmp_path, kind, edi
 @pytest.mark.parametrize("kind", ["PPM", "EPS", "ICO"])
 def test_formats_off_the_list_are_refused_whatever_their_suffix_says(tmp_path, kind):
     noise().save(tmp_path / "x.png", kind)
-    refused(tmp_path / "x.png", r"not an image|is text under the name")
+    expect_refusal(tmp_path / "x.png", r"not an image|is text under the name")
 
 
 @pytest.mark.parametrize("suffix", ["gif", "png", "webp", "tif"])
@@ -189,7 +189,7 @@ def test_formats_off_the_list_are_refused_whatever_their_suffix_says(tmp_path, k
 def test_of_films_and_pages_no_frame_is_taken_for_the_picture(tmp_path, suffix, frames):
     first, *others = (Image.new("RGB", (16, 16), (40 * n, 0, 99)) for n in range(frames))
     first.save(tmp_path / f"x.{suffix}", save_all=True, append_images=others)
-    refused(
+    expect_refusal(
         tmp_path / f"x.{suffix}", f"holds {frames} pages or frames; save each that matters as its own file"
     )
 
@@ -202,7 +202,7 @@ def test_pages_without_end_are_not_counted(tmp_path):
     chain = b"".join(struct.pack("<HL", 0, shift + 6 * (page + 1)) for page in range(pages - 1)) + bytes(6)
     (tmp_path / "x.tif").write_bytes(data + chain)
     began = time.process_time()
-    refused(tmp_path / "x.tif", "holds several pages or frames; save each that matters as its own")
+    expect_refusal(tmp_path / "x.tif", "holds several pages or frames; save each that matters as its own")
     assert time.process_time() - began < 3
 
 
@@ -218,4 +218,4 @@ def test_pages_without_end_are_not_counted(tmp_path):
 )
 def test_what_is_no_picture_is_told_as_what_it_is(tmp_path, data, told):
     (tmp_path / "x.jpg").write_bytes(data)
-    refused(tmp_path / "x.jpg", told)
+    expect_refusal(tmp_path / "x.jpg", told)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from support.pictures import disc, greys, refused, save
+from support.pictures import disc, expect_refusal, greys, save
 from support.pngs import raw_png
 
 RAMP = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
@@ -61,7 +61,7 @@ def save_channels(path, values, kind):
 )
 def test_16_bits_without_contrast_in_their_range_are_refused_with_the_way_out(tmp_path, values, suffix):
     path = save(tmp_path / f"x.{suffix}", values)
-    refused(path, f"{NO_CONTRAST}: say which .* black and white with --set data.window=LOW,HIGH$")
+    expect_refusal(path, f"{NO_CONTRAST}: say which .* black and white with --set data.window=LOW,HIGH$")
     least, most = float(values.min()), float(np.percentile(values, 66)) + 1
     assert np.ptp(greys(path, (least, most))) >= 100
 
@@ -102,13 +102,13 @@ def test_16_bits_with_contrast_are_scaled_by_the_range_of_their_type(tmp_path, v
 )
 def test_contrast_of_more_than_8_bits_is_told_by_these_numbers(tmp_path, bad, good):
     assert greys(save(tmp_path / "good.png", good)).shape == good.shape
-    refused(save(tmp_path / "bad.png", bad), NO_CONTRAST)
+    expect_refusal(save(tmp_path / "bad.png", bad), NO_CONTRAST)
 
 
 def test_of_three_high_levels_that_lie_together_16_bits_in_colour_hold_more_than_they_show(tmp_path):
     two, three = (np.repeat(256 * (100 + bulk(each, 0.8, 155))[..., None], 3, 2) for each in (2, 3))
     assert greys(save_channels(tmp_path / "two.png", two, 2)).max() == 255
-    refused(save_channels(tmp_path / "three.png", three, 2), NO_CONTRAST)
+    expect_refusal(save_channels(tmp_path / "three.png", three, 2), NO_CONTRAST)
 
 
 @pytest.mark.parametrize(("kind", "channels"), [(2, 3), (4, 2), (6, 4)])
@@ -117,24 +117,24 @@ def test_16_bits_in_several_channels_need_contrast_too_beside_alpha_and_white(tm
     values[..., :grey] = noisy(0, 65536)[..., None]
     path = save_channels(tmp_path / "x.png", values, kind)
     assert np.abs(greys(path) - values[..., 0] / 257).max() <= 1
-    refused(path, r"is of 16 bits in several channels, and data.window is for grey", (0.0, 4095.0))
+    expect_refusal(path, r"is of 16 bits in several channels, and data.window is for grey", (0.0, 4095.0))
     values[..., :grey] = (noisy(0, 65536) // 16)[..., None]
-    refused(save_channels(path, values, kind), f"{NO_CONTRAST}: convert it to 8")
+    expect_refusal(save_channels(path, values, kind), f"{NO_CONTRAST}: convert it to 8")
     if channels == 3:
         values[:4] = 65535
     else:
         values[..., -1] = disc(65535, 0)
-    refused(save_channels(path, values, kind), NO_CONTRAST)
+    expect_refusal(save_channels(path, values, kind), NO_CONTRAST)
 
 
 def test_8_bits_that_end_below_16_are_black_and_a_window_shows_a_mask_of_0_and_1(tmp_path):
     assert greys(save(tmp_path / "16.png", disc(16, 0, np.uint8))).max() == 16
-    refused(save(tmp_path / "15.png", disc(15, 0, np.uint8)), BLACK)
+    expect_refusal(save(tmp_path / "15.png", disc(15, 0, np.uint8)), BLACK)
     for mode in ("L", "RGB"):
         Image.fromarray(disc(1, 0, np.uint8)).convert(mode).save(tmp_path / "mask.png")
-        refused(tmp_path / "mask.png", f"{BLACK}: .* 0,1 for a mask")
+        expect_refusal(tmp_path / "mask.png", f"{BLACK}: .* 0,1 for a mask")
         assert np.array_equal(greys(tmp_path / "mask.png", (0.0, 1.0)), 255 * disc(1, 0))
-    refused(save(tmp_path / "x.png", placed(disc(1, 0, np.uint8), slice(4), 255)), BLACK)
+    expect_refusal(save(tmp_path / "x.png", placed(disc(1, 0, np.uint8), slice(4), 255)), BLACK)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_negative_numbers_without_their_sign_are_told_as_such(tmp_path, suffix):
     units = disc(0, -1000, np.int16) + noisy(-60, 60, np.int16)
     path = save(tmp_path / f"x.{suffix}", units.view(np.uint16))
     for window in (None, (-160.0, 240.0)):
-        refused(
+        expect_refusal(
             path, "negative numbers whose sign was left out, in 16 bits: save it as signed, or with", window
         )
     assert greys(path, (0.0, 65535.0))[2, 2] >= 250, "who says so is believed"
@@ -175,6 +175,6 @@ def test_a_window_is_in_the_file_s_own_units_and_32_bits_have_no_other_range(
 ):
     path = save(tmp_path / f"x.{suffix}", values)
     if values.dtype.itemsize == 4:
-        refused(path, r"has 32-bit pixels, whose range nobody knows: .*--set data.window=LOW,HIGH")
+        expect_refusal(path, r"has 32-bit pixels, whose range nobody knows: .*--set data.window=LOW,HIGH")
     shown = greys(path, window)
     assert (shown[32, 32], shown[2, 2]) == (140, 0)

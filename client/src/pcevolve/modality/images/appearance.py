@@ -248,10 +248,10 @@ def blur(pixels: FloatArray, deviation: float) -> FloatArray:
     reach = int(4 * deviation + 0.5)
     kernel = np.exp(-0.5 / (deviation * deviation) * np.arange(-reach, reach + 1) ** 2)
     kernel /= kernel.sum()
-    return _correlated(_correlated(pixels, kernel, 0), kernel, 1)
+    return _correlate(_correlate(pixels, kernel, 0), kernel, 1)
 
 
-def _correlated(pixels: FloatArray, kernel: FloatArray, axis: int) -> FloatArray:
+def _correlate(pixels: FloatArray, kernel: FloatArray, axis: int) -> FloatArray:
     """Correlate rows or columns with a symmetric kernel of odd length."""
     reach, side = len(kernel) // 2, pixels.shape[axis]
     room = [(reach, reach) if each == axis else (0, 0) for each in range(pixels.ndim)]

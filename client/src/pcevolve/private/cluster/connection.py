@@ -34,13 +34,13 @@ def connect(address: str | None, scratch: Path) -> Iterator[None]:
         UsageError: There is no cluster at the address.
     """
     own = ALONE | {"RAY_AUTH_TOKEN": make_token()}
-    cluster = _joined(address) if address else _started(scratch)
+    cluster = _join(address) if address else _start(scratch)
     with _environment(QUIET | ({} if address else own)), keep_signals(), cluster:
         yield
 
 
 @contextmanager
-def _joined(address: str) -> Iterator[None]:
+def _join(address: str) -> Iterator[None]:
     """Join the owner's cluster; nothing of it is ended."""
     ray = _import_ray()
     try:
@@ -70,7 +70,7 @@ def _knock(address: str) -> None:
 
 
 @contextmanager
-def _started(scratch: Path) -> Iterator[None]:
+def _start(scratch: Path) -> Iterator[None]:
     """Start a cluster on loopback, behind a token that only its processes know, and end it with all its files."""
     scratch.mkdir(mode=0o700)
     # Ray opens its own folder to everybody, and the paths of its sockets have to be short.
