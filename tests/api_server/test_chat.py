@@ -48,7 +48,7 @@ def said(answer):
     return [each["message"]["content"] for each in answer.json()["choices"]]
 
 
-def expect_refusal(answer):
+def read_refusal(answer):
     return answer.status_code, answer.json()["error"]["message"]
 
 
@@ -86,10 +86,10 @@ def test_a_server_of_images_and_of_texts_gives_each_what_it_asks_for(both):
     assert said(post(both)) == said(post(both, model="tiny"))
     image = {"prompt": "a cat", "width": 64, "height": 32}
     assert both.post(wire.TEXT_TO_IMAGE, json=image).status_code == 200
-    assert expect_refusal(post(both, model="fake")) == (
+    assert read_refusal(post(both, model="fake")) == (
         422, "model: maker/fake has text-to-image, image-to-image, not chat",
     )  # fmt: skip
-    assert expect_refusal(both.post(wire.TEXT_TO_IMAGE, json={**image, "model": "tiny"})) == (
+    assert read_refusal(both.post(wire.TEXT_TO_IMAGE, json={**image, "model": "tiny"})) == (
         422, "model: tiny has chat, not text-to-image",
     )  # fmt: skip
     listed = both.get(wire.MODELS).json()["data"]
@@ -115,7 +115,7 @@ def test_a_server_of_images_and_of_texts_gives_each_what_it_asks_for(both):
     ],
 )
 def test_what_cannot_be_done_is_refused(http, changes, message):
-    status, told = expect_refusal(post(http, **changes))
+    status, told = read_refusal(post(http, **changes))
     assert (status, message in told) == (422, True), told
 
 
@@ -124,7 +124,7 @@ def test_a_chat_has_room_for_its_messages_and_no_more_nesting(http):
     assert len(said(post(http, messages=messages, stop=["1", "2", "3", "4"]))) == 1
     nested = json.dumps(ASK)[:-1] + ', "x": ' + "[" * 90 + "]" * 90 + "}"
     assert (
-        expect_refusal(http.post(wire.CHAT, content=nested))[1]
+        read_refusal(http.post(wire.CHAT, content=nested))[1]
         == "the body has more than 72 objects and arrays"
     )
     long = json.dumps({**ASK, "user": "x" * limits.MAX_FIELDS_BYTES})

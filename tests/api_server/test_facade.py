@@ -29,7 +29,7 @@ def edit(client, image=PNG, **fields):
     return client.post(wire.OPENAI_EDITS, data={**ASK, **fields}, files=files)
 
 
-def expect_refusal(response, status, code):
+def read_refusal(response, status, code):
     body = wire.ErrorResponse.model_validate_json(response.content).error
     assert (response.status_code, body.code) == (status, code)
     return body.message
@@ -57,23 +57,23 @@ def test_the_same_request_gives_the_same_images_on_both_apis(client):
 )
 def test_invalid_fields_are_named_and_not_echoed(client, change, message):
     response = client.post(wire.OPENAI_GENERATIONS, json=ASK | change)
-    assert message in expect_refusal(response, 422, "invalid_request")
+    assert message in read_refusal(response, 422, "invalid_request")
     assert "SECRET" not in response.text
 
 
 @pytest.mark.parametrize("image", [b"SECRET", PNG[:40], b""])
 def test_an_edit_of_what_is_no_image_is_refused(client, fake, image):
-    assert "image" in expect_refusal(edit(client, image=image), 422, "invalid_image")
+    assert "image" in read_refusal(edit(client, image=image), 422, "invalid_image")
     assert fake.batches == []
 
 
 def test_an_image_beyond_the_limit_is_refused_before_it_is_decoded(client):
     big = PNG + b"\0" * limits.MAX_IMAGE_BYTES
-    assert "image: more than" in expect_refusal(edit(client, image=big), 422, "invalid_image")
+    assert "image: more than" in read_refusal(edit(client, image=big), 422, "invalid_image")
 
 
 def test_the_fields_of_a_form_are_bounded_apart_from_its_image(client):
-    message = expect_refusal(
+    message = read_refusal(
         edit(client, negative_prompt="x" * limits.MAX_FIELDS_BYTES), 413, "request_too_large"
     )
     assert "65536 bytes apart from the image" in message

@@ -11,7 +11,7 @@ from safetensors.numpy import load, save
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.egress.transport import Transport
-from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders import Encoder, frame_digest, load_encoder
 from pcevolve.evolution import Pool
 from pcevolve.geometry.frame import round_to_noise_scale
 from pcevolve.ledger.ledger import Account, Paid
@@ -27,6 +27,17 @@ from pcevolve.selectors.sums import choose_release, typical
 from support.runs import SmallRun
 
 LOOK = (0.2, 0.7, 0.0, 0.9, 0.4, 0.6)
+MEANS = {
+    "method": "dp-means",
+    "delta": 1e-5,
+    "pool": "all",
+    "keep": "selected",
+    "iterations": 1,
+    "strengths": (0.8,),
+    "centre_first": True,
+    "frame": frame_digest("bundled", None),
+}
+"""A plan that releases class means around a centre, once."""
 
 
 @cache

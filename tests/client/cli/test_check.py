@@ -82,10 +82,10 @@ def test_an_outlook_never_gets_worse_with_more_images_or_a_larger_budget(check):
 def test_nothing_is_sent_and_no_ledger_is_made(check, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    def expect_refusal(*_: object) -> None:
+    def refuse(*_: object) -> None:
         raise AssertionError("a socket")
 
-    monkeypatch.setattr(socket, "socket", expect_refusal)
+    monkeypatch.setattr(socket, "socket", refuse)
     assert check()[0] == 0
     assert not (tmp_path / "state").exists()
 

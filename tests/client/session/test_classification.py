@@ -10,23 +10,11 @@ from PIL import Image
 from safetensors.numpy import load_file, save
 
 from pcevolve.auditing import audit
-from pcevolve.encoders import frame_digest
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.transcript import RunLayout, RunReader
-from support.paid import LOOK, encoder, paid_run
+from support.paid import LOOK, MEANS, encoder, paid_run
 from support.runs import rng, small_plan
-
-MEANS = {
-    "method": "dp-means",
-    "delta": 1e-5,
-    "pool": "all",
-    "keep": "selected",
-    "iterations": 1,
-    "strengths": (0.8,),
-    "centre_first": True,
-    "frame": frame_digest("bundled", None),
-}
 
 
 @pytest.fixture(scope="module")

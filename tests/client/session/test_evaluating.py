@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from pcevolve.auditing import audit
 from pcevolve.cli.main import app
-from pcevolve.encoders import frame_digest
 from pcevolve.encoders.bundled import BundledEncoder
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
@@ -29,19 +28,9 @@ from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.comparison import read_runs
 from pcevolve.session.finished.evaluating import Question, evaluate
 from pcevolve.session.folder import RunFolder
-from support.paid import encoder, paid_run
+from support.paid import MEANS, encoder, paid_run
 from support.runs import SmallRun, small_plan
 
-MEANS = {
-    "method": "dp-means",
-    "delta": 1e-5,
-    "pool": "all",
-    "keep": "selected",
-    "iterations": 1,
-    "strengths": (0.8,),
-    "centre_first": True,
-    "frame": frame_digest("bundled", None),
-}
 LABELS, SIDE = ("cut", "good"), 32
 
 

@@ -136,7 +136,7 @@ class RayEngine:
         how = Embedding(encoder.name, self.weights, self.digest, self.device, rendition, images.window)
         rows, same = np.empty((len(images), encoder.dimension)), np.zeros(len(images), dtype=np.bool_)
         done = 0
-        with _describe_failure("embedded"):
+        with _report_failure("embedded"):
             for batch in _batches(images, how):
                 rows[batch["place"]], same[batch["place"]] = batch["row"], batch["same"]
                 done += len(batch["place"])
@@ -155,7 +155,7 @@ class RayEngine:
         step = max(1, TASK_BYTES // (points.itemsize * points.shape[1]))
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(nearest_candidates)
         most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        with _describe_failure("counted votes of"):
+        with _report_failure("counted votes of"):
             shared = ray.put(candidates)
             waiting: dict[Any, slice] = {}
             for start in range(0, len(places), step):
@@ -203,7 +203,7 @@ def _batches(images: StoredImages, how: Embedding) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _describe_failure(what: str) -> Iterator[None]:
+def _report_failure(what: str) -> Iterator[None]:
     """Say that the cluster failed, without what it said: its words may be about the data."""
     import ray
 

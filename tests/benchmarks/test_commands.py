@@ -1,4 +1,4 @@
-"""``pcevolve-bench datasets``: the list, where one comes from, and folders with the commands that come next."""
+"""``pcevolve-bench datasets`` and ``baseline``: folders, the commands that come next, what is refused."""
 
 from __future__ import annotations
 
@@ -41,17 +41,20 @@ def test_folders_are_made_and_the_commands_that_come_next_are_told(cats: Path, t
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["dogs"], 2, "there is no dataset 'dogs': choose one of covidx"),
-        (["cats", "--from", "x"], 2, "--from says where the dataset lies and --out where its folders go"),
-        (["cats", "--from", "nowhere", "--out", "out"], 3, "nowhere"),
+        ("datasets dogs", 2, "there is no dataset 'dogs': choose one of covidx"),
+        ("datasets cats --from x", 2, "--from says where the dataset lies and --out where its folders go"),
+        ("datasets cats --from nowhere --out out", 3, "nowhere"),
+        ("baseline pe --public-data --data x --out y", 2, "there is no baseline 'pe'"),
+        ("baseline rf --public-data --data x", 2, "--out where the dataset goes: give both"),
+        ("baseline rf --data x --out y", 2, "say --public-data if the images are public"),
     ],
 )
 def test_what_cannot_be_is_refused(
-    arguments: list[str], code: int, said: str, tmp_path: Path, monkeypatch, capsys
+    arguments: str, code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        main(["datasets", *arguments])
+        main(arguments.split())
     assert ended.value.code == code
     assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
