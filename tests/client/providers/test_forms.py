@@ -104,7 +104,7 @@ def test_links_elsewhere_are_answered_with_the_setting_that_allows_them(run_of, 
     ("reply", "told"),
     [
         (Reply(200, b"data: {}\n\ndata: [DONE]\n"), "a stream of events"),
-        (Reply(200, gzip.compress(b"{}")), r"something packed \(gzip\)"),
+        (Reply(200, gzip.compress(b"{}")), r"something packed \(gzip or zstd\)"),
         (Reply(200, b"<html><title>Welcome</title></html>"), "a page of HTML"),
         (Reply(200, b""), "nothing where JSON was expected"),
         (said(200, {"data": [{"b64_json": base64.b64encode(png(1)).decode() + "*"}] * 2}), "not base64"),
