@@ -111,7 +111,7 @@ def test_plain_weights_come_before_a_variant(tiny_model, tmp_path):
 def test_pickled_networks_are_named_with_the_option_that_reads_them(tiny_model, tmp_path):
     pickled = tmp_path / "pickled"
     tiny_pipeline().save_pretrained(pickled, safe_serialization=False)
-    (pickled / "vae" / "diffusion_pytorch_model.safetensors").touch()  # this one would be safe
+    (pickled / "vae" / "diffusion_pytorch_model.safetensors").write_bytes(b"?")  # this one would be safe
     with pytest.raises(ModelLoadError, match=r"unet has pickled weights \(.bin\) alone.*--allow-pickle"):
         draw(pickled)
     (pickled / "vae" / "diffusion_pytorch_model.safetensors").unlink()

@@ -21,14 +21,12 @@ from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING,
 from huggingface_hub import list_repo_files, snapshot_download, try_to_load_from_cache
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import textless, traits
+from pcevolve_server.diffusion import parts, textless, traits
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings, Offload
 from pcevolve_server.networks import LOAD_ERRORS
 
 logger = logging.getLogger(__name__)
-
-_INDEX: Final = "model_index.json"
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,12 @@ class Source:
     index: Mapping[str, Any]
 
     @property
+    def local(self) -> Path | None:
+        """The directory with all parts; None where they come from the hub, or from one file."""
+        folder = Path(self.folder)
+        return folder if self.file is None and folder.is_dir() else None
+
+    @property
     def kind(self) -> str:
         """Name of the pipeline's class."""
         return str(self.index.get("_class_name", ""))
@@ -60,6 +64,8 @@ def find(settings: ModelSettings) -> Source:
     place = sources.locate(settings.model)
     file = Path(place) if sources.is_checkpoint(settings.model) else None
     folder = place if file is None else _configuration(file, settings)
+    if file is None and Path(folder).is_dir() and not (Path(folder) / parts.INDEX).is_file():
+        raise ModelLoadError(f"cannot serve {settings.model}: {parts.describe_other(Path(folder))}")
     try:
         index = DiffusionPipeline.load_config(folder, local_files_only=settings.offline)
     except LOAD_ERRORS as error:
@@ -67,6 +73,8 @@ def find(settings: ModelSettings) -> Source:
     found = Source(folder, file, dict(index))
     if reason := _unfit(found):
         raise ModelLoadError(f"cannot serve {settings.model}: {reason}")
+    if found.local and (fault := parts.find_fault(found.local, found.index)):
+        raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     return found
 
 
@@ -92,7 +100,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     Raises:
         ModelLoadError: With what to do.
     """
-    dtype = _dtype(source, settings, device)
+    dtype, variant = _dtype(source, settings, device), None
     try:
         if source.file is not None:
             pipeline = _class_of(source).from_single_file(
@@ -100,10 +108,11 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
             )
         else:
             kind = DiffusionPipeline if textless.is_textless(source.index) else _class_of(source)
+            variant = _variant(source, settings)
             pipeline = kind.from_pretrained(
                 source.folder,
                 dtype=dtype,
-                variant=_variant(source, settings),
+                variant=variant,
                 # Pickled weights run code when they are read.
                 use_safetensors=None if settings.allow_pickle else True,
                 local_files_only=settings.offline,
@@ -115,6 +124,8 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
         ) from error
     except LOAD_ERRORS as error:
         raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
+    if source.local and (fault := parts.find_unfilled(source.local, pipeline, variant)):
+        raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
 
@@ -207,7 +218,7 @@ def _names(folder: str, offline: bool) -> Iterable[str]:
                 return list_repo_files(folder)
             except Exception as error:  # noqa: BLE001 - of several HTTP libraries; what is cached may do
                 logger.debug("the hub does not answer", extra={"error": type(error).__name__})
-        cached = try_to_load_from_cache(folder, _INDEX)
+        cached = try_to_load_from_cache(folder, parts.INDEX)
         if not isinstance(cached, str):
             return ()
         folder = str(Path(cached).parent)
@@ -221,7 +232,7 @@ def _configuration(file: Path, settings: ModelSettings) -> str:
         ModelLoadError: There is none, or the file is no checkpoint of a whole model.
     """
     beside = file.with_suffix("")
-    if (beside / _INDEX).is_file():
+    if (beside / parts.INDEX).is_file():
         return str(beside)
     try:
         checkpoint = load_single_file_checkpoint(str(file))

@@ -1,0 +1,155 @@
+"""What lacks in a folder in the layout of diffusers, told from names, sizes and headers before any network is built.
+
+The libraries tell of a missing network by the name of a file, and of some lacks not at all: without a tokenizer a
+model loads, and fails when it draws; of a network whose file has not all of its weights the others stay as chance made
+them, and it draws noise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from diffusers import DiffusionPipeline, ModelMixin
+
+INDEX: Final = "model_index.json"
+_LFS: Final = b"version https://git-lfs.github.com/spec/"
+_LORA: Final = "pytorch_lora_weights.safetensors"
+_READ: Final = frozenset({".json", ".safetensors", ".txt", ".model"})
+_LENGTH_BYTES: Final = 8
+_LONGEST_HEADER: Final = 10**8
+"""Bytes, as the library that reads these files has it."""
+_AGAIN: Final = "download the model again, whole"
+
+
+def describe_other(folder: Path) -> str:
+    """Say what a folder without an index seems to be, and what to give instead."""
+    config = _read(folder / "config.json")
+    inner = sorted(path.parent for path in islice(folder.glob("*/" + INDEX), 9))
+    cached = sorted(path.parent for path in islice(folder.glob("snapshots/*/" + INDEX), 9))
+    files = sorted(path for path in folder.glob("*.safetensors"))
+    if cached:
+        return f"it is a folder of the hub's cache: give {cached[-1]}"
+    if len(inner) == 1:
+        return f"the model lies one folder deeper: give {inner[0]}"
+    if (folder / _LORA).is_file():
+        return f"it is a LoRA, which changes a model: --model MODEL --lora {folder / _LORA}"
+    if "model_type" in config:
+        return f"it is a model of transformers; one that writes texts is served as --model text:{folder}"
+    if "_class_name" in config:
+        return f"it is one part of a model ({config['_class_name']}): give the folder with {INDEX}"
+    if len(files) == 1 and not config:
+        return f"it has no {INDEX}, but one file with weights: give {files[0]}"
+    return f"it has no {INDEX}: it is no folder in the layout of diffusers, or not all of it was downloaded"
+
+
+def find_fault(folder: Path, index: Mapping[str, Any]) -> str | None:
+    """Say what of a model's parts lacks or is damaged, as far as files tell; None where nothing is."""
+    for name in _parts(index):
+        if not any((folder / name).glob("*")):
+            return f"its folder has no {name}: {_AGAIN}"
+        for file in _files_read(folder / name):
+            if fault := _fault_of(file):
+                return f"{name}/{file.name} {fault}"
+    return None
+
+
+def find_unfilled(folder: Path, pipeline: DiffusionPipeline, variant: str | None) -> str | None:
+    """Say which network's files have fewer weights than it; None where none has.
+
+    Weights have had other names; so they are counted. Networks of transformers may share some, and are not.
+    """
+    for name, network in pipeline.components.items():
+        if not isinstance(network, ModelMixin):
+            continue
+        there, needed = _count_weights(folder / name, variant), len(network.state_dict())
+        if 0 < there < needed:
+            return f"{name} has {there} of its {needed} weights: {_AGAIN}"
+    return None
+
+
+def _parts(index: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the parts that a model has."""
+    for name, kind in index.items():
+        if not name.startswith("_") and isinstance(kind, list | tuple) and len(kind) > 1 and kind[1]:
+            yield name
+
+
+def _files_read(folder: Path) -> list[Path]:
+    """Files of a part that may be read: of weights the plain ones where there are any, else those of variants."""
+    files = [each for each in sorted(folder.glob("*")) if each.suffix in _READ and each.is_file()]
+    weights = [each for each in files if each.suffix == ".safetensors"]
+    plain = [each for each in weights if each.name.count(".") == 1]
+    return [each for each in files if each not in weights or each in (plain or weights)]
+
+
+def _fault_of(file: Path) -> str:
+    """Say why a file cannot be read; empty where nothing speaks against it."""
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        head = opened.read(len(_LFS))
+    if head == _LFS:
+        return "is a pointer of Git LFS and not the file itself: fetch it with git lfs pull"
+    if not size:
+        return f"is empty (0 bytes): {_AGAIN}"
+    if file.name.endswith(".index.json"):
+        shards = _read(file).get("weight_map")
+        needed = {str(each) for each in shards.values()} if isinstance(shards, dict) else set()
+        lacking = sorted(each for each in needed if not (file.parent / each).is_file())
+        some = 0 < len(lacking) < len(needed)  # where none is there, another variant may be
+        return f"names files that are not there, such as {lacking[0]}: {_AGAIN}" if some else ""
+    if file.suffix == ".safetensors" and size < (whole := _whole_size(file)):
+        return f"is cut off, with {size:,} of {whole:,} bytes: {_AGAIN}"
+    return ""
+
+
+def _count_weights(folder: Path, variant: str | None) -> int:
+    """Count the weights of a network by the headers of its files; 0 where it has other files."""
+    for middle in dict.fromkeys((f".{variant}" if variant else "", "")):
+        name = f"diffusion_pytorch_model{middle}.safetensors"
+        shards = _read(folder / f"diffusion_pytorch_model.safetensors.index{middle}.json").get("weight_map")
+        if (folder / name).is_file():
+            return len(_header(folder / name).keys() - {"__metadata__"})
+        if isinstance(shards, dict):
+            return len(shards)
+    return 0
+
+
+def _whole_size(file: Path) -> int:
+    """Return the bytes that a file of weights has by its own header; as many as it has where that is none."""
+    try:
+        ends = [each["data_offsets"][1] for name, each in _header(file).items() if name != "__metadata__"]
+        return _LENGTH_BYTES + _header_length(file) + max(ends) if ends else file.stat().st_size
+    except (LookupError, TypeError):
+        return file.stat().st_size
+
+
+def _header_length(file: Path) -> int:
+    with file.open("rb") as opened:
+        return int.from_bytes(opened.read(_LENGTH_BYTES), "little")
+
+
+def _header(file: Path) -> dict[str, Any]:
+    """The header of a file of weights; empty where it is none, which its reader will tell."""
+    length = _header_length(file)
+    if length > min(_LONGEST_HEADER, file.stat().st_size):
+        return {}
+    with file.open("rb") as opened:
+        opened.seek(_LENGTH_BYTES)
+        try:
+            found = json.loads(opened.read(length))
+        except (ValueError, RecursionError):
+            return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A file of JSON; empty where there is none."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,109 @@
+"""Folders of models from which something lacks: told by its name, and never filled with chance."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from pcevolve_server.errors import ModelLoadError
+from support.tiny_model import load, save_lora, tiny_pipeline
+
+pytestmark = pytest.mark.models
+
+UNET = "unet/diffusion_pytorch_model.safetensors"
+
+
+@pytest.fixture
+def folder(tiny_model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_model, tmp_path / "mine"))
+
+
+def refused(place: Path, reason: str) -> None:
+    with pytest.raises(ModelLoadError, match=reason):
+        load(model=str(place), offline=True, device="cpu", threads=1)
+
+
+def without(name: str) -> Callable[[Path], object]:
+    return lambda folder: shutil.rmtree(folder / name)
+
+
+def pointer(folder: Path) -> None:
+    (folder / UNET).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 9\n")
+
+
+def cut(folder: Path) -> None:
+    (folder / UNET).write_bytes((folder / UNET).read_bytes()[:-1000])
+
+
+def without_a_shard(folder: Path) -> None:
+    (folder / UNET).unlink()
+    tiny_pipeline().unet.save_pretrained(folder / "unet", max_shard_size="100KB")
+    sorted((folder / "unet").glob("*-of-*"))[-1].unlink()
+
+
+def without_weights(folder: Path) -> None:
+    weights = load_file(folder / UNET)
+    save_file({name: weights[name] for name in sorted(weights)[3:]}, folder / UNET)
+
+
+LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no network": (without("unet"), "its folder has no unet: download the model again"),
+    "no tokenizer": (without("tokenizer"), "its folder has no tokenizer"),
+    "no scheduler": (without("scheduler"), "its folder has no scheduler"),
+    "a pointer": (pointer, r"unet/\S+ is a pointer of Git LFS.*git lfs pull"),
+    "an empty file": (lambda folder: (folder / UNET).write_bytes(b""), r"unet/\S+ is empty \(0 bytes\)"),
+    "a file that was cut off": (cut, r"unet/\S+ is cut off, with [\d,]+ of [\d,]+ bytes"),
+    "no last shard": (without_a_shard, r"index\.json names files that are not there, such as diffusion"),
+    "no weights for some layers": (without_weights, r"unet has \d+ of its \d+ weights"),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_what_lacks_is_told_by_its_name(folder: Path, name: str):
+    change, reason = LACKING[name]
+    change(folder)
+    refused(folder, reason)
+
+
+def test_a_model_in_shards_is_whole_if_all_are_there(folder: Path):
+    (folder / UNET).unlink()
+    tiny_pipeline().unet.save_pretrained(folder / "unet", max_shard_size="100KB")
+    assert len(list((folder / "unet").glob("*-of-*"))) > 1
+    assert load(model=str(folder), offline=True, device="cpu", threads=1).info.id == "mine"
+
+
+def test_what_is_not_read_may_lack_or_be_damaged(folder: Path):
+    """As after downloading some kinds of files only, or one variant of the weights."""
+    from pcevolve_server.diffusion.parts import find_fault
+
+    (folder / UNET).with_suffix(".fp16.safetensors").write_bytes(b"damaged")
+    (folder / "unet" / "diffusion_pytorch_model.bin").write_bytes(
+        b"version https://git-lfs.github.com/spec/v1\n"
+    )
+    index = {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}
+    (folder / "text_encoder" / "model.safetensors.index.json").write_text(json.dumps(index))
+    index = json.loads((folder / "model_index.json").read_text())
+    assert find_fault(folder, index) is None
+
+
+def test_a_folder_that_is_none_of_a_model_is_told_as_what_it_is(folder: Path, tmp_path: Path):
+    refused(tmp_path, rf"the model lies one folder deeper: give {folder}")
+    cached = tmp_path / "models--a--b" / "snapshots" / "1f"
+    shutil.copytree(folder, cached)
+    refused(tmp_path / "models--a--b", f"it is a folder of the hub's cache: give {cached}")
+    refused(folder / "unet", r"it is one part of a model \(UNet2DConditionModel\)")
+    refused(folder / "text_encoder", r"it is a model of transformers; .* --model text:")
+    for name in ("lora", "one", "void", "other"):
+        (tmp_path / name).mkdir()
+    save_lora(tmp_path / "lora", tiny_pipeline(), name="pytorch_lora_weights.safetensors")
+    refused(tmp_path / "lora", r"it is a LoRA, which changes a model: --model MODEL --lora \S+lora_weights")
+    (tmp_path / "one" / "style.safetensors").touch()
+    refused(tmp_path / "one", r"one file with weights: give \S+style\.safetensors")
+    (tmp_path / "other" / "config.json").write_text(json.dumps({"a": 1}))
+    for name in ("void", "other"):
+        refused(tmp_path / name, "it is no folder in the layout of diffusers")
