@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -111,6 +112,38 @@ def image_batches(images: np.ndarray, size: int, rng: np.random.Generator) -> It
         rows = np.sort(rng.integers(len(images), size=size))
         batch = torch.from_numpy(images[rows]).permute(0, 3, 1, 2)
         yield batch.float().div_(127.5).sub_(1)
+
+
+class Training(Protocol):
+    """What is trained in turns, and knows how to save itself."""
+
+    clock: Clock
+
+    @property
+    def step(self) -> int: ...
+
+    def turn(self, rng: np.random.Generator) -> dict[str, float]:
+        """Learn once; return the parts of the loss."""
+        ...
+
+    def save(self) -> None: ...
+
+
+def train_in_turns(training: Training, seed: int, save_every: int) -> None:
+    """Train until the time budget is used, or until told to stop, and save."""
+    rng = np.random.default_rng([seed, training.step])
+    told_to_stop: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told_to_stop.append(number))
+    means: dict[str, float] = {}
+    while training.clock.progress < 1 and not told_to_stop:
+        for name, value in training.turn(rng).items():
+            means[name] = means.get(name, value) + (value - means.get(name, value)) / 30
+        if training.step % 20 == 0:
+            line = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
+            print(f"turn {training.step}: {line}, {training.clock.eta()}", flush=True)
+        if training.step % save_every == 0:
+            training.save()
+    training.save()
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import json
 import sys
 from pathlib import Path
 
@@ -157,3 +158,99 @@ def test_the_loss_is_nothing_for_a_student_that_does_what_its_teacher_does(disti
     wrong = Straight(schedule, clean + 1)
     other = distil.loss_of(wrong, teacher, batch, asked, args, np.random.default_rng(0))
     assert loss < 1e-4 < 0.5 < other
+
+
+@pytest.fixture(scope="module")
+def sharpen(training):
+    return training("sharpen_unet")
+
+
+@pytest.mark.models
+def test_a_student_that_knows_the_image_draws_it_from_noise_and_varies_it_at_any_strength(distil, sharpen):
+    import torch
+
+    schedule, clean = distil.Schedule(), torch.randn(1, 4, 2, 2)
+    batch = sharpen.Batch(clean.repeat(2, 1, 1, 1), *[torch.zeros(2, dtype=torch.long)] * 3)
+    for seed in range(8):
+        drawn = sharpen.draw(
+            Straight(schedule, clean), schedule, batch, torch.zeros(2, 3, 2), STEPS, rng(seed)
+        )
+        assert torch.allclose(drawn, clean.expand_as(drawn), atol=0.1)
+
+
+@pytest.mark.models
+def test_a_kind_that_was_drawn_too_often_costs_more_than_one_that_was_not_and_other_groups_do_not_count(
+    sharpen,
+):
+    import torch
+
+    variety = sharpen.Variety(torch.tensor([[True, True, False], [False, False, True]]))
+    any_of_first, first, second = torch.full((4,), 3), torch.tensor([9.0, 0, 50]), torch.tensor([0, 9.0, 50])
+    for _ in range(30):
+        variety.loss(first.repeat(4, 1), any_of_first)
+    assert variety.shares[0, 0] > 0.85
+    assert variety.shares[0, 2] == 0
+    assert variety.loss(second[None], any_of_first[:1]) < variety.loss(first[None], any_of_first[:1]) - 1
+
+
+@pytest.mark.models
+def test_kinds_that_no_prompt_names_are_not_taught(sharpen):
+    import torch
+
+    logits = torch.tensor([[9.0, 0], [0, 9.0]], requires_grad=True)
+    assert (
+        sharpen.kind_loss(logits, torch.tensor([0, 2]))
+        < 0.01
+        < 5
+        < sharpen.kind_loss(logits, torch.tensor([1, 2]))
+    )
+    assert sharpen.kind_loss(logits, torch.tensor([2, 2])) == 0
+
+
+def _cached(folder, names, per_part):
+    """Images whose brightness is their row, in two folders, and latents that say the same."""
+    folders, row = [], 0
+    for part, count in enumerate(per_part):
+        own = folder / f"part{part}"
+        own.mkdir()
+        rows = np.arange(row, row + count, dtype=np.uint8)
+        np.save(own / "images.npy", np.broadcast_to(rows[:, None, None, None], (count, 64, 64, 3)))
+        (own / "labels.json").write_text(
+            json.dumps([{"label": f"kind {each % 2}"} for each in rows.tolist()])
+        )
+        folders.append(own)
+        row += count
+    latents = np.broadcast_to(np.arange(row, dtype=np.float16)[:, None, None, None], (row, 4, 16, 16))
+    np.save(folder / "latents.npy", latents)
+    np.save(folder / "tokens.npy", np.zeros((row, 2, 24), np.uint16))
+    np.save(folder / "named.npy", np.broadcast_to(np.array([True, False]), (row, 2)))
+    (folder / "groups.json").write_text(json.dumps(names))
+    return folders
+
+
+@pytest.mark.models
+def test_a_cached_latent_is_that_of_its_image_and_kind_in_whichever_folder_it_is(training, sharpen, tmp_path):
+    folders = _cached(tmp_path, ["glyph"] * 3 + ["chest x-ray"] * 4, [3, 4])
+    shares = {"glyph": 0.5, "chest x-ray": 0.5}
+    images, latents = training("sharpen_vae").Pairs(tmp_path, folders).batch(64, shares, rng())
+    assert np.array_equal(((images + 1) * 127.5).round()[:, 0, 0, 0], latents[:, 0, 0, 0])
+    collection = sharpen.Collection(tmp_path, folders)
+    batch = collection.batch(64, shares, rng())
+    for row, kind, asked in zip(
+        batch.latents[:, 0, 0, 0].int().tolist(), batch.kinds.tolist(), batch.asked.tolist(), strict=True
+    ):
+        group = "glyph" if row < 3 else "chest x-ray"
+        assert collection.kinds[kind] == f"{group}|kind {row % 2}"
+        assert asked in (kind, len(collection.kinds) + collection.groups.index(group))
+    assert {(batch.kinds == batch.asked).any().item(), (batch.kinds != batch.asked).any().item()} == {True}
+
+
+@pytest.mark.models
+def test_what_the_discriminator_says_moves_the_last_layer_as_much_as_the_errors(training):
+    import torch
+
+    weight = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+    error, other = (3 * weight).sum(), (0.5 * weight).sum()
+    by = training("sharpen_vae").balance(error, other, weight)
+    (mine,) = torch.autograd.grad(by * other, weight)
+    assert torch.allclose(mine, torch.tensor([3.0, 3.0]), rtol=1e-3)
