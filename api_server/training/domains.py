@@ -316,9 +316,26 @@ def _labels_read(
     real = reader.read(reference.held_features[held])
     return {
         "labels": len(named),
+        "label ranked": ranked(reader.logits(drawn), reader.names, asked),
+        "label ranked, real": ranked(reader.logits(reference.held_features[held]), reader.names, wanted),
         "label read": float(np.mean([r == a for r, a in zip(reader.read(drawn), asked, strict=True)])),
         "label read, real": float(np.mean([r == w for r, w in zip(real, wanted, strict=True)])),
     }
+
+
+def ranked(logits: Tensor, names: Sequence[str], asked: Sequence[str]) -> float:
+    """Return how often an image looks more like its label than one of another label does: 0.5 is chance.
+
+    The mean area under the curve of one label against the rest. A reader of sharp photographs may call all soft ones
+    the same and yet tell them apart.
+    """
+    areas = []
+    for place, name in enumerate(names):
+        others = logits[:, [k for k in range(len(names)) if k != place]].amax(1)
+        margin = logits[:, place] - others
+        own = torch.tensor([each == name for each in asked])
+        areas.append(float((margin[own][:, None] > margin[~own][None]).float().mean()))
+    return float(np.mean(areas))
 
 
 def _means(rows: dict[str, Any]) -> dict[str, float]:
