@@ -272,7 +272,7 @@ class Writer(asyncio.Protocol):
         self.patient.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.patient.lost()
+        self.patient.stop_clocks()
         self.lost.set_result(exc)
 
 

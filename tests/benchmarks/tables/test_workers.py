@@ -29,8 +29,8 @@ def test_a_process_that_dies_is_a_fault_of_its_job_and_the_others_are_done():
 
 def test_workers_end_with_the_command_that_is_killed(tmp_path: Path):
     code = (
-        "from pcevolve_benchmarks.tables.workers import Processes\nfrom support.jobs import worked\n"
-        f"list(Processes(2).each_done(worked, ['sleep {tmp_path}', 'sleep {tmp_path}'], print))"
+        "from pcevolve_benchmarks.tables.workers import Processes\nfrom support.jobs import work\n"
+        f"list(Processes(2).each_done(work, ['sleep {tmp_path}', 'sleep {tmp_path}'], print))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = psutil.Popen([sys.executable, "-c", code], env=environment)
