@@ -11,7 +11,6 @@ without a label is to be drawn in its whole variety.
 from __future__ import annotations
 
 import argparse
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +18,10 @@ import numpy as np
 import torch
 from diffusers import UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
-from runs import held_rate, parse
-from tokenizer import MAX_TOKENS
+from runs import held_rate, parse, train_in_turns
 from torch import Tensor, nn
-from train_unet import SAVE_EVERY, SHARES, Material, Run, build_unet, read_shares, scheduler
-from transformers import CLIPTextModel, CLIPTokenizer
+from train_unet import SAVE_EVERY, SHARES, Material, Run, build_unet, empty_tokens, read_shares, scheduler
+from transformers import CLIPTextModel
 
 CREATIONS = 0.5  # share of a batch; the rest are variations of any strength
 OTHER_PROMPT = 0.25  # share of variations under a prompt of another image
@@ -174,18 +172,14 @@ def others(count: int, rng: np.random.Generator) -> Tensor:
 
 def distil(args: argparse.Namespace) -> None:
     """Train until the time budget is used; the checkpoint holds the averages to export."""
-    material = Material(args.cache, args.shares)
-    tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
-    empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
+    material, empty = Material(args.cache, args.shares), empty_tokens(args.cache)
     modules, denoiser = networks(args.teacher)
     student, text = modules["unet"], modules["text_encoder"]
     with torch.no_grad():
         teacher = Teacher(denoiser, text(empty[None]).last_hidden_state)
-    run, running = Run(args, modules), 0.0
-    rng = np.random.default_rng([args.seed, run.step])
-    told_to_stop: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: told_to_stop.append(number))
-    while run.clock.progress < 1 and not told_to_stop:
+    run = Run(args, modules)
+
+    def turn(rng: np.random.Generator) -> dict[str, float]:
         clean, tokens, named = material.batch(args.batch, empty, rng)
         rows = others(args.batch, rng)
         guidance = torch.where(named[rows], args.guidance, args.unnamed_guidance)
@@ -193,13 +187,10 @@ def distil(args: argparse.Namespace) -> None:
             with torch.no_grad():
                 words = text(tokens[rows]).last_hidden_state
             loss = loss_of(student, teacher, clean, Asked(words, guidance), args, rng)
-        run.learn(loss, held_rate(args.lr, run.clock.spent_s, run.clock.budget_s, args.cooldown * 60))
-        running += (loss.item() - running) / min(run.step, 100)
-        if run.step % 20 == 0:
-            print(f"step {run.step} loss {running:.4f}, {run.clock.eta()}", flush=True)
-        if run.step % SAVE_EVERY == 0:
-            run.save()
-    run.save()
+        run.learn(loss, held_rate(args, run.clock))
+        return {"loss": loss.item()}
+
+    train_in_turns(run, turn, args.seed, SAVE_EVERY)
 
 
 def main() -> None:

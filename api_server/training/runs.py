@@ -7,7 +7,7 @@ import json
 import math
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from material import Facts
 from torch import Tensor, nn
+
+WARM_SECONDS = 120.0
 
 
 @dataclass
@@ -50,13 +52,15 @@ def learning_rate(peak: float, progress: float, warm: float = 0.02) -> float:
     return peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (progress - warm) / (1 - warm))))
 
 
-def held_rate(peak: float, spent_s: float, budget_s: float, cool_s: float, warm_s: float = 120.0) -> float:
-    """Return a constant rate with a linear start and a linear end.
+def held_rate(args: argparse.Namespace, clock: Clock) -> float:
+    """Return ``--lr`` with a linear start, and a linear end in the last ``--cooldown`` minutes.
 
     A run with this schedule can be continued: give it a larger budget and the rate is high again.
     """
-    warm, left = min(spent_s / warm_s, 1.0), max(budget_s - spent_s, 0.0)
-    return peak * max(min(warm, left / cool_s if cool_s else 1.0), 0.01)
+    warm, left = min(clock.spent_s / WARM_SECONDS, 1.0), max(clock.budget_s - clock.spent_s, 0.0)
+    cool = left / (args.cooldown * 60) if args.cooldown else 1.0
+    rate: float = args.lr * max(min(warm, cool), 0.01)
+    return rate
 
 
 class Average:
@@ -114,36 +118,44 @@ def image_batches(images: np.ndarray, size: int, rng: np.random.Generator) -> It
         yield batch.float().div_(127.5).sub_(1)
 
 
-class Training(Protocol):
-    """What is trained in turns, and knows how to save itself."""
+class Kept(Protocol):
+    """What a training knows of itself, and saves."""
 
     clock: Clock
 
     @property
     def step(self) -> int: ...
 
-    def turn(self, rng: np.random.Generator) -> dict[str, float]:
-        """Learn once; return the parts of the loss."""
-        ...
-
     def save(self) -> None: ...
 
 
-def train_in_turns(training: Training, seed: int, save_every: int) -> None:
-    """Train until the time budget is used, or until told to stop, and save."""
-    rng = np.random.default_rng([seed, training.step])
+Turn = Callable[[np.random.Generator], dict[str, float]]
+
+
+def train_in_turns(kept: Kept, turn: Turn, seed: int, save_every: int) -> None:
+    """Train until the time budget is used, or until told to stop, and save.
+
+    Args:
+        kept: What is saved.
+        turn: Learns once, and returns the parts of the loss by name.
+        seed: Of what is drawn, with the step at which this call begins.
+        save_every: Steps.
+    """
+    rng = np.random.default_rng([seed, kept.step])
     told_to_stop: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: told_to_stop.append(number))
     means: dict[str, float] = {}
-    while training.clock.progress < 1 and not told_to_stop:
-        for name, value in training.turn(rng).items():
-            means[name] = means.get(name, value) + (value - means.get(name, value)) / 30
-        if training.step % 20 == 0:
-            line = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
-            print(f"turn {training.step}: {line}, {training.clock.eta()}", flush=True)
-        if training.step % save_every == 0:
-            training.save()
-    training.save()
+    turns = 0
+    while kept.clock.progress < 1 and not told_to_stop:
+        turns += 1
+        for name, value in turn(rng).items():
+            means[name] = means.get(name, value) + (value - means.get(name, value)) / min(turns, 100)
+        if kept.step % 20 == 0:
+            line = ", ".join(f"{name} {value:.4f}" for name, value in means.items())
+            print(f"step {kept.step}: {line}, {kept.clock.eta()}", flush=True)
+        if kept.step % save_every == 0:
+            kept.save()
+    kept.save()
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:

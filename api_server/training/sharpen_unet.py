@@ -19,11 +19,9 @@ import torch
 from diffusers import UNet2DConditionModel
 from distil_unet import WEAKEST, Schedule, networks
 from runs import held_rate, parse, save_atomically, train_in_turns
-from tokenizer import MAX_TOKENS
 from torch import Tensor, nn
 from torch.nn import functional as tf
-from train_unet import SHARES, Run, group_weights, read_shares
-from transformers import CLIPTokenizer
+from train_unet import SHARES, Groups, Run, empty_tokens, read_shares
 
 FROM_NOISE = 0.6  # share of turns; in the others, images are varied, at any strength
 BLURRED = 600  # levels of noise through which the discriminator looks, at most
@@ -56,13 +54,13 @@ class Collection:
     def __init__(self, cache: Path, folders: list[Path]) -> None:
         self._latents = np.load(cache / "latents.npy")
         self._tokens, self._named = np.load(cache / "tokens.npy"), np.load(cache / "named.npy")
-        groups = np.asarray(json.loads((cache / "groups.json").read_text()))
+        self._groups = Groups(cache)
+        groups = self._groups.of_rows
         labels = [entry["label"] for f in folders for entry in json.loads((f / "labels.json").read_text())]
         shown = [f"{group}|{label}" for group, label in zip(groups, labels, strict=True)]
-        self.kinds, self.groups = sorted(set(shown)), sorted(set(groups.tolist()))
+        self.kinds, self.groups = sorted(set(shown)), self._groups.names
         self._kind = np.asarray([self.kinds.index(each) for each in shown])
         self._any = len(self.kinds) + np.asarray([self.groups.index(each) for each in groups])
-        self._rows = [np.flatnonzero(groups == name) for name in self.groups]
 
     def members(self) -> Tensor:
         """Return which kinds belong to each group, bool ``(groups, kinds)``."""
@@ -70,8 +68,7 @@ class Collection:
 
     def batch(self, size: int, shares: dict[str, float], rng: np.random.Generator) -> Batch:
         """Return a random batch with each group's share."""
-        counts = rng.multinomial(size, group_weights(self.groups, shares))
-        rows = np.concatenate([rng.choice(own, n) for own, n in zip(self._rows, counts, strict=True)])
+        rows = self._groups.draw(size, shares, rng)
         variants = rng.integers(self._tokens.shape[1], size=size)
         asked = np.where(self._named[rows, variants], self._kind[rows], self._any[rows])
         tokens = self._tokens[rows, variants].astype(np.int64)
@@ -184,11 +181,11 @@ class Sharpening:
         self.collection = Collection(args.cache, args.folders)
         modules, self._frozen = networks(args.student)
         self.student, self._text = modules["unet"], modules["text_encoder"]
-        tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
-        empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
         members = self.collection.members()
         self.variety = Variety(members)
-        self.judge = LatentJudge(self._frozen, self._words(empty[None]), members.shape[1], len(members))
+        self.judge = LatentJudge(
+            self._frozen, self._words(empty_tokens(args.cache)[None]), members.shape[1], len(members)
+        )
         self.learner = torch.optim.Adam(self.judge.parameters(), lr=args.judge_lr, betas=(0.0, 0.99))
         self.run, self._file = Run(args, modules), args.out / "judge.pt"
         self.clock = self.run.clock
@@ -206,7 +203,7 @@ class Sharpening:
 
     def turn(self, rng: np.random.Generator) -> dict[str, float]:
         """Let the discriminator learn, and after its first turns the student; return the parts of their losses."""
-        args, clock = self.args, self.clock
+        args = self.args
         batch = self.collection.batch(args.batch, args.shares, rng)
         alone = self.step < FIRST
         with torch.set_grad_enabled(not alone):
@@ -222,8 +219,7 @@ class Sharpening:
             "kind": args.kind * kind_loss(logits, batch.asked),
             "variety": args.variety * self.variety.loss(logits, batch.asked),
         }
-        rate = held_rate(args.lr, clock.spent_s, clock.budget_s, args.cooldown * 60)
-        self.run.learn(sum(parts.values(), torch.zeros(())), rate)
+        self.run.learn(sum(parts.values(), torch.zeros(())), held_rate(args, self.clock))
         return told | {name: part.item() for name, part in parts.items()}
 
     def _see(self, latents: Tensor, rng: np.random.Generator) -> list[Tensor]:
@@ -289,7 +285,8 @@ def main() -> None:
         "--cooldown", type=float, default=12.0, help="last minutes, in which the rate falls to 0"
     )
     args = parse(parser)
-    train_in_turns(Sharpening(args), args.seed, SAVE_EVERY)
+    sharpening = Sharpening(args)
+    train_in_turns(sharpening, sharpening.turn, args.seed, SAVE_EVERY)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ stays, and with it every cached latent and the UNet that was trained on them.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from diffusers import AutoencoderKL
 from runs import Average, Clock, held_rate, parse, save_atomically, train_in_turns
 from torch import Tensor, nn
 from torch.nn import functional as tf
-from train_unet import group_weights, read_shares
+from train_unet import Groups, read_shares
 
 SHARES = {"blood smear": 0.4, "chest x-ray": 0.3, "glyph": 0.12, "surface": 0.18}
 FIRST = 60  # turns in which the discriminator learns alone
@@ -37,14 +36,11 @@ class Pairs:
         self._parts = [np.load(folder / "images.npy", mmap_mode="r") for folder in folders]
         self._starts = np.cumsum([0, *map(len, self._parts)])
         self._latents = np.load(cache / "latents.npy")
-        groups = np.asarray(json.loads((cache / "groups.json").read_text()))
-        self._names = sorted(set(groups.tolist()))
-        self._rows = [np.flatnonzero(groups == name) for name in self._names]
+        self._groups = Groups(cache)
 
     def batch(self, size: int, shares: dict[str, float], rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Return images, float32 ``(n, 3, 64, 64)`` in -1..1, and their latents."""
-        counts = rng.multinomial(size, group_weights(self._names, shares))
-        rows = np.concatenate([rng.choice(own, n) for own, n in zip(self._rows, counts, strict=True)])
+        rows = self._groups.draw(size, shares, rng)
         parts = np.searchsorted(self._starts, rows, side="right") - 1
         pixels = np.stack([self._parts[p][r - self._starts[p]] for p, r in zip(parts, rows, strict=True)])
         images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div_(127.5).sub_(1)
@@ -126,9 +122,7 @@ class DecoderSharpening:
         alike = torch.stack([tf.l1_loss(a, b) for a, b in zip(seen, wanted, strict=True)]).sum()
         other = -looks.mean() + self.args.alike * alike
         loud = self.args.loud * balance(error, other, self.vae.decoder.conv_out.weight)
-        self._own.param_groups[0]["lr"] = held_rate(
-            self.args.lr, self.clock.spent_s, self.clock.budget_s, self.args.cooldown * 60
-        )
+        self._own.param_groups[0]["lr"] = held_rate(self.args, self.clock)
         self._own.zero_grad(set_to_none=True)
         torch.autograd.backward(error + loud * other)
         torch.nn.utils.clip_grad_norm_(self._learning, 1.0)
@@ -194,7 +188,8 @@ def main() -> None:
         "--cooldown", type=float, default=6.0, help="last minutes, in which the rate falls to 0"
     )
     args = parse(parser)
-    train_in_turns(DecoderSharpening(args), args.seed, SAVE_EVERY)
+    sharpening = DecoderSharpening(args)
+    train_in_turns(sharpening, sharpening.turn, args.seed, SAVE_EVERY)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 import torch
 from diffusers import DDIMScheduler, UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
-from runs import Average, Clock, held_rate, parse, save_atomically
+from runs import Average, Clock, held_rate, parse, save_atomically, train_in_turns
 from tokenizer import MAX_TOKENS
 from torch import Tensor, nn
 from torch.nn import functional as tf
@@ -89,22 +88,39 @@ class Material:
         ready = self.latents[:, 0].any((1, 2))  # cache_latents.py may still be at work
         self.tokens = np.load(folder / "tokens.npy")
         self.named = np.load(folder / "named.npy")
-        groups = np.asarray(json.loads((folder / "groups.json").read_text()))
-        names = sorted(set(groups.tolist()))
-        rows = [np.flatnonzero((groups == name) & ready) for name in names]
-        self._weights = weights_of_ready(rows, group_weights(names, shares))
-        self._rows = [each for each in rows if each.size]
+        self._groups, self._shares = Groups(folder, ready), shares
 
     def batch(self, size: int, empty: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Return latents and token ids of a random batch, and which prompts name a label; some are dropped."""
-        counts = rng.multinomial(size, self._weights)
-        rows = np.concatenate([rng.choice(r, n) for r, n in zip(self._rows, counts, strict=True)])
+        rows = self._groups.draw(size, self._shares, rng)
         variants = rng.integers(self.tokens.shape[1], size=size)
         tokens = torch.from_numpy(self.tokens[rows, variants].astype(np.int64))
         dropped = torch.from_numpy(rng.random(size) < DROPOUT)
         tokens[dropped] = empty
         named = torch.from_numpy(self.named[rows, variants]) & ~dropped
         return torch.from_numpy(self.latents[rows]).float(), tokens, named
+
+
+class Groups:
+    """Rows of a cache by what a batch is balanced over.
+
+    Attributes:
+        of_rows: The group of each row.
+        names: Of all groups, sorted.
+    """
+
+    def __init__(self, cache: Path, ready: np.ndarray | None = None) -> None:
+        self.of_rows = np.asarray(json.loads((cache / "groups.json").read_text()))
+        self.names: list[str] = sorted(set(self.of_rows.tolist()))
+        there = np.ones(len(self.of_rows), bool) if ready is None else ready
+        self._rows = [np.flatnonzero((self.of_rows == name) & there) for name in self.names]
+
+    def draw(self, size: int, shares: dict[str, float], rng: np.random.Generator) -> np.ndarray:
+        """Return random rows with each group's share; the shares of groups without any fall to the others."""
+        weights = weights_of_ready(self._rows, group_weights(self.names, shares))
+        rows = [each for each in self._rows if each.size]
+        counts = rng.multinomial(size, weights)
+        return np.concatenate([rng.choice(own, n) for own, n in zip(rows, counts, strict=True)])
 
 
 def group_weights(names: list[str], shares: dict[str, float]) -> list[float]:
@@ -144,9 +160,15 @@ def noised(
     return schedule.add_noise(latents, noise, steps), steps, schedule.get_velocity(latents, noise, steps)
 
 
-def build(args: argparse.Namespace, tokenizer: CLIPTokenizer) -> dict[str, nn.Module]:
+def empty_tokens(cache: Path) -> Tensor:
+    """Return the tokens of no words, int64 ``(MAX_TOKENS,)``."""
+    tokenizer = CLIPTokenizer.from_pretrained(cache / "tokenizer")
+    return torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
+
+
+def build(args: argparse.Namespace) -> dict[str, nn.Module]:
     """Return both networks; words that are given are frozen."""
-    unet, text = build_unet(), build_text_encoder(tokenizer)
+    unet, text = build_unet(), build_text_encoder(CLIPTokenizer.from_pretrained(args.cache / "tokenizer"))
     if args.start:
         trained = UNet2DConditionModel.from_pretrained(args.start / "unet", torch_dtype=torch.float32)
         unet.load_state_dict(trained.state_dict())
@@ -206,29 +228,21 @@ def train(args: argparse.Namespace) -> None:
     """Train until the time budget is used; the checkpoint holds the averages to export."""
     material = Material(args.cache, args.shares)
     schedule = scheduler()
-    tokenizer = CLIPTokenizer.from_pretrained(args.cache / "tokenizer")
-    empty = torch.tensor(tokenizer("", padding="max_length", max_length=MAX_TOKENS).input_ids)
-    modules = build(args, tokenizer)
-    run, running, seen = Run(args, modules), 0.0, 0
+    modules = build(args)
+    empty, run = empty_tokens(args.cache), Run(args, modules)
     print(f"parameters: {sum(p.numel() for p in run.parameters):,}", flush=True)
-    rng = np.random.default_rng([args.seed, run.step])
-    told_to_stop: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: told_to_stop.append(number))
-    while run.clock.progress < 1 and not told_to_stop:
+
+    def turn(rng: np.random.Generator) -> dict[str, float]:
         latents, tokens, _ = material.batch(args.batch, empty, rng)
         noisy, steps, wanted = noised(latents, schedule, args.tilt, rng)
         with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             words = modules["text_encoder"](tokens).last_hidden_state
             predicted = modules["unet"](noisy, steps, words).sample
         loss = tf.mse_loss(predicted.float(), wanted)
-        run.learn(loss, held_rate(args.lr, run.clock.spent_s, run.clock.budget_s, args.cooldown * 60))
-        seen += 1
-        running += (loss.item() - running) / min(seen, 100)
-        if run.step % 50 == 0:
-            print(f"step {run.step} loss {running:.4f}, {run.clock.eta()}", flush=True)
-        if run.step % SAVE_EVERY == 0:
-            run.save()
-    run.save()
+        run.learn(loss, held_rate(args, run.clock))
+        return {"loss": loss.item()}
+
+    train_in_turns(run, turn, args.seed, SAVE_EVERY)
 
 
 def main() -> None:

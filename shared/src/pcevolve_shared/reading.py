@@ -10,7 +10,12 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, Final, TextIO
+
+LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+"""How a file begins that Git left in another's place."""
+FETCH_LFS: Final = "is a pointer of Git LFS and not the file itself: fetch it with git lfs pull"
+"""What to say after such a file's name."""
 
 
 def open_file(path: Path, most: int) -> BinaryIO:

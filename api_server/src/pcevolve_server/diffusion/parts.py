@@ -1,8 +1,7 @@
-"""What lacks in a folder in the layout of diffusers, told from names, sizes and headers before any network is built.
+"""What lacks in a model: of a folder in the layout of diffusers, told from names, sizes and headers before it is read.
 
 The libraries tell of a missing network by the name of a file, and of some lacks not at all: without a tokenizer a
-model loads, and fails when it draws; of a network whose file has not all of its weights the others stay as chance made
-them, and it draws noise.
+model loads, and fails when it draws.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ from typing import Any, Final
 
 from diffusers import DiffusionPipeline, ModelMixin
 
+from pcevolve_shared.reading import FETCH_LFS, LFS_POINTER
+
 INDEX: Final = "model_index.json"
-_LFS: Final = b"version https://git-lfs.github.com/spec/"
 _LORA: Final = "pytorch_lora_weights.safetensors"
 _READ: Final = frozenset({".json", ".safetensors", ".txt", ".model"})
 _LENGTH_BYTES: Final = 8
@@ -57,17 +57,15 @@ def find_fault(folder: Path, index: Mapping[str, Any]) -> str | None:
     return None
 
 
-def find_unfilled(folder: Path, pipeline: DiffusionPipeline, variant: str | None) -> str | None:
-    """Say which network's files have fewer weights than it; None where none has.
+def find_unfilled(pipeline: DiffusionPipeline) -> str | None:
+    """Say which network did not find all of its weights; None where each did.
 
-    Weights have had other names; so they are counted. Networks of transformers may share some, and are not.
+    diffusers leaves those without memory. Those of transformers it fills itself, and says so in its log.
     """
     for name, network in pipeline.components.items():
-        if not isinstance(network, ModelMixin):
-            continue
-        there, needed = _count_weights(folder / name, variant), len(network.state_dict())
-        if 0 < there < needed:
-            return f"{name} has {there} of its {needed} weights: {_AGAIN}"
+        weights = network.state_dict().values() if isinstance(network, ModelMixin) else ()
+        if lacking := sum(each.is_meta for each in weights):
+            return f"{name} has {len(weights) - lacking} of its {len(weights)} weights: {_AGAIN}"
     return None
 
 
@@ -90,9 +88,9 @@ def _fault_of(file: Path) -> str:
     """Say why a file cannot be read; empty where nothing speaks against it."""
     size = file.stat().st_size
     with file.open("rb") as opened:
-        head = opened.read(len(_LFS))
-    if head == _LFS:
-        return "is a pointer of Git LFS and not the file itself: fetch it with git lfs pull"
+        head = opened.read(len(LFS_POINTER))
+    if head == LFS_POINTER:
+        return FETCH_LFS
     if not size:
         return f"is empty (0 bytes): {_AGAIN}"
     if file.name.endswith(".index.json"):
@@ -104,18 +102,6 @@ def _fault_of(file: Path) -> str:
     if file.suffix == ".safetensors" and size < (whole := _whole_size(file)):
         return f"is cut off, with {size:,} of {whole:,} bytes: {_AGAIN}"
     return ""
-
-
-def _count_weights(folder: Path, variant: str | None) -> int:
-    """Count the weights of a network by the headers of its files; 0 where it has other files."""
-    for middle in dict.fromkeys((f".{variant}" if variant else "", "")):
-        name = f"diffusion_pytorch_model{middle}.safetensors"
-        shards = _read(folder / f"diffusion_pytorch_model.safetensors.index{middle}.json").get("weight_map")
-        if (folder / name).is_file():
-            return len(_header(folder / name).keys() - {"__metadata__"})
-        if isinstance(shards, dict):
-            return len(shards)
-    return 0
 
 
 def _whole_size(file: Path) -> int:

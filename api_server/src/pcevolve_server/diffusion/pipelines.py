@@ -44,12 +44,6 @@ class Source:
     index: Mapping[str, Any]
 
     @property
-    def local(self) -> Path | None:
-        """The directory with all parts; None where they come from the hub, or from one file."""
-        folder = Path(self.folder)
-        return folder if self.file is None and folder.is_dir() else None
-
-    @property
     def kind(self) -> str:
         """Name of the pipeline's class."""
         return str(self.index.get("_class_name", ""))
@@ -64,8 +58,9 @@ def find(settings: ModelSettings) -> Source:
     place = sources.locate(settings.model)
     file = Path(place) if sources.is_checkpoint(settings.model) else None
     folder = place if file is None else _configuration(file, settings)
-    if file is None and Path(folder).is_dir() and not (Path(folder) / parts.INDEX).is_file():
-        raise ModelLoadError(f"cannot serve {settings.model}: {parts.describe_other(Path(folder))}")
+    local = Path(folder) if file is None and Path(folder).is_dir() else None
+    if local and not (local / parts.INDEX).is_file():
+        raise ModelLoadError(f"cannot serve {settings.model}: {parts.describe_other(local)}")
     try:
         index = DiffusionPipeline.load_config(folder, local_files_only=settings.offline)
     except LOAD_ERRORS as error:
@@ -73,7 +68,7 @@ def find(settings: ModelSettings) -> Source:
     found = Source(folder, file, dict(index))
     if reason := _unfit(found):
         raise ModelLoadError(f"cannot serve {settings.model}: {reason}")
-    if found.local and (fault := parts.find_fault(found.local, found.index)):
+    if local and (fault := parts.find_fault(local, found.index)):
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     return found
 
@@ -100,7 +95,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     Raises:
         ModelLoadError: With what to do.
     """
-    dtype, variant = _dtype(source, settings, device), None
+    dtype = _dtype(source, settings, device)
     try:
         if source.file is not None:
             pipeline = _class_of(source).from_single_file(
@@ -108,11 +103,10 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
             )
         else:
             kind = DiffusionPipeline if textless.is_textless(source.index) else _class_of(source)
-            variant = _variant(source, settings)
             pipeline = kind.from_pretrained(
                 source.folder,
                 dtype=dtype,
-                variant=variant,
+                variant=_variant(source, settings),
                 # Pickled weights run code when they are read.
                 use_safetensors=None if settings.allow_pickle else True,
                 local_files_only=settings.offline,
@@ -124,7 +118,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
         ) from error
     except LOAD_ERRORS as error:
         raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
-    if source.local and (fault := parts.find_unfilled(source.local, pipeline, variant)):
+    if fault := parts.find_unfilled(pipeline):
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     pipeline.set_progress_bar_config(disable=True)
     return pipeline

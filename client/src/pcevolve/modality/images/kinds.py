@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import PurePath
-from typing import Final
+
+from pcevolve_shared.reading import FETCH_LFS, LFS_POINTER
 
 HEAD_BYTES = 4096
 """How much of a file is looked at where its name does not say what it is."""
@@ -75,10 +76,6 @@ def tell_format(head: bytes) -> str:
     return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "")
 
 
-_LFS: Final = b"version https://git-lfs.github.com/spec/"
-LFS: Final = "is a pointer of Git LFS and not the file itself: fetch it with git lfs pull"
-
-
 def describe_misnamed(head: bytes) -> str:
     """Describe a file that has an image's name but does not begin as one; to be read after its name."""
     if not head:
@@ -91,8 +88,8 @@ def describe_misnamed(head: bytes) -> str:
         )
     if _is_web_page(head):
         return "is a web page under the name of an image, such as an error that was saved: download it again"
-    if head.startswith(_LFS):
-        return LFS
+    if head.startswith(LFS_POINTER):
+        return FETCH_LFS
     if head.startswith((b"%PDF", b"PK\x03\x04")):
         return "is a PDF or an archive under the name of an image: export or unpack what it holds"
     if _is_text(head) and not tell_format(head):
@@ -102,8 +99,8 @@ def describe_misnamed(head: bytes) -> str:
 
 def describe_misnamed_table(head: bytes) -> str:
     """Describe a file that has a text table's name and does not begin as one; empty for any other."""
-    if head.startswith(_LFS):
-        return LFS
+    if head.startswith(LFS_POINTER):
+        return FETCH_LFS
     if _is_web_page(head):
         return "is a web page under the name of a table, such as an error that was saved: download it again"
     if head.startswith((b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0")):
