@@ -25,17 +25,16 @@ def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 
 def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644) -> None:
-    """Write several files, each of which is either whole and on disk, or not there at all.
-
-    All are on their way to the disk before the first is waited for: a third of the time that one after the other takes.
-    """
+    """Write several files, each of which is either whole and on disk, or not there at all."""
     with ExitStack() as opened:
         descriptors = []
+        # All are on their way to the disk before the first is waited for: a third of the time of one after the other.
         for path, data in files.items():
             partial = _partial(path)
             # A link or pipe that somebody else's run may hold there is removed, not followed.
             partial.unlink(missing_ok=True)
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            # O_EXCL: should somebody make the name again in between, this fails instead of writing through it.
             file = opened.enter_context(os.fdopen(descriptor, "wb"))
             file.write(data)
             file.flush()
@@ -43,8 +42,11 @@ def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644) -> None:
             descriptors.append(descriptor)
         for descriptor in descriptors:
             os.fsync(descriptor)
+    # Only now, when every byte is on disk: a name that points to a file
+    # still in the cache would survive a power cut empty.
     for path in files:
         _partial(path).replace(path)
+    # A rename is an entry of the folder, and on disk only when the folder is.
     for folder in {path.parent for path in files}:
         sync_folder(folder)
 
@@ -61,6 +63,7 @@ def write_folder_durably(path: Path) -> Iterator[Path]:
     partial.mkdir(parents=True)
     yield partial
     written = [(Path(folder), names) for folder, _, names in os.walk(partial)]
+    # Two passes for the same reason: the second finds most of it written.
     for work in (_send_to_disk, os.fsync):
         for folder, names in written:
             for name in names:
@@ -81,6 +84,7 @@ def replace_folder_durably(path: Path) -> Iterator[Path]:
     _remove(fresh)
     with write_folder_durably(fresh) as partial:
         yield partial
+    # rename(2) does not replace a folder that holds something.
     _remove(path)
     fresh.replace(path)
     sync_folder(path.parent)
@@ -120,9 +124,6 @@ def _partial(path: Path) -> Path:
 def write_private(path: Path, result: Mapping[str, object]) -> None:
     """Write JSON with mode 0600 into a folder with mode 0700, replacing an older file at once.
 
-    Args:
-        path: Its folder is made if it is missing and closed to others if it is not.
-
     Raises:
         DataError: The file cannot be written; an older one is still whole.
     """
@@ -131,13 +132,10 @@ def write_private(path: Path, result: Mapping[str, object]) -> None:
 
 
 def write_private_bytes(path: Path, data: bytes) -> None:
-    """Write a file with mode 0600 into a folder with mode 0700; see ``write_private``.
-
-    Raises:
-        DataError: The file cannot be written; an older one is still whole.
-    """
+    """Write a file as ``write_private`` does, and raise as it does."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # mkdir's mode counts for a folder that it makes, and only as far as the umask leaves it.
         path.parent.chmod(0o700)
         write_durably(path, data, 0o600)
     except OSError as error:

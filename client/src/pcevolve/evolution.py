@@ -160,6 +160,7 @@ class _Evolution:
     def _release(self, iteration: int) -> Receipt:
         pool = self._pool()
         query = Query(self.plan.run_id, iteration)
+        # The public half first and outside of the private section, so that its length says nothing.
         self.judge.show(query, pool)
         receipt = self.judge.release(query, pool)
         self.watcher.released(receipt)
@@ -181,6 +182,7 @@ class _Evolution:
 
     def _survivors(self) -> Population:
         """Return what the last release chose, in its order, each once; nothing before the first."""
+        # A dictionary for its order: each once, as the release chose them.
         ids = {
             label: dict.fromkeys(each.id for last in self.receipts[-1:] for each in last.of(label))
             for label in self.plan.labels
@@ -244,6 +246,7 @@ def cut_to_proportion(
     """
     counts = next((each.values for each in receipts if plan.class_counts and each.iteration == 1), ())
     largest = max(counts, default=0.0)
+    # Noisy counts can be negative or none at all; then sizes stay, which is public too.
     if largest <= 0 or len(counts) != len(plan.labels) or not all(map(math.isfinite, counts)):
         return {label: tuple(images) for label, images in dataset.items()}
     shares = {label: max(count, 0.0) / largest for label, count in zip(plan.labels, counts, strict=True)}

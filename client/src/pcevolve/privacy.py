@@ -16,6 +16,7 @@ Relation = Literal["replace-one", "add-remove"]
 """``replace-one``: one privacy unit changed, labels included. ``add-remove``: one unit more or less."""
 
 MechanismName = Literal["exponential", "permute-and-flip", "gaussian", "uniform", "post-processing"]
+# Text and not a float: a plan is stored and hashed, and T charges of ε/T have to add up to ε exactly.
 ExactNumber = Annotated[str, Field(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
 
@@ -71,6 +72,7 @@ class Event:
         """
         if self.free or size == 1:
             return self
+        # Noise keeps its width while the group moves the query ``size`` times as far, so the multiplier shrinks.
         value = self.value / size if self.mechanism == "gaussian" else self.value * size
         return replace(self, parameter=str(value))
 

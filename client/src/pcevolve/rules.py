@@ -178,6 +178,7 @@ class RunState:
                 self._outputs[call.output(index)] = output
             else:
                 self._outputs.setdefault(call.output(index), output)
+        # Only an answer in its turn counts: a record with a gap explains what follows but does not let the run go on.
         if due:
             self._answered.add(slot)
         while not self.complete and self._calls[self._first].slot in self._answered:
@@ -189,6 +190,7 @@ class RunState:
 
     def note_leaving(self, call: Call) -> None:
         """Take note that a call of the plan leaves; calls leave in the plan's order, whichever is answered first."""
+        # Never back: a retry must not let a call behind it leave again for the first time.
         self._begun = max(self._begun, self._places[call.slot] + 1)
 
     def wording(self, candidate: str) -> Wording | None:
@@ -214,6 +216,7 @@ class RunState:
         for no more than the plan's ``at_once`` together: what any of them carries was settled before the first left.
         In which order they leave for the first time says nothing, for it is the plan's.
         """
+        # The whole call and not its slot: one with the right name and another prompt or parent is another call.
         if self.plan.calls.get(call.slot) != call:
             return Refusal("is not in the public plan")
         if self.has_answer(call):
@@ -229,8 +232,10 @@ class RunState:
         if call.slot in self._answered:
             return False
         place, first = self._places[call.slot], self._calls[self._first]
+        # Not beyond the round: the next one's calls depend on a selection that waits for these answers.
         of_its_round = (call.iteration, call.purpose) == (first.iteration, first.purpose)
         asked = self._before[place + 1] - self._before[self._first]
+        # In the plan's order: which of several leaves first could be a bit of the caller's.
         in_order = place <= max(self._begun, self._first)
         return place == self._first or (of_its_round and in_order and asked <= self.plan.at_once)
 
@@ -257,6 +262,7 @@ class RunState:
         chosen = () if receipt is None else receipt.of(call.label)
         if receipt is None or call.parent is None or call.parent >= len(chosen):
             return Refusal("has no receipt for its class and iteration")
+        # A receipt of another run of the same ledger was paid for too, and for other candidates.
         if receipt.run_id != self.plan.run_id:
             return Refusal("has a receipt of another run")
         named = chosen[call.parent]
@@ -265,6 +271,7 @@ class RunState:
             return Refusal("has a receipt that names an image that is not what the API sent")
         if output.label != call.label:
             return Refusal("has a receipt that names an image of another class")
+        # Iterations grow: a receipt cannot have chosen what came after it.
         if output.iteration >= receipt.iteration:
             return Refusal("has a receipt that names an image of no earlier iteration")
         return self._or_its_prompt(call, named, output, ReceiptChose(receipt))

@@ -79,6 +79,7 @@ class Usability:
 
     def needed(self, sent: int) -> int:
         """Return how many of a class's candidates must be usable and differ, of so many that were sent."""
+        # Two at least, where two were sent: between one candidate and itself there is nothing to choose.
         return min(sent, max(FEWEST, math.ceil(self.plan.min_usable * sent)))
 
     def of(self, pool: Pool) -> tuple[ClassUsability, ...]:

@@ -73,10 +73,13 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         _count_changed_layers(pipeline, parts),
         _layers(found[0] if isinstance(found, tuple) else found),
     )
+    # Counted, because the library passes over layers that it does not know in silence.
     if layers < meant:
         logger.warning("lora fits in part", extra={"lora": lora.source, "layers": layers, "of": meant})
     if lora.scale:
         pipeline.fuse_lora(parts, lora_scale=lora.scale, adapter_names=[_ADAPTER])
+    # Added to the weights for good: an adapter beside them would cost time
+    # in every step, and round otherwise in a batch.
     pipeline.unload_lora_weights()
     logger.info("lora added", extra={"lora": lora.source, "scale": lora.scale, "parts": parts})
 

@@ -54,6 +54,7 @@ class Kept(Generic[_Value]):
     def _keep(self, key: Hashable, value: _Value) -> None:
         self._values[key] = value
         self._bytes += self._weigh(value)
+        # The newest may go too, if it alone is larger; it was returned all the same.
         while self._bytes > self._most:
             _, dropped = self._values.popitem(last=False)
             self._bytes -= self._weigh(dropped)

@@ -66,6 +66,7 @@ class Stages:
         ends = [*self._begun.values(), time.perf_counter()][1:]
         return {stage: end - begun for (stage, begun), end in zip(self._begun.items(), ends, strict=True)}
 
+    # The first denoising step ends encoding; every later one of the run passes here too.
     def _pass(self, stage: str) -> None:
         if stage in self._begun:
             return
@@ -141,9 +142,11 @@ class DiffusionGenerator:
             return [picture for task in tasks for picture in self.vary([task], is_cancelled)]
         scheduler = self._scheduler(recipe)
         levels = schedulers.levels(scheduler)
+        # A whole number of levels: at 10 steps the library would take strengths from 0.60 to 0.69 for one.
         kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
         if kept == 0:
             return [self._picture(task, task.start()) for task in tasks]
+        # All noise: nothing of the image is left, so it is a creation, with the same bits as one.
         if kept == levels:
             return self.create(tasks, is_cancelled)
         steps = schedulers.run_steps(kept / levels, recipe.steps)
@@ -173,6 +176,7 @@ class DiffusionGenerator:
         switch = self._switch(pipeline, recipe, prompts)
         guidance = recipe.guidance if switch is None else switch.scale(recipe.strength or 1.0)
         self._expect(pipeline, guidance)
+        # On the processor, one for each image: noise must depend neither on the device nor on who shares the batch.
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
         with torch.inference_mode():
             output = pipeline(
@@ -186,6 +190,7 @@ class DiffusionGenerator:
                 **arguments,
             )
         arrays: np.ndarray = output.images
+        # In half precision a large model may overflow; such an image is black, and nobody would be told.
         if not np.isfinite(arrays).all():
             raise NotFiniteError
         return arrays
@@ -228,6 +233,7 @@ class DiffusionGenerator:
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:
         share = {stage: seconds / len(tasks) for stage, seconds in self.stages.seconds().items()}
+        # Rounded: to cut off would make every image half a level darker.
         pixels = (arrays * 255).round().astype(np.uint8)
         return [
             replace(self._picture(task, Image.fromarray(array)), seconds=share)

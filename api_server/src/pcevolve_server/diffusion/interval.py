@@ -53,6 +53,7 @@ class Switch:
     def turn(self, pipeline: DiffusionPipeline, step: int) -> dict[str, Tensor]:
         """Set the guidance of the step after ``step``, and return the embeddings that it reads."""
         timesteps = pipeline.scheduler.timesteps
+        # The last step has none after it.
         if step + 1 >= len(timesteps):
             return {}
         # The pipeline has no setter; its loop asks this attribute before each step.

@@ -99,6 +99,7 @@ def load(settings: ModelSettings) -> Generator:
     logger.info(
         "model loaded", extra={"model": generator.info.id, "device": str(device), "precision": computes}
     )
+    # Outermost, so that every image is checked, of whatever pipeline.
     return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 

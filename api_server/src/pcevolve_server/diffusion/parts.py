@@ -89,6 +89,7 @@ def _fault_of(file: Path) -> str:
     size = file.stat().st_size
     with file.open("rb") as opened:
         head = opened.read(len(LFS_POINTER))
+    # A checkout without Git LFS: each large file is some lines of text about it.
     if head == LFS_POINTER:
         return FETCH_LFS
     if not size:
@@ -121,6 +122,7 @@ def _header_length(file: Path) -> int:
 def _header(file: Path) -> dict[str, Any]:
     """The header of a file of weights; empty where it is none, which its reader will tell."""
     length = _header_length(file)
+    # The length is the file's own word; a wrong one would have the whole of it read as JSON.
     if length > min(_LONGEST_HEADER, file.stat().st_size):
         return {}
     with file.open("rb") as opened:

@@ -171,6 +171,7 @@ def _offloads(pipeline: DiffusionPipeline, settings: ModelSettings, device: torc
     if device.type != "cuda" or settings.offload is not Offload.AUTO:
         return settings.offload is Offload.ON
     free: int = torch.cuda.mem_get_info(device)[0]
+    # Measured and not asked for: other programs may hold memory of the same GPU.
     return traits.weight_of(pipeline) + _ROOM_BYTES > free
 
 

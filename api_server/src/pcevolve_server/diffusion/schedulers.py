@@ -121,6 +121,7 @@ def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
     if name not in SCHEDULERS:
         raise InvalidRequestError(f"unknown scheduler; this model has: {', '.join(SCHEDULERS)}")
     kind, extra = SCHEDULERS[name]
+    # Defaults that nobody wrote down are the model's sampler's, not the model's.
     defaults = own.config.get("_use_default_values", ())
     trained = {each: own.config[each] for each in _TRAINED & own.config.keys() if each not in defaults}
     return getattr(diffusers, kind).from_config(trained | extra)

@@ -163,6 +163,7 @@ class Pieces:
         kind = tuple(sample.shape[1:]), each
         sizes = self._fixed.get(kind)
         if sizes is None:
+            # With another number of threads a kernel divides its sums otherwise, so sizes are compared anew.
             # Threads share the sums of a kernel.
             key = (*kind, sample.dtype, torch.get_num_threads())
             sizes = self._agreeing[key] = self._agreeing.get(key) or self._agree(given, rows, each)
@@ -187,6 +188,7 @@ class Pieces:
             return (most,)
         drawn = convert(given, _random_rows(most, rows))
         full = self._piece(drawn, most, 0, most)
+        # The smallest piece is also tried at the first place: where a row stands must not show either.
         tried = [(size, most - size) for size in sizes[:-1]] + [(least, 0)]
         apart = {
             size
@@ -197,6 +199,7 @@ class Pieces:
             shape = list(sample.shape[1:])
             logger.warning("sizes of batches differ", extra={"shape": shape, "rows": sorted(apart)})
         agreeing = tuple(size for size in sizes if size not in apart)
+        # One size that agrees with nothing is no proof, so all batches are padded to one size instead.
         return agreeing if len(agreeing) > 1 or not apart else (min(most, each * PADDED),)
 
 
@@ -213,6 +216,7 @@ def _cuts(rows: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
         left = rows - start
         enough = next((size for size in sizes if size >= left), sizes[-1])
         below = max((size for size in sizes if size <= left), default=enough)
+        # Padding of less than half a piece is cheaper than another run of the network.
         size = below if left - below < below / 2 else enough
         yield start, size
         start += size
@@ -263,6 +267,7 @@ class _Convolution:
         module, shape = self._module, given.shape[1:]
         weight, bias = module.weight.detach(), module.bias
         if self._packed is None:
+            # Laid out for a full piece: the layout must not follow the batch that happens to come first.
             size = [IMAGES, *shape]
             packed = torch.ops.mkldnn._reorder_convolution_weight(weight.contiguous(), *self._how, size)
             self._packed = shape, packed

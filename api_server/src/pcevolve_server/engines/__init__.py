@@ -70,8 +70,10 @@ async def finish(work: Awaitable[_Result], give_up: Callable[[], object]) -> _Re
     """Return what ``work`` returns; when cancelled, ask it to give up and wait until it has."""
     running = asyncio.ensure_future(work)
     try:
+        # Shielded: a cancelled caller must not leave a model running that the next batch would be given.
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         give_up()
+        # Waited for, because the model is free only when its current step is over.
         await asyncio.gather(running, return_exceptions=True)
         raise

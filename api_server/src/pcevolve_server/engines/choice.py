@@ -34,6 +34,7 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
         return cluster.opening(settings)
     available = count_cores()
     count = settings.replicas or choose_replicas(available)[0]
+    # By the most replicas that there may be, or those that come later would share cores with the first.
     threads = settings.model.threads or max(1, available // max(count, settings.max_replicas))
     each = [replace(model, threads=threads) for model in settings.models]
     if settings.engine is EngineKind.RAY:

@@ -34,6 +34,7 @@ def opening(load: Load, replicas: int) -> Opening:
         engine = ProcessEngine(load, replicas)
         try:
             await engine.open()
+        # BaseException: a start that is cancelled leaves processes that have loaded a model.
         except BaseException:
             await engine.close()
             raise
@@ -87,6 +88,7 @@ class ProcessEngine:
         loop, replica = asyncio.get_running_loop(), await self._idle.get()
 
         def tell(step: int, steps: int) -> None:
+            # Steps come on a worker thread, and whoever is told lives on the event loop.
             loop.call_soon_threadsafe(on_step, step, steps)
 
         try:
@@ -94,15 +96,18 @@ class ProcessEngine:
                 try:
                     return await finish(self._in_thread(partial(replica.run, tasks, tell)), replica.give_up)
                 except DiedError:
+                    # A fresh process for the same batch: images depend on their tasks alone, so nobody can tell.
                     replica = await self._replace(replica)
             raise GenerationError("the model's process died at every try", code="replica_died")
         finally:
+            # The one that is there now, alive or not: without it the queue would have a replica less for ever.
             self._idle.put_nowait(replica)
 
     async def close(self) -> None:
         """End all processes."""
         for replica in list(self._all):
             self._end(replica)
+        # Not waited for: a thread that reads from a dead child's pipe ends with the pipe.
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _open(self) -> tuple[Replica, tuple[ModelDescription, ...]]:

@@ -56,6 +56,7 @@ class Replica:
             target=_live, args=(load, questions, endings, level), name="replica", daemon=True
         )
         self._process.start()
+        # The child's ends are closed here, or the pipe would stay open when the child dies and nobody would notice.
         questions.close()
         endings.close()
 
@@ -100,11 +101,13 @@ class Replica:
     def give_up(self) -> None:
         """End the run after the model's current step."""
         with contextlib.suppress(OSError):
+            # By number: a late call of an earlier run must not end the one after it.
             self._endings.send(self._runs)
 
     def close(self) -> None:
         """End the child: one that waits for questions by asking no more, any other by force."""
         self._endings.close()
+        # A child in the middle of a batch would answer for minutes; one that waits ends when its pipe does.
         if self._asked_nothing:
             self._pipe.close()
             self._process.join(_ENDING_SECONDS)
@@ -146,6 +149,7 @@ class _IsCancelled:
     def __call__(self, step: int = 0, steps: int = 0) -> bool:
         if step and steps:
             self._pipe.send(_Step(step, steps))
+        # All that came: of several only the latest number counts.
         while self._endings.poll():
             self._ended = self._endings.recv()
         return self._ended >= self.run
@@ -156,6 +160,7 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
     for number in (signal.SIGINT, signal.SIGTERM):  # may go to the whole group; the server says when to end
         signal.signal(number, signal.SIG_IGN)
     logs.configure(logging.getLevelName(level))
+    # A thread beside, because signals and the pipe of endings are the main thread's.
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as thread:
         loading = thread.submit(load)
         if (failure := loading.exception()) is not None:

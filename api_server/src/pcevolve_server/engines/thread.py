@@ -21,6 +21,7 @@ def opening(load: Callable[[], ModelCache]) -> Opening:
     """
 
     async def opened() -> ThreadEngine:
+        # One thread, for life: one run at a time, and models need no locks.
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         try:
             return ThreadEngine(await asyncio.get_running_loop().run_in_executor(executor, load), executor)

@@ -43,6 +43,7 @@ async def answer(request: Request, work: Making, spelling: Spelling | None = Non
     if spelling is not None or asks_for_events(request):
         return EventStream(request, work, spelling or Events())
     task = asyncio.ensure_future(work(None))
+    # The caller is listened to meanwhile: work for nobody would keep others waiting.
     gone = asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -89,6 +90,7 @@ class EventStream(Response):
             heartbeat_seconds: Without news; then a comment is sent, so that nothing in between thinks it dead.
         """
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        # A stream has no length beforehand.
         del self.headers["Content-Length"]
         self._request, self._work, self._spelling = request, work, spelling
         self._heartbeat_seconds = heartbeat_seconds
@@ -109,6 +111,7 @@ class EventStream(Response):
                 _log_refusal(self._request, error)
             if not begun:
                 raise
+            # The status has left already, so a late failure is an event.
             await send({"type": "http.response.body", "body": self._failure(error), "more_body": True})
             if not isinstance(error, RequestError):
                 raise
@@ -133,6 +136,7 @@ class EventStream(Response):
                 raise _abandoned()
             if progress.changed.is_set():
                 yield self._spelling.news(*progress.news())
+                # News may come with every step; a caller needs no more of them than a person can see.
                 await _first({task, gone}, _LEAST_SECONDS)
             elif not task.done():
                 yield HEARTBEAT

@@ -70,6 +70,8 @@ def create_app(
         telemetry=_NO_TELEMETRY,
         exception_handlers=dict.fromkeys(_HANDLED, _on_error),
         middleware=[
+            # In this order from outside: every request is named and counted, then
+            # traced, then let in; only then is a body read.
             Middleware(Observed, metrics=metrics),
             Middleware(Traced),
             *_callers(settings),

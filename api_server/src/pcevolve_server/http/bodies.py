@@ -76,6 +76,7 @@ class _Held:
             BusyError: Other requests hold too much.
         """
         if declared.isdecimal():
+            # Cut to 20 digits, which is beyond any bound: Python refuses to read more than some thousand.
             length = int(declared[:20])
             self._check_length(length)
             self._room.check(length)
@@ -125,9 +126,11 @@ class Bounded:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        # A path without an entry may hold nothing.
         held = _Held(self.room, _MOST_BYTES.get(scope["path"], 0))
         try:
             await self._serve(scope, receive, send, held)
+        # Whatever became of it: a room that leaks would refuse everybody in the end.
         finally:
             held.release()
 
@@ -158,6 +161,7 @@ class Bounded:
                         raise AbandonedError("the caller closed the connection in the middle of the body")
                     held.add(message.get("body", b""))
                     more = message.get("more_body", False)
+                    # More time as more arrives: a slow but honest line gets through, and one byte a second does not.
                     patience.reschedule(begun + self.seconds + len(held) / _LEAST_BYTES_PER_SECOND)
         except TimeoutError:
             raise TooSlowError("the request body did not arrive in time") from None

@@ -60,6 +60,8 @@ class LingeringTransport(asyncio.Transport):
         """Close; while a request is half read, say that nothing more will be sent and linger before closing."""
         if self.is_closing():
             return
+        # Only a half-read body needs patience: closed at once, the kernel
+        # would send a reset, and the peer lose the answer.
         if self._connection.their_state is not h11.SEND_BODY:
             self._transport.close()
             return
@@ -97,6 +99,7 @@ class LingeringTransport(asyncio.Transport):
         """Cut off a peer that took nothing since the last look, as long as there is something to take."""
         left = self._transport.get_write_buffer_size()
         self._stalling = None
+        # Looked at by what was taken and not by time alone: a slow peer is welcome.
         if left and taken_before == self._written - left:
             self._transport.abort()
         elif left:
@@ -125,6 +128,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         self._idle_since = self.loop.time()
         super().connection_made(self._lingering)
         self._time_head()
+        # An idle connection goes first: whoever holds many without a request should not keep others out.
         if len(self.connections) > self.max_connections and not self._displace():
             error = CrowdedError("too many connections", retry_after_seconds=_RETRY_SECONDS)
             transport.write(raw_response(error))
@@ -167,6 +171,8 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         if not self._awaits_head:
             self._stop_head_timer()
         elif self._head is None:
+            # From the first byte to the last of a head: bytes in between would let
+            # a peer hold the connection as long as it likes.
             self._head = self.loop.call_later(self.header_seconds, self._lingering.abort)
 
     def _stop_head_timer(self) -> None:

@@ -125,6 +125,7 @@ def _create(data: list[dict[str, str]]) -> str:
 
 def _native(fields: BaseModel) -> dict[str, Any]:
     """The fields that were given, under their native names; what is absent stays absent."""
+    # Only what was given: the native request's own defaults hold for the rest.
     given = fields.model_dump(include=fields.model_fields_set, exclude_none=True)
     if given.get("response_format") == "b64_json":
         given["response_format"] = "b64"
@@ -145,6 +146,7 @@ def _edit_fields(parts: dict[str, bytes]) -> EditFields:
 
 def _check_image(image: bytes, size: str | None) -> None:
     """Refuse what is too large or no image before anything is decoded, and a size that would need a resize."""
+    # By its header alone: nothing is decoded before its size is known.
     if len(image) > limits.MAX_IMAGE_BYTES:
         raise InvalidRequestError(f"image: more than {limits.MAX_IMAGE_BYTES} bytes", code="invalid_image")
     try:
@@ -183,6 +185,7 @@ def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
     kind = _KIND.fullmatch(content_type.strip())
     if kind is None:
         raise InvalidRequestError("the body is not multipart/form-data with a boundary")
+    # One more than there may be, so that too many is seen without splitting all.
     pieces = (b"\r\n" + body).split(b"\r\n--" + kind[2].encode("ascii"), _MAX_PARTS + 2)
     if len(pieces) < 2 or pieces[0] or pieces[-1].rstrip(b"\r\n") != b"--":
         raise InvalidRequestError(

@@ -89,6 +89,7 @@ class Observed:
             await self.app(scope, receive, send)
             return
         asked = Headers(scope=scope).get(wire.REQUEST_ID_HEADER, "")
+        # Only an id of plain letters: it is written into logs and headers.
         identity = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = identity
         seen = {"status": 500, "bytes_out": 0}

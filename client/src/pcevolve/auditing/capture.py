@@ -96,6 +96,7 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
     told = _Comparison()
     at_once = _most_at_once(run)
     seen = _complete(flows, attempts, at_once)
+    # In order where one request was sent after the other; only what was under way at once may have overtaken.
     for ours, theirs in _align(attempts, seen if at_once == 1 else _in_order(seen, attempts)):
         told.compare(ours, theirs)
     told.conclude()
@@ -131,6 +132,7 @@ def _complete(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int)
     """Take each request that broke off for the next attempt without an answer that begins in the same way."""
     completed, after, taken = [], 0, set()
     for flow in flows:
+        # A request that broke off has no digest, so it is matched by its head alone, and only where none answered.
         fits = _is_whole if flow.request.sha256 is not None else _may_have_broken_off
         near = range(max(after - at_once, 0), len(attempts))
         found = next((place for place in near if place not in taken and fits(attempts[place], flow)), None)
@@ -185,6 +187,7 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
 def _is_its_turn(attempt: Recorded, later: Sequence[Recorded], waiting: Sequence[Flow]) -> bool:
     """True if an attempt may be one that was sent: without an answer only if enough is left for those that have one."""
     if attempt.answer is not None:
+        # Flows are left for attempts that were answered first: those must have been sent.
         return True
     left = sum(flow.request == attempt.request for flow in waiting)
     return left > sum(each.request == attempt.request and each.answer is not None for each in later)
@@ -214,7 +217,11 @@ def _align(
     ours = [list(group) for _, group in groupby(attempts, key=lambda each: each.request)]
     theirs = [list(group) for _, group in groupby(flows, key=lambda each: each.request)]
     matcher = SequenceMatcher(
-        None, [each[0].request for each in ours], [each[0].request for each in theirs], autojunk=False
+        # autojunk would take a request that is repeated often for noise.
+        None,
+        [each[0].request for each in ours],
+        [each[0].request for each in theirs],
+        autojunk=False,
     )
     for _, start, end, from_, to in matcher.get_opcodes():
         yield from zip_longest(ours[start:end], theirs[from_:to], fillvalue=[])

@@ -58,6 +58,7 @@ def find_other_cards(released: RebuiltRelease) -> list[JudgedCard]:
     """The cards that this version does not render so."""
     found = []
     for path, form in _cards(released).items():
+        # The card that this version would write is the measure, so that nothing about its words is written down twice.
         expected = write_card(released.release, len(released.files), form)
         try:
             text = read_file(released.run.layout.root / path, MOST_BYTES)
@@ -82,6 +83,7 @@ def _faults(released: RebuiltRelease, found: bytes, expected: str) -> Iterator[s
     text = found.decode(errors="replace")
     promised = released.release.guarantee
     stated, true = read_facts(text), collect_facts(released.plan, promised)
+    # The facts at the top come first: they are what a program reads of a card, so they must be there and true.
     if stated is None or not true.keys() <= stated.keys():
         yield "says nothing that can be checked: the facts at its top are missing, or are no facts"
         return
@@ -102,6 +104,7 @@ def _figures(name: str, text: str, expected: str, promised: list[float]) -> Iter
     ours = set(map(_value, pattern.findall(expected)))
     for figure in sorted({each.rstrip(".,") for each in pattern.findall(text)}):  # a sentence may end with it
         value = _value(figure)
+        # Never below: rounding a loss down is what a card must not do.
         if value not in ours and not any(each <= value <= each * MOST_ABOVE for each in promised):
             yield f"states {name} {_spell_out(figure)}, which is no figure of the manifest"
 

@@ -49,11 +49,13 @@ def check_run(run: RunReader, load: LoadEncoder) -> tuple[list[Finding], Rebuilt
     Returns:
         The findings, and the release as the record gives it; None where the run is unfinished or cannot be read.
     """
+    # Before anything is opened: a pipe in a shared folder would block the auditor for ever.
     odd = [fault for name in (TRANSCRIPT, RELEASE) for fault in find_irregular_files(run.layout.root, name)]
     if odd:
         return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))], None
     if run.why_not_whole is not None:
         return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)], None
+    # Three readings, because an extension under way must not hide that the run and its release were whole.
     again, settled, published = Rerun.of(run), run.settled, run.published
     settled_again = again if settled is run else Rerun.of(settled)
     published_again = settled_again if published is settled else Rerun.of(published)
@@ -201,6 +203,8 @@ def _bodies(run: RunReader) -> Iterator[str]:
             kind = "request" if isinstance(entry.record, Sent) else "answer"
             where = f"{kind} {entry.record.slot} (line {entry.seq + 1})"
             try:
+                # Cut anew: a body that is written down in another way could hide
+                # an image from those who count placeholders.
                 if cut(run.bodies.get(entry.record.body)).text != entry.record.body.text:
                     yield f"{where}: its body is written down in another way than this version's"
             except ClientError as error:

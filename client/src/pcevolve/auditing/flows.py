@@ -136,11 +136,13 @@ def read_flows(path: Path) -> tuple[list[Flow], bool]:
     flows: dict[tuple[int, int], Flow] = {}
     session, torn = 0, False
     for number, raw in _lines(path):
+        # A torn line is left out: the recorder writes before it passes on, so what it told of was not passed on.
         torn = not raw.endswith(b"\n")
         if torn:
             break
         line = _parse(number, raw)
         if isinstance(line, _Opened):
+            # Each start of the recorder counts its flows from the beginning.
             session += 1
         elif session == 0:
             break
@@ -163,6 +165,7 @@ def _parse(number: int, raw: bytes) -> _Line:
     try:
         line = _ADAPTER.validate_json(raw)
         body = line.body if isinstance(line, _Requested | _Answered) else None
+        # Computed from the bytes: the digest on the line is the recorder's word, and this file may be forged.
         whole = body is None or body.digest() == body.sha256
     except (ValidationError, ValueError) as error:
         raise TranscriptError(f"capture line {number} is damaged") from error

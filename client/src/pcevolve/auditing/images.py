@@ -78,6 +78,8 @@ def find_image_faults(run: RunReader) -> Iterator[str]:
         match entry.record:
             case Answered() as answer:
                 seen.arrived |= _collect_digests(answer, run.bodies)
+                # A rewriter's words count only as an answer of its own slot:
+                # what the API says must not become a prompt.
                 if goes_to_rewriter(answer.slot):
                     seen.said[answer.slot] = tuple(_said_by(answer, run.bodies))
             case Received(slot=slot, outputs=outputs):
@@ -123,6 +125,8 @@ class _Seen:
         own = self.plan.varies_prompts or self.plan.vary_with == "own prompt"
         wording = call.wording if call.purpose == "create" else self._wording(call) if own else None
         for index, digest in enumerate(outputs):
+            # The first to bring an id settles it; a later line cannot exchange
+            # what an earlier request was explained by.
             self.known.setdefault(call.output(index), Known(call.label, call.iteration, digest, wording))
         return "" if self.arrived.issuperset(outputs) else "names an output that had not come"
 
@@ -145,6 +149,7 @@ class _Seen:
         text = sent.body.text or ""
         is_form = text.startswith("--")
         leaves = list(_parts(text)) if is_form else _leaves(text)
+        # A boundary is free text of the client's: as a hash of what it separates it says nothing more.
         if is_form and not _is_hash_of_parts(self.run.bodies.get(sent.body)):
             raise Unexplained("has a form whose boundary is no hash of its parts")
         images = [found[1] for _, value in leaves if (found := _image(value))]
@@ -161,10 +166,12 @@ class _Seen:
         allowed = self._values_for_rewriter(call, due) if rewords else self._values(call, due)
         for name, value in leaves:
             spelled = (str(each) if is_form else each for each in allowed.get(name, ()))
+            # By type too: True equals 1, and 1.0 does, and which of them was written would be a bit.
             if not _image(value) and (type(value), value) not in ((type(each), each) for each in spelled):
                 raise Unexplained(f"says something under {name[:40]!a} that the plan does not")
         names = [name for name, _ in leaves]
         kind = call.purpose if call.purpose in ("create", "reword") else "vary"
+        # The order of names is free in JSON, so it must be the same each time, or it could say something.
         if names != self.shapes.setdefault(kind, names):
             raise Unexplained("says its values in another order than the requests before it")
 
@@ -180,6 +187,7 @@ class _Seen:
             named, digest = call.source, None
         known = self.known.get(named)
         if known is None or known.digest not in self.arrived or digest not in (None, known.digest):
+            # Digest and arrival: a receipt may name what never came, and an id may stand for other bytes.
             raise Unexplained("varies what had not come from the API")
         if known.label != call.label or (digest is not None and known.iteration >= call.iteration):
             raise Unexplained("varies an image of another class, or of no earlier round")
@@ -305,6 +313,7 @@ def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
         return arrived
     texts = [value for _, value in leaves if isinstance(value, str)]
     for text in ("", *texts, *_said_in(whole)):
+        # Several spellings of base64 are in use; what is no base64 at all is a text.
         arrived.add(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
         plain = "".join(text.rpartition(",")[2].split()).rstrip(
             "="
@@ -343,6 +352,7 @@ def _leaves(text: str) -> list[Leaf]:
         body = json.loads(text)
     except (ValueError, RecursionError):
         raise Unexplained("has a body that is no JSON and no form") from None
+    # One spelling: blanks and escapes are free in JSON.
     if json.dumps(body, ensure_ascii=False, separators=(",", ":")) != text:
         raise Unexplained("has a body that is not in the one spelling of its values")
     return list(_walk(body))

@@ -113,6 +113,7 @@ class KeyLength:
         """Take note of whether an attempt succeeded; what is not of the plan counts until anything does."""
         slot = planned_slot(outcome.slot)
         if isinstance(outcome, Answered) and outcome.succeeded:
+            # A success settles that the key is right; until then the owner may try another.
             self.failed = {each for each in self.failed if each in planned and each != slot}
         else:
             self.failed.add(slot)

@@ -76,6 +76,7 @@ class RebuiltRelease:
 
     def faults(self) -> Iterator[str]:
         """Everything in the release that the record does not give."""
+        # The images first: the manifest to compare with is made of what they turn out to be.
         release = self.release
         yield from self._images(release, find_released_appearance(self.run.receipts))
         if self.rounded > MOST_ROUNDED:
@@ -118,6 +119,7 @@ class RebuiltRelease:
                 continue
             self.values += 0 if wanted is None else self._medium.count_values(expected)
             found = self._read(path)
+            # What lies there goes into the manifest, if it is within rounding: the manifest was made of that file.
             self.files.append(describe_file(path, expected if found is None else found, candidate))
             if found is not None and found != expected:
                 yield from self._unlike(path, found, expected, exact=wanted is None)
@@ -200,6 +202,7 @@ def _why_unchecked(folder: Path, form: Form) -> str:
         here = version("pyarrow")
     except PackageNotFoundError:
         return "pyarrow is not installed, which wrote it"
+    # Another writer may lay out the same rows in other bytes, so that is not checked and said so, which is no pass.
     writers = {_writer(path) for path in folder.glob("data/*.parquet")} - {here}
     return f"it was written by pyarrow {min(writers)}, and here is {here}" if writers else ""
 

@@ -40,6 +40,7 @@ def find_encoder(plan: PublicPlan, weights: str | None = None) -> Encoder:
         ModelError: Weights or frame are not at hand, or not those of the run; the text says which they are.
     """
     encoder = _with_weights(plan, weights)
+    # The frame too: the same weights in another frame would choose otherwise.
     find_frame(plan, encoder)
     return encoder
 
@@ -163,4 +164,5 @@ class Selections:
             found = parsed(data)
         except (SafetensorError, ValueError, KeyError):
             return None
+        # Saved again and compared: a file with a comment or another order of arrays says more than its numbers.
         return found if save(dict(found)) == data else None

@@ -92,6 +92,7 @@ class Audit:
     @cached_property
     def summary(self) -> dict[str, Any] | None:
         """The figures of the run; None unless all that they follow from was verified."""
+        # Anything broken makes the figures somebody's claim, so none is printed.
         if self.released is None or self.broken:
             return None
         return summarise(self.released.run, self.released.plan, len(self.released.files))
@@ -132,6 +133,7 @@ class Audit:
             The page about all that left.
         """
         folder = self.run.layout.audit
+        # In one move, so that pages of two audits never lie side by side.
         with replace_folder_durably(folder) as partial:
             for name, data in self._pages().items():
                 (partial / name).write_bytes(data)

@@ -31,6 +31,7 @@ def largest_bounded_range(budget: Budget, accesses: int) -> Fraction:
     def fits(bounded_range: Fraction) -> bool:
         return within([Event("exponential", str(bounded_range), accesses)], budget)
 
+    # ε/accesses always fits, by pure composition: the search starts where it may and goes up.
     return _farthest(fits, budget.epsilon / accesses, Fraction(2))
 
 
@@ -55,6 +56,7 @@ def smallest_noise_multiplier(budget: Budget, accesses: int) -> Fraction:
     def fits(multiplier: Fraction) -> bool:
         return within([Event("gaussian", str(multiplier), accesses)], budget)
 
+    # A millionth more than the formula, because it and the start are rounded to nearest.
     return _farthest(fits, round_nearest(Fraction(safe * 1.000001)), Fraction(1, 2))
 
 
@@ -78,6 +80,8 @@ def round_up(value: float) -> Fraction:
 
 def round_nearest(value: Fraction) -> Fraction:
     """The nearest number of ``DIGITS`` digits."""
+    # Only the last digit kept in a receipt may be lost here, so rounding to
+    # nearest is repaired by ``round_up`` or by asking ``fits``.
     return Fraction(f"{float(value):.{DIGITS}e}")
 
 
@@ -102,6 +106,8 @@ def _farthest(fits: Callable[[Fraction], bool], start: Fraction, factor: Fractio
     while fits(bad):
         good, bad = bad, bad * factor
     while abs(bad - good) > good / 10 ** (DIGITS - 1):
+        # The middle is rounded before it is asked about: what is returned is
+        # exactly what the ledger will be asked to charge.
         middle = round_nearest((good + bad) / 2)
         good, bad = (middle, bad) if fits(middle) else (good, middle)
     return good

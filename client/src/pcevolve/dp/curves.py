@@ -30,6 +30,7 @@ def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
 
     Source: Dong, Durfee & Rogers 2020 for the two outcomes; Cesar & Rogers 2021 for η²/8-zCDP.
     """
+    # The two general bounds, for every η: the curve below is the least of all, but its formula loses its digits near 0.
     bound = np.fmin(eta, (1 + orders) * eta * (eta / 8) * (1 + ROUNDING_SHARE))
     if eta < SMALL_RANGE or not math.isfinite(eta):
         return bound
@@ -69,11 +70,13 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
     Source: Balle & Wang 2018, Theorem 8.
     """
+    # The zCDP conversion is never below the exact ε, so the answer lies under it.
     low, high = 0.0, (mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))) * (1 + ROUNDING_SHARE)
     if not math.isfinite(high):
         return math.inf
     if gaussian_delta(mu, low) <= delta:
         return low
+    # Down to neighbouring floats, and the upper one: nothing is left to be rounded the wrong way.
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (low, middle) if gaussian_delta(mu, middle) <= delta else (middle, high)
     return high
@@ -90,5 +93,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     tail = float(log_ndtr(-mu / 2 - epsilon / mu))
+    # The gap is below 0 in exact arithmetic; what rounding can have taken from it is given back to δ.
     gap = min(epsilon + tail - first, 0.0) - 0.01 * ROUNDING_SHARE * (1 + epsilon - tail)
     return math.exp(first) * -math.expm1(gap) * (1 + ROUNDING_SHARE)

@@ -96,15 +96,16 @@ class SecureNoise:
         _vectors()  # a machine that cannot load OpenDP finds out before anything is paid for
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """Draw an index by the exponential mechanism, with OpenDP's exact Gumbel noise; arguments as in ``Noise``."""
+        """Draw an index with OpenDP's exact Gumbel noise."""
         return int(exponential_measurement(rate)(_finite_scores(scores).tolist()))
 
     def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """Draw an index by permute-and-flip, with OpenDP's exact sampler; arguments as in ``Noise``."""
+        """Draw an index with OpenDP's exact sampler."""
         return int(permute_and_flip_measurement(rate)(_finite_scores(scores).tolist()))
 
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
-        """Add OpenDP's discrete Gaussian noise to every entry; arguments as in ``Noise``."""
+        """Add OpenDP's discrete Gaussian noise to every entry."""
+        # One draw for the whole vector: OpenDP's map bounds the L2 norm of all entries together, as the event does.
         noisy = gaussian_measurement(sigma)(_finite(values).ravel().tolist())
         return np.asarray(noisy, dtype=np.float64).reshape(np.shape(values))
 
@@ -123,6 +124,7 @@ class SeededNoise:
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
         """Draw an index by the exponential mechanism: the largest score after Gumbel noise."""
+        # The scale that the secure sampler uses, and not ``1 / rate``: tests compare the distributions of the two.
         exponents = _finite_scores(scores) / noise_scale(rate)
         noise = self._generator("exponential", key).gumbel(size=len(exponents))
         return int(np.argmax(exponents + noise))
@@ -143,6 +145,7 @@ class SeededNoise:
         return int(self._generator("uniform", key).integers(count))
 
     def _generator(self, mechanism: str, key: str) -> np.random.Generator:
+        # By name and not by order: a resumed run draws the same although it skips what was committed.
         digest = hashlib.sha256(f"{self._seed}/{mechanism}/{key}".encode()).digest()
         return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
@@ -152,6 +155,7 @@ def clamp(scores: FloatArray, low: float = 0.0, high: float = 1.0) -> FloatArray
 
     The rule looks at nothing but the entry, so it never increases a sensitivity, whatever a provider sends.
     """
+    # NaN first: ``np.clip`` lets it through, and one NaN would be a score that no bound holds for.
     return np.clip(np.nan_to_num(scores, nan=low, posinf=high, neginf=low), low, high)
 
 
@@ -160,6 +164,7 @@ def noise_scale(rate: Fraction) -> float:
     if rate <= 0:
         raise ValueError(f"the rate of a draw must be above 0, not {rate}")
     scale = float(1 / rate)
+    # ``float`` rounds to nearest, which is as often down.
     return scale if Fraction(scale) >= 1 / rate else math.nextafter(scale, math.inf)
 
 

@@ -68,8 +68,10 @@ def most_success_of(events: Iterable[Event], prior: float) -> float:
     if all(event.mechanism == "gaussian" for event in spent):
         mu = math.sqrt(float(sum(event.count / event.value**2 for event in spent)))
         return most_success(mu, prior)
+    # Any ε is valid at its δ, so forty are tried between nothing and all of the prior, and the least bound holds.
     deltas = prior * np.logspace(-4, math.log10(1 / prior), 40)
     losses = ((epsilon(spent, float(delta)), float(delta)) for delta in deltas[:-1])
+    # Beyond e^700 a float overflows, and the bound is above 1 anyway.
     return min(1.0, *(math.exp(min(loss, 700.0)) * prior + delta for loss, delta in losses))
 
 
@@ -92,4 +94,5 @@ def secret_share(budget: float, holders: int, multiplier: float, relation: Relat
         In [0, 1], rounded down.
     """
     share = budget * multiplier * histogram_sensitivity(relation) / (math.sqrt(2) * holders)
+    # Down: a share that is too large would cost more than η, one that is too small wastes a little.
     return min(1.0, share * _DOWN)

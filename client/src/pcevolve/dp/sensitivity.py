@@ -59,4 +59,5 @@ def draw_rate(event: Event, relation: Relation) -> Fraction:
     Under ``add-remove`` scores are monotone and range over the unit's one vote: b. Under ``replace-one`` a vote can
     leave one candidate and come to another: b / 2.
     """
+    # Not ``2 * sensitivity`` for both, as in the usual statement: monotone scores are worth a factor of 2.
     return event.value if relation == "add-remove" else event.value / 2

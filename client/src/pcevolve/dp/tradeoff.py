@@ -68,6 +68,7 @@ def _pure(spent: tuple[Event, ...], alpha: float) -> float:
     if total is None:
         return 1.0
     loss = above(total)
+    # e^700 is near the end of the floats; more loss than that allows everything.
     few, many = math.exp(min(loss, 700.0)) * alpha, 1.0 - math.exp(-loss) * (1.0 - alpha)
     return min(few, many) * (1 + ROUNDING_SHARE) + ROUNDING_SHARE
 
@@ -80,6 +81,7 @@ def _equal_draws(spent: tuple[Event, ...], alpha: float) -> float:
     """
     (event, *others) = spent
     if others or event.mechanism != "permute-and-flip" or event.count > _MOST_DRAWS:
+        # Larger sums cost more time than the figure is worth, and their rounding is not bounded here.
         return 1.0
     from scipy.stats import binom  # slow to load
 
@@ -99,8 +101,10 @@ def _renyi(spent: tuple[Event, ...], alpha: float) -> float:
         allowed = renyi_divergences(spent, _ORDERS)
     low, high = alpha, 1.0
     while (middle := (low + high) / 2) not in (low, high):
+        # In both directions, because Renyi divergence is not symmetric and the accountant bounds both.
         forbidden = _exceeds(middle, alpha, allowed) or _exceeds(alpha, middle, allowed)
         low, high = (low, middle) if forbidden else (middle, high)
+    # The upper end of the last interval: the share printed is never below what is allowed.
     return high * (1 + ROUNDING_SHARE) + ROUNDING_SHARE
 
 

@@ -13,6 +13,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt, Traffic, Transcript
 from pcevolve.transcript.records import Answered, Record
 
+# Prices such as 0.1 have no exact float, and a limit of ten of them must allow the tenth.
 _ROUNDING = 1e-9
 """Sums of prices may miss a limit by this much."""
 
@@ -150,11 +151,14 @@ class Meter:
         images = self._images(slot)
         if attempt.outcome is None:
             if slot in self._open and self._each is None:
+                # Nobody has named a price yet: counted when the first answer
+                # does, so that a lost request is never free.
                 self._unpriced += images
             self._open[slot] = self._expect_cost(slot)
             self.cost += self._open[slot]
             self.images += images
         elif attempt.answer is not None:
+            # First, because what this answer says of its cost may price requests that got lost before.
             charged = self._cost_of(attempt)  # which may say what others cost
             self.cost += charged - self._open.pop(slot, 0.0)
             self.images -= 0 if attempt.usable else images
@@ -234,6 +238,7 @@ class Meter:
             return self._expect_cost(slot)
         self._dearest = max(self._dearest or 0.0, reported / images)
         self.cost += self._dearest * self._unpriced
+        # Priced at the dearest and not the mean: the limit is the owner's money, so the guess errs upwards.
         self._unpriced = 0
         return reported
 

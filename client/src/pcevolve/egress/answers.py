@@ -35,7 +35,9 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
     """
     parts = _parse(link)
     host, port = parts.hostname or "", parts.port
+    # The port belongs to the name: a list that allows a host allows its usual port and no other service on it.
     named = host if port in {None, _PORTS[parts.scheme]} else f"{host}:{port}"
+    # Plain http only to a loopback API's own machine: elsewhere whoever is on the way could swap the images.
     if parts.scheme == "http" and not _is_local(plan):
         raise ProviderReplyError(f"the API's images lie at {named}, but not behind https")
     if named not in plan.image_hosts:
@@ -81,6 +83,7 @@ def is_same_model(asked: str, answered: str) -> bool:
     one, other = asked.lower(), answered.lower()
     hashes = [found[1] for found in map(_HASH.search, (one, other)) if found]
     if len(hashes) == len((one, other)) and not hashes[0].startswith(hashes[1]):
+        # Digests of one checkpoint may be written in different lengths: the one begins as the other.
         return hashes[1].startswith(hashes[0])
     one, other = _bare(one), _bare(other)
     fixed = _MOVING.sub("", one), _MOVING.sub("", other)
@@ -102,6 +105,7 @@ def _parse(link: str) -> SplitResult:
         known = parts.scheme in _PORTS and (parts.port is None or parts.port > 0)
     except ValueError:
         odd, known = True, False
+    # Refused rather than escaped: two libraries that escape otherwise would ask two different hosts.
     printable = link.isascii() and link.isprintable() and not set(link) & set(' "<>\\^`{|}')
     if odd or not known or not printable:
         raise ProviderReplyError("the API answered with a link that is no plain https address")

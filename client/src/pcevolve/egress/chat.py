@@ -45,6 +45,7 @@ class Chat:
         except ProviderRefusedError as refusal:
             if not self._takes_all or not any(name in str(refusal) for name in ("temperature", "seed")):
                 raise
+            # Some models refuse to be sampled at a temperature or by a seed, and say so only when they are asked to.
             self._takes_all = False  # what a model does not take it says at the first question
             answer = self._answer(body)
         try:

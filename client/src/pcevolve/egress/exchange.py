@@ -96,6 +96,8 @@ class Exchange:
             EgressError: The last request of the plan was answered, or another one failed meanwhile.
             ProviderError: No usable answer.
         """
+        # The gate announces the first attempt in the plan's order; only further
+        # ones are announced here, by the thread that waits.
         due = not announced
 
         def attempt() -> Incoming:
@@ -118,6 +120,7 @@ class Exchange:
             raise EgressError("the last request of the plan was answered: nothing more is sent")
         if self.stopping.is_set():
             raise EgressError("another request failed meanwhile: nothing more is sent")
+        # Limit and record under one lock: of two threads, both could pass a limit that has room for one.
         with self.recording:
             self.meter.require(slot)
             self._keep(
@@ -143,6 +146,8 @@ class Exchange:
             if advice := ADVICE.get(error.reason):
                 raise ProviderUnreachableError(f"{outgoing.url}: {error.reason}: {advice}") from error
             raise Busy(error.reason, None) from error
+        # Before anything is stored: an answer that repeats the key would
+        # keep it on disk and in what auditors are given.
         revealed = self.address.revealed_by(answer)
         with self.recording:
             record = self._on_record(slot, answer, revealed)
@@ -179,6 +184,7 @@ class Exchange:
             raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
         if isinstance(record, Answered) and record.succeeded:
             return answer
+        # Not the body where it repeats the key: what is read out of it may stand in a message.
         fault = self.dialect.fault(answer.status, answer.body if kept else b"")
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
@@ -190,6 +196,8 @@ class Exchange:
         try:
             return self.transport.send(outgoing)
         finally:
+            # Also after a failure: the pause before the next request is
+            # counted from when the provider last heard of us.
             self.pace.note_answer()
 
 

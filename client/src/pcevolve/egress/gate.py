@@ -96,6 +96,7 @@ class Gate:
             raise EgressError("this run is on record with another API: start a new one with another --out")
         if not self._address.greets:
             return b""
+        # From the record on resume: asked anew it would tell the provider that the run was interrupted, and when.
         for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.body)
         return self._exchange.obtain(
@@ -116,6 +117,7 @@ class Gate:
             return None
         try:
             answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.for_first_contact())
+            # With the little patience of a first contact: an API that is away must not hold the run up for a courtesy.
             return self._dialect.balance(answer.body)
         except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
             return None
@@ -136,6 +138,8 @@ class Gate:
         if self._trial() is None:
             try:
                 self._exchange.obtain(TRIAL_SLOT, question, self._patience)
+            # A refusal may be the answer: some APIs refuse to write two texts
+            # at once, and the record says that they did.
             except ProviderRefusedError:
                 if self._trial() is None:
                     raise
@@ -210,6 +214,7 @@ class Gate:
     def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Take a plan that is on record, and make sure that every receipt on record was paid for."""
         self._policy.fix(plan, committed)
+        # At every start: a transcript with receipts of another ledger is refused before anything is sent.
         for entry in self._transcript.entries:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
@@ -217,6 +222,7 @@ class Gate:
             exchange.meter.fix(plan)
         self._window = RequestWindow(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
+            # A thread that waits to retry wakes when another fails, instead of sending after the run has ended.
             self._patience = self._replies.patience = replace(self._patience, sleep=self._window.pause)
 
     def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
@@ -277,6 +283,8 @@ class Gate:
 
     def _append(self, receipt: Receipt) -> None:
         with self._exchange.recording:
+            # The measurement is on record before the receipt that names it, so
+            # that no crash leaves a name without its bytes.
             measured = receipt.measured and self._transcript.bodies.keep(self._measured(receipt.iteration))
             if measured != receipt.measured:
                 raise EgressError(
@@ -302,13 +310,16 @@ class Gate:
         outgoing = self._policy.request_for(call, source)
         if call.slot in self._answers:
             return Ready(self._answers[call.slot])
+        # Before the request that it allows, so that an auditor finds the reason ahead of what it explains.
         if isinstance(source, Prototype):
             self.record_receipt(source.receipt)
         made = self._replies.replay(call)
         opens_round, self._round = call.iteration != self._round, call.iteration
         if made is not None:
             return Ready(self._end(ask, made))
+        # Only where something will be sent: a call from the record costs no turn.
         self._pace.await_turn(opens_round)
+        # On record in the caller's thread, in the plan's order; another thread does nothing but wait for the answer.
         self._exchange_of(call).announce(call.slot, outgoing)
         return partial(self._send, call, outgoing)
 
@@ -340,6 +351,7 @@ class Gate:
     def _end(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
         """Name what a call brought, and remember it."""
         call, source = ask
+        # Stored before it is noted: after a crash in between, the call is answered from the record again.
         named = self._replies.store(call, made, None if source is None else source.candidate.id)
         self._policy.note_answer(call, named)
         self._answers[call.slot] = named
@@ -348,6 +360,7 @@ class Gate:
 
     def _close_after_the_last(self) -> None:
         """Close all connections once the plan's last call is answered; nothing is sent from then on."""
+        # At once: a connection that stayed open would show how long the work after the last answer takes.
         if self._policy.complete:
             for exchange in self._exchanges:
                 exchange.close()
@@ -380,6 +393,7 @@ class PacedJudge:
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Let the judge choose in a private section, and put its receipt on record before the section ends."""
+        # The receipt too within the section: its length depends on how many were chosen, and its writing on the disk.
         with self.gate.private_section():
             receipt = self.judge.release(query, pool)
             self.gate.record_receipt(receipt)

@@ -64,6 +64,7 @@ class Pace:
         began = self.clock()
         try:
             yield
+        # Not ``finally``: for Ctrl-C nobody waits, and it comes when the owner wants it, whatever the data are.
         except Exception:
             self._fill(began)  # a run that ends here is seen to end, and when is a tick too
             raise
@@ -89,6 +90,7 @@ class Pace:
 
     def _fill(self, began: float) -> None:
         passed = self.clock() - began
+        # The longest is kept to tell the owner that a tick was too short; nothing that is sent depends on it.
         self.longest = max(self.longest, passed)
         wanted = self._round_up(passed)
         if wanted > passed:
@@ -97,6 +99,7 @@ class Pace:
 
     def _round_up(self, passed: float) -> float:
         """At least one tick, so that quick work does not stand out."""
+        # At least one tick, so that quick work does not stand out.
         return max(1, math.ceil(passed / self.tick)) * self.tick if self.tick else 0.0
 
 
@@ -141,6 +144,7 @@ class RequestWindow:
             begin: Says what has to be waited for; called in the caller's thread, in order.
             end: Makes the answer of what was waited for; called in the caller's thread, in the order of arrival.
         """
+        # No threads for one at a time: errors and Ctrl-C then need no way back to the caller.
         if self.most == 1:
             for each in asked:
                 begun = begin(each)
@@ -168,6 +172,7 @@ class _Several(Generic[Asked, Brought, Answer]):
 
     def answers(self) -> Iterator[Answer]:
         """All of them, in order."""
+        # The event is the gate's, for all rounds; a run that was caught and goes on must not find it set.
         self.window.stopping.clear()
         with ThreadPoolExecutor(self.window.most, thread_name_prefix="lane") as threads:
             try:
@@ -180,6 +185,7 @@ class _Several(Generic[Asked, Brought, Answer]):
             except BaseException as error:
                 self.window.stopping.set()
                 if not isinstance(error, Exception):  # somebody wants it to stop now
+                    # Ctrl-C does not wait for answers; any other failure does, because they are paid for.
                     self.window.abandon()
                 raise
 
@@ -198,6 +204,7 @@ class _Several(Generic[Asked, Brought, Answer]):
     def _take_some(self) -> None:
         """Wait until something came, and end it."""
         came, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
+        # By place, so that of several that came at once the record has the plan's order and not a set's.
         for each in sorted(came, key=self.under_way.__getitem__):
             place = self.under_way.pop(each)
             self.done[place] = self.end(self.asked[place], each.result())

@@ -55,6 +55,7 @@ class Policy:
         self._rewriter = rewriter
         self._received = received
         self._state: RunState | None = None
+        # Until there is a plan no receipt is worth anything.
         self._committed: Callable[[Receipt], bool] = lambda receipt: False
         self._receipts: dict[int, Receipt] = {}
         self._known: dict[str, Candidate] = {}
@@ -69,6 +70,7 @@ class Policy:
             raise EgressError("the plan is for another API than the one that this run is on record with")
         if (plan.rewriter and plan.rewriter.api) != (self._rewriter and self._rewriter.base_url):
             raise EgressError("the plan is for another rewriter than the one that this run is on record with")
+        # A plan that says "seed" to a dialect without one would describe requests that never left.
         for fault in find_misstatements(self._dialect, plan):
             raise EgressError(fault)
         self._state = RunState(plan)
@@ -182,11 +184,14 @@ class Policy:
             EgressError: Why nothing may leave for this call, or not from this source.
             TranscriptError: The received bytes are no longer what the API had sent.
         """
+        # One that was answered is built again to be compared and never sent, so it need not be its turn.
         state = self._fixed_state(call)
         refusal = None if state.has_answer(call) else state.turn_of(call)
         if refusal is not None:
             raise EgressError(f"request {call.slot} {refusal.why}")
+        # The reason is looked at before the bytes: without one, nothing is read from disk.
         self._require_reason(state, call, source)
+        # The plan's own call and not the caller's: equal they are, but only one of them was read from the record.
         outgoing = self._address_of(call).outgoing(self._spell(state, state.plan.calls[call.slot], source))
         state.note_leaving(call)
         return outgoing
@@ -271,6 +276,7 @@ class Policy:
             names = "the receipt names another candidate"
             carries = f"it must carry {CARRIES[call.purpose]}"
             raise EgressError(f"request {call.slot}: {names if isinstance(source, Prototype) else carries}")
+        # Digest and parent too: a candidate with a known name and other bytes is none.
         if source.candidate != self._known[verdict.image.id]:
             raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
 

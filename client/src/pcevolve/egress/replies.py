@@ -42,6 +42,7 @@ class Replies:
                 raise
             except (ProviderReplyError, ProviderRefusedError):  # links die after a while
                 continue
+        # Outputs without a readable answer: a damaged or edited record, and asking again would pay twice.
         if self.transcript.outputs(call.slot) is not None:
             if (spared := self.spare(call)) is not None:
                 return spared
@@ -64,6 +65,7 @@ class Replies:
 
     def store(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
         """Store what came back, on record, and give it its names."""
+        # One lock for look and append: two threads that store the same call must not both find it new.
         with self.exchange.recording:
             digests = tuple(self.transcript.bodies.keep(data) for data in made)
             known = self.transcript.outputs(call.slot)
@@ -88,6 +90,7 @@ class Replies:
         known = self.transcript.answer_from(slot, link.url)
         if known is not None:
             return require_max_size(self.transcript.bodies.get(known.body))
+        # The number of requests is the plan's: a link that was dead then would be one more now.
         if self.transcript.outputs(call.slot) is not None:
             raise ProviderReplyError("the call was answered without what lies behind this link")
         self.pace.await_turn(opens_round=False)

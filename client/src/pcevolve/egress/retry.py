@@ -165,6 +165,7 @@ def spell_duration(seconds: float) -> str:
 
 def _seconds(retry_after: str) -> float:
     """Return a Retry-After header's wait in seconds, also when it gives a date (RFC 9110, 10.2.3); 0 if neither."""
+    # ``isdigit`` alone takes digits of other scripts, which ``float`` reads and no server means.
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after)
     try:

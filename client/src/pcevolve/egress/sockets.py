@@ -82,6 +82,7 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close every connection for good, also of what is under way; to send afterwards is an error."""
+        # First, so that no thread takes a connection that is about to be closed.
         self._closed = True
         for each in self._all:
             if each.deadline.running:
@@ -109,6 +110,7 @@ class HttpTransport:
         return answer
 
     def _to_send(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
+        # Its own time for connecting: an address that is not there should be told long before the longest answer.
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
         extensions: dict[str, Any] = {"timeout": timeout.as_dict(), "trace": deadline.trace}
         target = request.target.encode("ascii")
@@ -134,6 +136,8 @@ class Deadline:
     def within(self, seconds: float) -> Iterator[None]:
         """Give what happens inside this long; ``passed`` says afterwards whether it was too short."""
         self.passed, self.running = False, True
+        # A timer beside httpx's timeouts, which start anew with every byte: a
+        # provider that drips would hold a run for ever.
         timer = threading.Timer(seconds, self.cut)
         timer.daemon = True
         timer.start()
@@ -147,6 +151,7 @@ class Deadline:
         """Httpx's ``trace`` extension: take note of each connection that is made."""
         if event.endswith(_OPENED):
             self._sockets.add(given["return_value"].get_extra_info("socket"))
+            # Made after time was up, by a retry within the library: it would wait for nobody.
             if self.passed:
                 self.cut()
 
@@ -173,6 +178,7 @@ def _open_connections(route: Route) -> httpx.HTTPTransport:
         UsageError: Its file of authorities holds no certificate.
     """
     trusted = authorities() if route.ca_file is None else _trust(route.ca_file)
+    # No retries: every attempt is on record first, and the library's own would be on none.
     return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=route.proxy)
 
 
@@ -195,10 +201,12 @@ def _trust(path: Path) -> ssl.SSLContext:
 def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
     answer = http.handle_request(sending)
     try:
+        # An error page has no image to be long for.
         success = is_success(answer.status_code)
         body = join_bounded(answer.iter_raw(), max_answer_bytes(sending.url.path, success))
     finally:
         answer.close()
+    # Before anybody parses it: a megabyte of brackets becomes hundreds in memory.
     require_mostly_images(body)
     headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
     return Incoming(answer.status_code, headers, body)
@@ -232,6 +240,7 @@ def require_mostly_images(body: bytes) -> None:
         ProviderReplyError: A parser would need many times its length.
     """
     if len(body) > MAX_TEXT_BYTES and not _is_image(body):
+        # No more than a batch can have: an answer of a million short strings must not be searched to its end.
         held = sum(len(match[0]) for match in islice(_LONG.finditer(body), limits.MAX_BATCH))
         if len(body) - held > MAX_TEXT_BYTES:
             raise ProviderReplyError(

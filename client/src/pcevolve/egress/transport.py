@@ -180,9 +180,11 @@ class Address:
 
     def revealed_by(self, answer: Incoming) -> bool:
         """True if an answer repeats the key, so that keeping it would be keeping the key."""
+        # Short keys are found by chance in any base64, and every answer would be refused.
         if self.key is None or len(self.key) < SHORTEST_SECRET:
             return False
         headers = "\n".join(value for _, value in answer.headers)
+        # Both spellings: Basic sends the key in base64, and a server may echo what it decoded.
         forms = {self.key, self._shown}
         return any(each in headers or each.encode() in answer.body for each in forms)
 
@@ -249,6 +251,7 @@ def require_proxy(url: str, proxy: str | None) -> None:
     plain = parts.scheme in {"http", "https"} and parts.hostname and parts.path in {"", "/"}
     if not plain or parts.username or parts.query or parts.fragment:
         raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
+    # A proxy of http could read and change all of it; of https it sees a host's name.
     if urlsplit(url).scheme != "https":
         raise UsageError("provider.proxy carries https alone, which it cannot read: give --api https://...")
 
@@ -267,6 +270,7 @@ def fixed_headers(url: str, accept: str) -> list[Header]:
         ("Host", urlsplit(url).netloc),
         ("User-Agent", "pcevolve"),
         ("Accept", accept),
+        # No compression: its length would depend on contents, and a small answer could unpack to gigabytes.
         ("Accept-Encoding", "identity"),
     ]
 

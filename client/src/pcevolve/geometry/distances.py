@@ -58,6 +58,8 @@ def nearest(
     Raises:
         ValueError: No candidate is finite.
     """
+    # An equal row cannot be nearer than the first of them, and of a
+    # provider's many copies each would have to be compared.
     entrants = _distinct(candidates) if count == 1 else _usable(candidates)
     field = candidates[entrants].astype(np.float64)
     count = min(count, len(field))
@@ -73,7 +75,6 @@ def nearest(
 
 
 def _usable(candidates: NDArray[Any]) -> IntArray:
-    """Indices of the candidates with finite rows, in order."""
     usable = np.flatnonzero(np.isfinite(candidates).all(axis=1))
     if not len(usable):
         raise ValueError("no candidate has a finite embedding: there is nothing to be nearest to")
@@ -81,7 +82,7 @@ def _usable(candidates: NDArray[Any]) -> IntArray:
 
 
 def _distinct(candidates: NDArray[Any]) -> IntArray:
-    """Indices of the usable candidates, in order; of identical rows the first, the others cannot be the nearest."""
+    # Of identical rows the first.
     usable = _usable(candidates)
     first = {candidates[index].tobytes(): index for index in usable[::-1]}
     return np.sort(np.fromiter(first.values(), dtype=np.int64))
@@ -114,6 +115,7 @@ class _Screen:
         scores = self._halves - centred @ self._field.T
         last = scores.min(axis=1) if count == 1 else np.partition(scores, count - 1, axis=1)[:, count - 1]
         farthest = last + 2 * self._error(np.sqrt(np.square(centred).sum(axis=1)))
+        # ``not (a > b)`` and not ``a <= b``: what overflowed to NaN stays and is compared one by one.
         return np.asarray(np.logical_not(scores > farthest[:, None]))
 
     def _error(self, norms: FloatArray) -> FloatArray:
@@ -134,6 +136,7 @@ def _settle(block: FloatArray, field: FloatArray, kept: NDArray[np.bool_], count
     near: IntArray = np.repeat(kept.argmax(axis=1)[:, None], count, axis=1)
     for row in np.flatnonzero(np.count_nonzero(kept, axis=1) > 1):
         columns = np.flatnonzero(kept[row])
+        # Stable, and in one order of summation: only here is the answer decided, bit for bit.
         order = _square_distances(block[row], field, columns).argsort(kind="stable")
         near[row] = columns[order[:count]]
     return near
@@ -224,9 +227,6 @@ def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray
 def find_centres(points: FloatArray, count: int) -> FloatArray:
     """Find centres of at most ``count`` groups of points by k-means; the same for the same points.
 
-    Coordinates are whole numbers that float64 adds up exactly in any order, so every machine that has the same
-    embeddings finds the same groups; from embeddings that are nearly the same it finds nearly the same centres.
-
     k-means begins with rows at equal distances in the order of the points, which is that in which they were asked for.
     A group that loses all of its points to others keeps its centre.
 
@@ -241,6 +241,8 @@ def find_centres(points: FloatArray, count: int) -> FloatArray:
     """
     if len(points) <= count:
         return points
+    # Whole numbers below 2**53 are added exactly in any order, so every
+    # machine with these embeddings finds these groups.
     exponent = FINEST - int(np.frexp(np.abs(points).max())[1])
     whole = np.rint(np.ldexp(points, exponent))
     found = whole[np.arange(count) * len(points) // count]
@@ -258,7 +260,6 @@ def _groups(points: FloatArray, found: FloatArray) -> IntArray:
 
 
 def _means(points: FloatArray, groups: IntArray, before: FloatArray) -> FloatArray:
-    """Means of the groups, in whole numbers."""
     sums = np.zeros_like(before)
     np.add.at(sums, groups, points)
     sizes = np.bincount(groups, minlength=len(before))[:, None]

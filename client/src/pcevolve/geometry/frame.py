@@ -60,6 +60,7 @@ class Frame:
         axes = _principal(rows - centre, most)
         radius = _typical_norm((rows - centre) @ axes)
         centre, axes = round_to(centre, STEP * power_below(radius)), round_to(axes, STEP)
+        # Radius and variances of the rounded frame, which is the one that private points are measured in.
         points = (rows - centre) @ axes
         return cls(centre, axes, _typical_norm(points), points.var(axis=0))
 
@@ -110,7 +111,7 @@ class Frame:
         return math.ceil(numbers * math.log2(3)) if self._resembles(centre, axes) else None
 
     def _resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """True if a centre and axes are this frame's, or off by a step because another machine rounded otherwise."""
+        # Off by a step at most, where another machine rounded otherwise.
         steps = (STEP * power_below(self.radius), STEP)
         pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
         return all(
@@ -128,12 +129,14 @@ class Frame:
 
     def doubt(self, deviation: float) -> FloatArray:
         """Standard deviation of the noise that is kept of a coordinate, float64 ``(k,)``, > 0."""
+        # Not below a step: where candidates do not differ nothing is kept, and a noise of 0 would leave all digits.
         return np.maximum(deviation * self.trust(deviation), STEP * self.radius)
 
 
 def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:
     """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
     with np.errstate(invalid="ignore", over="ignore"):
+        # Not ``embeddings @ axes``: a product's kernel, and so its last bits, depend on how many rows there are.
         rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
     return np.array(rows).reshape(-1, axes.shape[1])
 
@@ -147,6 +150,7 @@ def _principal(offsets: FloatArray, most: int) -> FloatArray:
     """
     _, weights, rows = np.linalg.svd(offsets, full_matrices=False)
     axes = rows[:most].T
+    # An eigenvector's sign is arbitrary, and libraries choose it differently.
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     telling = weights[:most] > 1e-9 * weights.max(initial=0.0)
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling)
@@ -159,6 +163,7 @@ def _typical_norm(points: FloatArray) -> float:
 
 def round_to(values: FloatArray, step: Step) -> FloatArray:
     """The nearest multiple of ``step`` to each value; no negative zero."""
+    # Plus 0.0 turns -0.0 into 0.0: two spellings of a number would be a bit for whoever writes it.
     return np.asarray(np.rint(values / step) * step + 0.0)
 
 

@@ -86,6 +86,7 @@ class Account:
         Raises:
             LedgerError: The run was begun with other data, or under another promise.
         """
+        # In the lock from the look on: of two processes that resume one run, the second finds it enrolled.
         with self.entries.store.writing():
             if not self.enrolled:
                 self.entries.enrol(self.run)
@@ -99,6 +100,7 @@ class Account:
         Raises:
             LedgerError: The privacy units, the relation, the kind of unit or the terms are not those of the enrolment.
         """
+        # A resumed run is answered from its receipts, which are true of the units that they were drawn from alone.
         known = self.entries.enrolment(self.run.run_id)
         if known is None:
             return
@@ -126,12 +128,17 @@ class Account:
         if query.run_id != self.run.run_id:
             raise LedgerError(f"run {self.run.run_id} cannot pay for a query of run {query.run_id}")
         events = tuple(events)
+        # The look, the draw and the row are one transaction: a crash in between rolls back a draw that nobody has
+        # seen, and two processes cannot both find the query unpaid.
         with self.entries.store.writing():
+            # Before the limits: what was paid is given again even where nothing is
+            # left, or a crash after the commit would lose it.
             known = self.entries.receipt(query)
             if known is not None:
                 return known
             if not self.enrolled:
                 raise LedgerError(f"run {self.run.run_id} is not on record, so it cannot pay: enrol it first")
+            # Before the draw and never after it: a refusal must not depend on what was drawn.
             self._afford(events)
             paid = draw()
             receipt = Receipt(
@@ -151,12 +158,13 @@ class Account:
         return self.entries.receipt(query)
 
     def measured(self, iteration: int) -> bytes:
-        """Return the private side's copy of a round's paid measurement; private, empty if there was none."""
+        """Return the private side's copy of a round's paid measurement; empty if there was none."""
         return self.entries.measured(Query(self.run.run_id, iteration))
 
     def committed(self, receipt: Receipt) -> bool:
         """True if exactly this receipt was paid for by this run."""
         query = Query(receipt.run_id, receipt.iteration)
+        # The whole receipt and not its place alone: whoever made up the choices of a paid round is refused too.
         return receipt.run_id == self.run.run_id and self.receipt(query) == receipt
 
     def receipts(self) -> tuple[Receipt, ...]:
@@ -174,6 +182,7 @@ class Account:
             if affected.insecure:
                 return math.inf
             delta = self.limits.lifetime.delta
+            # The worst subject: the limit is a promise to everybody, and the average would hide whoever bore most.
             return max(epsilon(each.others, delta) for each in affected.losses(()))
 
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
@@ -207,12 +216,15 @@ class Account:
 
     def _afford(self, new: tuple[Event, ...]) -> None:
         """Refuse events that do not fit what is left of this run's limit, or of that of a subject it concerns."""
+        # Looks at nothing private: a control may run where nothing is left.
         if all(event.free for event in new):
             return
         own = self.entries.events(self.run.run_id)
+        # Own and new together, not new against a remainder: ε of Gaussian and Rényi accounting does not subtract.
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
         affected, limit = self._others.find_affected(), self.limits.lifetime
+        # Before any sum: seeded noise can be subtracted by whoever guesses the seed, so no ε is true.
         if affected.insecure:
             raise BudgetError(f"{INSECURE_BEFORE}. It is about {affected.named_insecure}")
         over = [each for each in affected.losses(own + new) if not within(each.others + each.own, limit)]
@@ -227,6 +239,7 @@ class Account:
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
     """The events of a plan that are not among the paid ones, as multisets."""
+    # As multisets, because a receipt counts equal draws together where the plan may list them apart.
     rest = _count(plan)
     rest.subtract(_count(paid))
     return tuple(replace(event, count=count) for event, count in rest.items() if count > 0)

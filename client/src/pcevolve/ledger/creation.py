@@ -35,6 +35,7 @@ def open_store(path: Path, create: bool) -> Store:
     """
     key = locate_key(path)
     try:
+        # The key is what shows that a ledger is whole: it gets its name last.
         if not key.exists():
             _complete(path, key, create)
         if not path.exists():
@@ -47,11 +48,7 @@ def open_store(path: Path, create: bool) -> Store:
 
 
 def require_there(path: Path) -> None:
-    """Refuse to look into a ledger that does not exist; one of which only the key is left does.
-
-    Raises:
-        LedgerError: There is neither.
-    """
+    """Refuse to look into a ledger that does not exist; where only the key is left, opening says what is missing."""
     if not path.exists() and not locate_key(path).exists():
         raise LedgerError(
             f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
@@ -99,6 +96,7 @@ def _complete(path: Path, key: Path, create: bool) -> None:
     if not create:
         require_there(path)
     if not path.parent.exists():
+        # Closed to others: the file says which runs touched which units, and the key lets one test whose they are.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(path.parent.parent)
     with _alone(path.parent):
@@ -113,7 +111,7 @@ def _complete(path: Path, key: Path, create: bool) -> None:
 
 
 def _make(path: Path, making: Path) -> None:
-    """Make a key and an empty ledger that belongs to it; the ledger gets its name when it is whole."""
+    # SQLite would take a left journal for this new file's, and undo or add pages of another ledger.
     for orphan in (path.with_name(path.name + side) for side in SQLITE_SUFFIXES):
         if orphan.exists():
             raise LedgerError(
@@ -126,6 +124,8 @@ def _make(path: Path, making: Path) -> None:
         leftover.unlink(missing_ok=True)
     draft.touch(mode=0o600)
     Store.create(draft, secret)
+    # The key under its first name has to be on disk before the ledger has
+    # its own, or a crash leaves a ledger without one.
     sync_folder(path.parent)
     draft.rename(path)
     sync_folder(path.parent)
@@ -136,6 +136,7 @@ def _alone(folder: Path) -> Iterator[None]:
     """Wait until no other process makes a ledger in this folder; a killed one no longer counts."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
+        # A lock of the kernel's, on the folder: it ends with the process, where a lock file would outlive a kill.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

@@ -182,12 +182,14 @@ class Entries:
             "relation": enrolment.relation,
             "unit": enrolment.unit,
             "epsilon": str(enrolment.budget.epsilon),
+            # Exact text: the limit is compared with fractions, and a float of 0.1 is not 0.1.
             "delta": enrolment.budget.delta,
             "terms": asdict(enrolment.terms),
             "origin": asdict(enrolment.origin),
             "images": enrolment.units.image_count,
             "names": len(enrolment.units.names) // SIZE,
         }
+        # Fingerprints apart from what is told of a row: the content is exported, and they never are.
         prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
         self.store.append(enrolment.run_id, ENROLMENT, _encode(content), prints)
 
@@ -205,6 +207,7 @@ class Entries:
 
 
 def _encode(content: dict[str, Any]) -> bytes:
+    # Keys in order, because the seal is over these bytes and not over what they mean.
     return json.dumps(content, sort_keys=True).encode()
 
 
@@ -248,7 +251,7 @@ def _receipt(row: Row) -> Receipt:
 
 
 def _access(row: Row) -> Access:
-    """Read an access without its choices, of which a receipt may have many thousands."""
+    # Without its choices, of which a receipt may have many thousands.
     with _understanding(row):
         values = json.loads(row.content)
         events = tuple(Event(**each) for each in values["receipt"]["events"])

@@ -119,6 +119,7 @@ class Ledger:
             LedgerError: The run was begun with other data, or under another promise.
             DataError: A unit has more images than ``terms`` say, or the units cannot be told apart.
         """
+        # Keyed here, at once: no name or digest of an image goes further into the ledger than this line.
         prints = Units.of(self._store.key, units, unit)
         if terms.unit_size is not None and prints.largest > terms.unit_size:
             raise DataError(
@@ -179,7 +180,6 @@ class Ledger:
         return enrolled
 
     def _find(self, begin: str) -> tuple[str, ...]:
-        """Ids of the runs that a name may stand for: the one, or none where it is too short or several are."""
         known = self._entries.run_ids()
         if begin in known:
             return (begin,)
@@ -222,6 +222,7 @@ class Ledger:
                         iteration=access.iteration,
                         mechanism=event.mechanism,
                         parameter=event.parameter,
+                        # Even a free round is a row, so that the history shows every receipt that an auditor will see.
                         count=event.count,
                         epsilon=_loss(run, done),
                     )
@@ -263,5 +264,5 @@ def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:
 
 
 def _provable(value: float) -> float | None:
-    """JSON has no infinity; an accountant that cannot bound a loss says nothing."""
+    # JSON has no infinity; an accountant that cannot bound a loss says nothing.
     return value if math.isfinite(value) else None

@@ -61,6 +61,7 @@ class PriorRuns:
         """
         runs = [run for run in self.enrolled() if self._is_earlier(run)]
         groups = [_group(self.run, run) for run in runs]
+        # One unknown group leaves no sum at all: leaving that run out would print too small a figure.
         if None in groups:
             return Earlier(releases=len(runs), events=None)
         events = (
@@ -75,6 +76,7 @@ class PriorRuns:
         """Find the subjects that this run concerns, and the other runs that touch them and count."""
         enrolled = self.enrolled()
         counted = [run for run in enrolled if self.counts(run)]
+        # Runs that paid nothing belong here too: they may be the only ones that say whose two images are.
         units = {run.run_id: self.entries.units_of(run) for run in enrolled}
         promising = [units[run.run_id] for run in counted]
         reach = Reach.of(self._units, promising, list(units.values()))
@@ -119,10 +121,12 @@ class PriorRuns:
 
     def counts(self, run: Enrolment) -> bool:
         """True if a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
+        # An INSECURE run has no promise to keep, so nothing has to be counted against it.
         left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
         return self._pays(run) and (run.terms.secure or not left_out)
 
     def _is_earlier(self, run: Enrolment) -> bool:
+        # By host and port: another path or spelling of the scheme is the same pair of eyes.
         host, theirs = (urlsplit(each.terms.provider).netloc.lower() for each in (self.run, run))
         return host == theirs and run.terms.secure and self._pays(run)
 
@@ -167,6 +171,7 @@ class AffectedUnits:
 
     def _exposures(self) -> list[Exposure]:
         """The sizes of the groups that change with each subject, in the other runs and in this one."""
+        # Refused and not converted: a factor of 2 for the one direction would hold, but nothing bounds the other.
         for run in self.others:
             if run.relation != self.run.relation:
                 raise LedgerError(
@@ -180,7 +185,6 @@ class AffectedUnits:
         )
 
     def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
-        """Return the events of other runs on a subject."""
         return tuple(
             event.on_group(size)
             for run_id, size in sorted(exposure.sizes.items())
@@ -189,7 +193,6 @@ class AffectedUnits:
         )
 
     def _own(self, exposure: Exposure, events: Iterable[Event]) -> tuple[Event, ...]:
-        """Return the events of this run on a subject; each is touched by it or covered by its promise."""
         size = exposure.sizes.get(self.run.run_id)
         return tuple(event.on_group(size) for event in events) if size else ()
 
@@ -220,5 +223,6 @@ def _on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
     theirs = run.terms.secrets
     if theirs is not None and mine.is_declared_in(run):
         return theirs.as_event(event.count)
+    # To exchange a unit is one event under replace-one, and a removal and an addition under add-remove.
     changes = 1 if run.relation == "replace-one" else 2
     return event.on_group(changes * mine.most)

@@ -111,6 +111,7 @@ class Reach:
         names = touched[among_any(touched, [partition.names for partition in promises])]
         owners, owned = _extents(names, naming)
         return cls(
+            # Only subjects to whom a run that counts has promised something: nobody else has a limit to be over.
             singles=own[among_any(own, [partition.images for partition in promises if not partition.named])],
             names=names,
             owners=owners,
@@ -142,6 +143,7 @@ def compute_exposures(
     Raises:
         LedgerError: How many images a subject may have must be declared, or is more than was declared.
     """
+    # Once for each partition: hundreds of runs on one folder have one, and share it.
     of_partition = {
         id(partition): np.concatenate(
             [_of_singles(reach, partition, relation), _of_named(reach, partition, relation)]
@@ -151,6 +153,8 @@ def compute_exposures(
     columns = [of_partition[id(run.partition)] for run in runs]
     if not columns or not len(columns[0]):
         return []
+    # Runs that did the same are exchangeable, so sorted columns make most of
+    # a million rows equal, and one of each is priced.
     sizes = _exchange(np.stack(columns, axis=1).astype(np.int32), [done[run.run_id] for run in runs])
     table, first = np.unique(sizes, axis=0, return_index=True)
     return [
@@ -174,25 +178,25 @@ def bound_group(most: int, named: bool, relation: Relation) -> int:
 
 
 def _most_changed(named: bool, relation: Relation) -> int:
-    """The most that one image of a subject counts in a run that cuts otherwise."""
+    # A named unit may hold other images: it is not removed but changed, which is one removal and one addition.
     return 2 if named and relation == "add-remove" else 1
 
 
 def _of_singles(reach: Reach, partition: UnitPartition, relation: Relation) -> IntArray:
-    """Size of every single image in a run."""
     return among(reach.singles, partition.images) * bound_group(1, partition.named, relation)
 
 
 def _of_named(reach: Reach, partition: UnitPartition, relation: Relation) -> IntArray:
-    """Size of every named subject in a run."""
     subject, unit, shared = _find_touched(reach, partition)
     total = len(reach.names)
     count = np.bincount(subject, minlength=total)
     own = (
         partition.names[unit] == reach.names[subject] if partition.named else np.zeros(len(unit), dtype=bool)
     )
+    # Not mixed is exactly one unit touched that bears the subject's name: then the run counts the subject as we do.
     mixed = (count > 0) & ~((count == 1) & (np.bincount(subject, weights=own, minlength=total) == 1))
     _require_bounds(reach, count, mixed, relation)
+    # A unit that shares all of its images with the subject goes with it, so even under add-remove it counts once.
     removed = (relation == "replace-one") | (shared == partition.sizes[unit])
     counted = np.bincount(subject, weights=np.where(removed, 1, 2), minlength=total).astype(np.int64)
     least = reach.most * _most_changed(partition.named, relation)
@@ -227,16 +231,15 @@ def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], rel
 
 
 def _extents(names: Numbers, naming: Iterable[RunUnits]) -> tuple[IntArray, Numbers]:
-    """The images of named subjects, as pairs of a subject's index and an image, each once, in the order of images.
-
-    Runs on the same data bring the same pairs, which are recognised before anything is sorted.
-    """
+    """The images of named subjects, as pairs of a subject's index and an image, each once, in the order of images."""
     owners, owned = np.empty(0, np.int64), np.empty(0, np.uint64)
     for partition in list_partitions(naming):
         theirs, images = _owners(names, partition)
+        # Runs on the same data bring the same pairs, which are recognised before anything is sorted.
         new = ~(among(images, owned) & _agree(owners, owned, theirs, images))
         if new.any():
             owned = np.concatenate([owned, images[new]])
+            # Stable, so that the first of an image's owners stays first, which is the one that ``_agree`` looks at.
             order = np.argsort(owned, kind="stable")
             owners, owned = np.concatenate([owners, theirs[new]])[order], owned[order]
     order = np.lexsort((owners, owned))

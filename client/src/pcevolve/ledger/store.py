@@ -56,6 +56,7 @@ class Store:
         self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.key = key
         self._seals = [b""]  # of the verified rows by number; rows begin at 1, and 0 stands for the beginning
+        # SQLite takes an empty file for a new database, and a truncated ledger would have forgotten everything.
         if path.stat().st_size == 0:
             raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
         with self._guard():
@@ -104,6 +105,7 @@ class Store:
         Raises:
             LedgerError: The database refused; everything was rolled back.
         """
+        # IMMEDIATE: the lock is had before anything is read, so that what was checked is still true when it is written.
         with self._transaction("BEGIN IMMEDIATE"):
             yield
 
@@ -141,6 +143,7 @@ class Store:
             yield
             with self._guard():
                 self._db.execute("COMMIT")
+        # BaseException: Ctrl-C between draw and commit has to roll back too.
         except BaseException:
             if self._db.in_transaction:
                 with self._guard():
@@ -174,6 +177,7 @@ class Store:
 
     def _inspect(self) -> None:
         with self._guard():
+            # The schema as text: a trigger or view in a file from elsewhere could change what a query gives.
             tables = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
             if tables != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
                 raise LedgerError(self._describe_damage("its structure is broken"))
@@ -191,6 +195,7 @@ class Store:
             self.numbers[row.run_id][row.name] = row.number
         count = len(self._seals) - 1
         heads = self._db.execute("SELECT count, seal FROM head").fetchall()
+        # The head holds their number under a seal of its own: without it the last rows could be cut off unseen.
         if heads != [(count, _head(self.key, count, self._seals[-1]))]:
             raise LedgerError(self._describe_damage("its last rows are gone, or its key is another ledger's"))
 
@@ -252,6 +257,7 @@ class Key:
         return self._mac(b"seal", parts)
 
     def _mac(self, purpose: bytes, parts: tuple[bytes, ...]) -> bytes:
+        # Each part with its length before it: "ab", "c" and "a", "bc" must not be sealed alike.
         framed = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose, *parts))
         return hmac.digest(self.secret, framed, "sha256")
 
@@ -263,6 +269,8 @@ def _head(key: Key, count: int, last: bytes) -> bytes:
 def _connect(path: Path) -> sqlite3.Connection:
     """A connection that commits when told to, and then down to the disk, folder included."""
     db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+    # EXTRA: after a commit the removal of the journal is on disk too; with FULL
+    # a power cut could undo a paid draw that had left.
     db.execute("PRAGMA synchronous=EXTRA")
     return db
 

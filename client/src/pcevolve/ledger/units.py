@@ -94,6 +94,7 @@ class Units:
             DataError: The units are not as above, or share an image.
         """
         _check(units, kind)
+        # Sorted, as are the units below: the order of files says nothing, and equal data are recognised in any.
         images = [sorted(map(key.fingerprint, unit.images)) for unit in units]
         names = [key.name_fingerprint(kind, unit.name) for unit in units if unit.name is not None]
         _refuse_twins((each for unit in images for each in unit), "two privacy units share an image")
@@ -147,6 +148,7 @@ class UnitPartition:
 
 
 def _numbers(prints: bytes) -> Numbers:
+    # Every fourth number is a fingerprint's first 64 bits.
     return np.frombuffer(prints, ">u8")[:: SIZE // 8].astype(np.uint64)
 
 

@@ -69,6 +69,7 @@ class PrivateDataset:
             raise ValueError("items, units and names differ in length")
         if self.unit_names and self.unit_of.max(initial=-1) >= len(self.unit_names):
             raise ValueError("a unit has no name")
+        # Frozen means frozen: an array in a frozen value could be written to, and the ledger has its digests already.
         self.targets.setflags(write=False)
         self.unit_of.setflags(write=False)
 
@@ -83,6 +84,7 @@ class PrivateDataset:
         digests: dict[int, list[bytes]] = {}
         for unit, digest in zip(self.unit_of.tolist(), self.digests, strict=True):
             digests.setdefault(unit, []).append(digest)
+        # In the order of their numbers, because the ledger compares the units of two starts of a run.
         names = self.unit_names or (None,) * (max(digests, default=-1) + 1)
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit]) for unit in sorted(digests))
 
@@ -207,9 +209,11 @@ def _read_all(
         if pixels <= keep:
             kept.append(found.image)
         else:
+            # Emptied and never filled again: some images in memory and some not would only look as if there were room.
             kept.clear()
         if number % BATCH_IMAGES == 0:
             told(number, len(files))
+    # All faults of a folder at once: whoever mends one file should not meet the next at the next start.
     refuse(faults or list(filter(None, [find_folder_fault(seen)])))
     told(len(files), len(files))
     stored = StoredImages(files, tuple(digests), window)
@@ -256,6 +260,7 @@ class StoredImages(Sequence[DecodedImage]):
         """
         if isinstance(place, slice):
             return StoredImages(self.files[place], self.digests[place], self.window)
+        # Read and compared each time: a file that was exchanged in between would be charged to another unit.
         image = read_unchanged(self.files[place], self.digests[place], self.window)
         if image is None:
             raise change_error([self.files[place]])

@@ -71,6 +71,7 @@ class LocalEngine:
         for start in range(0, len(images), BATCH_IMAGES):
             batch = slice(start, start + BATCH_IMAGES)
             embedded = encoder.embed(Shown(images[batch], rendition))
+            # Widened once, when the first batch needs it: float32 of float64 numbers would move who is nearest.
             rows = rows if are_single(embedded) else rows.astype(np.float64, copy=False)
             rows[batch] = embedded
             told(min(start + BATCH_IMAGES, len(images)), len(images))

@@ -79,6 +79,7 @@ def inspect(
             else:
                 twins.append((first[found.digest], place))
         tick()
+    # Only without another fault: a folder of unreadable images has no contrast to speak of.
     if not faults and (fault := find_folder_fault(seen)):
         faults.append(fault)
     compared = len(sketches) <= MOST_COMPARED

@@ -86,6 +86,7 @@ class PrivateViews:
 
     def _usable(self, rendition: Rendition, told: ProgressCallback) -> Embeddings:
         embedded = self.engine.embed(self.data.items, self.encoder, rendition, told)
+        # Extremes instead of all: NaN survives both, and a mask of a million rows would take as much memory again.
         if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
@@ -123,6 +124,7 @@ class PrivateJudge:
             BudgetError: Not enough is left; nothing was drawn.
             DataError: A private image has no embedding; nothing was drawn.
         """
+        # Looked up before anything is computed: a resumed run answers in the time of a look, as ``pay`` would.
         known = self.account.receipt(query)
         receipt = known or self._release(query, pool, self.events[query.iteration])
         if query.iteration == 0:
@@ -133,6 +135,7 @@ class PrivateJudge:
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
         scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
+        # A free round repeats what was measured, out of the ledger: to measure again would be another access.
         if all(event.free for event in events):
             measured = load(self.account.measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._pay(measured, scenes, pool, b""))
@@ -142,6 +145,7 @@ class PrivateJudge:
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Pay for what the private images look like on the whole; the provider's images are the public guess."""
         plan, views = self.chooser.plan, self.views
+        # Worked out before the transaction: other runs wait while it is open.
         prior = self.chooser.common_appearance(pool)
         expected = plan.shots * len(plan.labels)
 
@@ -157,6 +161,7 @@ class PrivateJudge:
         self, private: PrivateEmbeddings, scenes: tuple[Scene, ...], pool: Pool, events: Events
     ) -> Paid:
         measured = self.chooser.selector.measure(private, joined_scenes(scenes), events, self.noise)
+        # Bytes go into the ledger in the same transaction, or a crash could leave a receipt without what it measured.
         return self._pay(measured, scenes, pool, save(dict(measured)))
 
     def _pay(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:
@@ -203,6 +208,8 @@ class UniformJudge:
         left: list[int] = []
         chosen = []
         for number in range(wanted):
+            # Without replacement while there are others: a control that repeats
+            # itself would lose to any method for that alone.
             left = left or list(range(count))
             chosen.append(left.pop(self.noise.uniform(f"{key}/{number}", len(left))))
         return chosen

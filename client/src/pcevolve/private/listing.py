@@ -84,6 +84,7 @@ class Folders:
         except OSError as error:
             self.faults.append(f"{folder} cannot be read: {error.strerror}")
             return []
+        # By device and inode: a link back to a folder above would be listed for ever.
         if (status.st_dev, status.st_ino) in self._seen:
             self.faults.append(f"{folder} is the same folder as another one: remove the link")
             return []

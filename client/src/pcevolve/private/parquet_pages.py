@@ -31,6 +31,8 @@ def count_unpacked_bytes(file: BinaryIO, start: int, length: int) -> int:
     for _ in range(MOST_PAGES):
         if place >= start + length:
             return whole
+        # Page by page and not by the footer: a reader that unpacks trusts
+        # the pages, so they are what has to be bounded.
         file.seek(place)
         found = _Header(file).numbers()
         unpacked, packed = found.get(_UNPACKED, -1), found.get(_PACKED, -1)
@@ -99,6 +101,7 @@ class _Header:
 
     def _number(self) -> int:
         found = 0
+        # Ten bytes of seven bits are more than 64 bits.
         for shift in range(0, 70, 7):
             byte = self._byte()
             found |= (byte & 127) << shift

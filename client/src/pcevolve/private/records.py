@@ -98,6 +98,7 @@ class Records:
             DataError: A text stands there twice.
         """
         known = tuple(labels) or tuple(sorted(set(self.labels)))
+        # With the kind before it: no text has the digest of an image's pixels.
         digests = tuple(hashlib.sha256(b"text\n" + text.encode()).digest() for text in self.texts)
         if unique:
             refuse_twins(self.names, digests, "text")

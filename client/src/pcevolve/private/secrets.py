@@ -103,6 +103,8 @@ class Sources:
     @property
     def digest(self) -> bytes:
         """Digest of the secrets, whatever their budgets and order, for the ledger's keyed fingerprints alone."""
+        # Sorted, without budgets: the same list in another order is the same
+        # secrets, and adds up with it in the ledger.
         said = [sorted(each.letters for each in self.listed), sorted(self.columns), self.detected]
         return hashlib.sha256(b"secrets\n" + json.dumps(said).encode()).digest()
 
@@ -140,6 +142,7 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
         if line.strip():
             secret = _secret(line, f"method.secrets {path}: line {number}", budget)
             known = found.get(secret.letters, secret)
+            # Twice on a list: the stricter promise holds for both.
             found[secret.letters] = min(known, secret, key=lambda each: each.budget)
     if not found or len(found) > MOST:
         raise DataError(f"method.secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
@@ -184,6 +187,7 @@ def find_holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]
     grams = Counter(gram for secret in secrets for gram in _grams(secret))
     known: Mapping[str, list[int]] = defaultdict(list)
     for number, secret in enumerate(secrets):
+        # The rarest three letters of a secret: a text that lacks them cannot hold it, and few texts have them.
         known[min(_grams(secret), key=lambda gram: (grams[gram], gram))].append(number)
     found: list[list[int]] = [[] for _ in secrets]
     for place, text in enumerate(texts):

@@ -68,6 +68,8 @@ def draw_places(
     Raises:
         DataError: A class has fewer units.
     """
+    # Before the draw and for all classes: whether it is possible must not
+    # depend on the seed, or it could be drawn again.
     if min(count_drawable(units, targets).values()) < count:
         raise DataError(
             "a class has fewer units to draw from than data.subsample says, and a draw is exact: give a smaller "
@@ -80,6 +82,7 @@ def draw_places(
     drawn = {
         unit: target
         for target, each in of_class.items()
+        # The name after the turn, so that even equal turns have one order.
         for unit in sorted(each, key=lambda unit: (_turn(unit, seed), unit))[:count]
     }
     places = list(enumerate(zip(units, targets, strict=True)))

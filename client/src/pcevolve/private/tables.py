@@ -78,6 +78,7 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
     try:
         for number, row in enumerate(require_reader(path)(path, wanted), 1):
             text, unit = row.get(columns.text), _read_cell(row.get(columns.unit or ""))
+            # Counted in bytes before anything is normalised: that may take many times the length.
             said = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
             named = None if unit is None else normalise_unit(unit)
             held = tuple(normalise(_read_cell(row.get(each)) or "").casefold() for each in columns.secrets)
@@ -199,6 +200,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
                     f"{path}: column {name!r} holds lists, records or bytes; it needs one value in each row"
                 )
         chunks = _bearable(path, file.metadata, wanted, most)
+        # A second handle: pyarrow's own stands wherever it last read.
         with open_file(path, MOST_FILE_BYTES) as pages:
             said = sum(
                 count_unpacked_bytes(pages, find_column_start(each), each.total_compressed_size)
@@ -210,6 +212,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
         file = parquet.ParquetFile(source, read_dictionary=texts)
         for batch in file.iter_batches(columns=names, batch_size=BATCH_ROWS):
             size = sum(map(_text_bytes, batch.columns)) + ROW_BYTES * batch.num_rows
+            # What was read is subtracted, so that many batches of a bearable size do not add up to an unbearable file.
             most -= size
             if most < 0 or size > MOST_BATCH:
                 raise _unbearable(path)
@@ -224,6 +227,7 @@ def _bearable(path: Path, metadata: Any, wanted: Sequence[str], most: int) -> li
     """
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    # Only wanted columns: a file may be refused for what is read of it and for nothing else.
     chunks = [chunk for chunk in chunks if chunk.path_in_schema in wanted]
     if max(metadata.num_rows, *(chunk.num_values for chunk in chunks), 0) > MOST_TEXTS:
         raise DataError(f"{path} holds more than {MOST_TEXTS:,} texts: use a smaller dataset")

@@ -116,6 +116,7 @@ def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, mos
     Raises:
         DataError: Up to five files, each the first of a unit that is too large.
     """
+    # Reversed, so that the first image of a unit is the one that stays in the dictionary.
     counts, first = Counter(units), dict(zip(reversed(units), reversed(names), strict=True))
     files = sorted(first[unit] for unit, count in counts.items() if count > most)
     if files:

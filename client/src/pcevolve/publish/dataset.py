@@ -52,6 +52,7 @@ def _write_images(
     unreadable: list[str] = []
     appearance = find_released_appearance(release.receipts)
     kind = find_medium(release.plan.modality.kind)
+    # Encoded anew even where nothing is changed: metadata and spare bytes of the provider's are gone by construction.
     for path, candidate in name_files(release.plan, release.population).items():
         try:
             data = kind.encode_release(received(candidate.digest), appearance)

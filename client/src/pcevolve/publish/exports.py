@@ -63,6 +63,7 @@ def make_export_files(
     form: Form, release: Release, images: Sequence[ReleasedImage], read: Read
 ) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of each file of a form, one after the other."""
+    # By a hash of the id: classes are mixed, and nobody chose the order.
     mixed = sorted(images, key=lambda each: hashlib.sha256(each.candidate.encode()).digest())
     write = partial(_table, release.plan) if form == "parquet" else partial(_tar, release.plan)
     for number, name in enumerate(name_shards(form, len(mixed))):
@@ -91,6 +92,7 @@ def _name(image: ReleasedImage) -> str:
 def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
     """A shard: for each sample a PNG, or a text, and its class, under one key; no times, no owners."""
     buffer = io.BytesIO()
+    # USTAR, and a member without time and owner: the bytes follow from the dataset alone.
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as shard:
         for each in images:
             ending = each.path.rpartition(".")[2]

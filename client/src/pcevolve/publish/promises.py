@@ -86,6 +86,7 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
     events = [event for receipt in in_order for event in receipt.events]
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
+        # None and not a number: no ε of seeded noise is true, and somebody would quote it.
         epsilon_spent=epsilon(events, plan.delta) if plan.secure else None,
         epsilon_folder=epsilon(scale_to_folder(plan, events), plan.delta)
         if plan.secure and plan.subsample
@@ -119,6 +120,7 @@ ALARMS = 5
 
 def count_found_members(paid: Iterable[Event]) -> int:
     """In how many of 100 an attacker can be right about a unit that was used, rounded up."""
+    # Up: the share is a bound.
     return ceil(100 * most_true_positives(paid, ALARMS / 100))
 
 

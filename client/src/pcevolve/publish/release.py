@@ -110,6 +110,7 @@ def make_classifier(
     Raises:
         TranscriptError: What is on record as measured is something else.
     """
+    # The first that was measured: a resumed or extended run has no other, for class means are released once.
     measured = next((each.measured for each in receipts if each.iteration and each.measured), "")
     if not plan.centre_first or not measured:
         return None
@@ -124,4 +125,5 @@ def make_classifier(
     if plan.appearance == "matched":
         first = next(each for each in receipts if not each.iteration)
         kept["appearance"] = Appearance.released(first.values).vector
+    # Contiguous, or safetensors would write a view's whole base.
     return save({name: np.ascontiguousarray(array) for name, array in kept.items()})

@@ -107,6 +107,7 @@ def _choose(budget: Budget, scope: Scope) -> tuple[str, str]:
     """The method's name and the reason for it."""
     if budget.delta == 0:
         return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
+    # Asked by public sizes alone: a method chosen by what the private images are like would have to be paid for.
     noise = means.means_noise(first_selection(means.METHOD.accesses(budget, scope)), scope)
     measured = f"noise on class means would be {noise:.2f} clip radii per axis at {scope.shots} shots"
     if noise > MAX_NOISE_TO_CLIP_RATIO:

@@ -67,6 +67,7 @@ class Cells:
         sizes = _sizes(scene)
         around = replace(scene, pools=_anchors(scene, sizes))
         votes = cast_votes(private, around, count=1)
+        # The product and not the smaller of the two: a unit's cap must not depend on how its votes lie.
         weights = private.shares * private.capped
         sigma = deviation(event, histogram_sensitivity(scene.relation))
         noisy = noise.gaussian(f"{scene.key}/cells", count_votes(votes, weights, around), sigma)
@@ -101,7 +102,9 @@ def _best(cells: FloatArray, anchors: FloatArray, scene: Scene, target: int) -> 
     if len(usable):
         near = usable[nearest_anchors(pool, entrants, anchors[usable], around_firsts=scene.cells is None)]
     inhabitants = np.bincount(near, minlength=len(cells))[near]
+    # Spread over the cell's candidates, or a cell that happens to hold many would be preferred for it.
     scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
+    # Best first after Gumbel noise on logarithms is a draw without replacement in which each has its share.
     scores += scene.random(target).gumbel(size=len(entrants))
     return np.resize(entrants[np.argsort(-scores, kind="stable")], scene.wanted)
 

@@ -78,6 +78,7 @@ class Chooser:
         for known, shown, seen, scenes in self._latest:
             if (known, seen) == (iteration, wanted) and shown is pool:
                 return scenes
+        # Where earlier candidates cannot be chosen any more, their embeddings would only fill memory.
         if self.plan.pool != "all":
             self._forget_others(pool)
         self._shown[:] = wanted
@@ -95,12 +96,13 @@ class Chooser:
         if 0 in plan.releases and not call.iteration:
             for each in made:
                 self._appearance(each.digest)
+        # Before the appearance is released, only ``auto`` says that candidates will also be judged as they came.
         settled = 0 not in plan.releases or plan.appearance == "auto"
         for rendition in self._shown or ([None] if settled else []):
             self._look([each.digest for each in made], rendition)
 
     def _forget_others(self, pool: Pool) -> None:
-        """Drop embeddings of what is not in the pool and will not be again: of many large rounds they fill memories."""
+        """Drop embeddings of what is not in the pool and will not be again."""
         all_of_them = (each for of_class in pool.candidates.values() for each in of_class)
         shown = {view.digest for each in all_of_them for view in pool.views.get(each.id, (each,))}
         for digest, rendition in [key for key in self._embedded if key[0] not in shown]:
@@ -113,8 +115,7 @@ class Chooser:
         """Choose by a measurement; of two renditions, in the one whose picks lie nearer to what was measured.
 
         Returns:
-            The choices, class by class, and what the receipt says besides: released class counts, or the rendition
-            where the plan does not settle it.
+            The choices, class by class, and released class counts, or the rendition where the plan does not settle it.
         """
         picks = [self.selector.pick(measured, scene) for scene in scenes]
         values = read_counts(measured)
@@ -122,6 +123,7 @@ class Chooser:
         if len(picks) > 1:
             shown = zip(scenes, picks, strict=True)
             gaps = [distance_to_released_means(measured, scene, picked) for scene, picked in shown]
+            # Equal gaps leave images as they came, so that run and audit break the tie alike.
             best, values = (picks[1], MATCHED) if gaps[1] < gaps[0] else (picks[0], AS_IS)
         named = zip(self.plan.labels, best, strict=True)
         return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
@@ -135,6 +137,7 @@ class Chooser:
             said = str(receipt.values) == str(read_counts(measured))  # -0.0 equals 0.0
             return said and self.selector.is_picked(measured, scenes[0], picked)
         if receipt.values not in (AS_IS, MATCHED):
+            # A value that is neither would be a free word of the client's on a public record.
             return False
         taken = int(receipt.values == MATCHED)
         picks = [self.selector.pick(measured, scene) for scene in scenes]
@@ -195,7 +198,6 @@ class Chooser:
         return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
 
     def _appearance(self, digest: str) -> Appearance | None:
-        """Appearance of received bytes; None for what cannot be used."""
         if digest not in self._appearing:
             image = find_medium(self.plan.modality.kind).decode(self.received(digest))
             self._appearing[digest] = None if image is None else Appearance.of(image)

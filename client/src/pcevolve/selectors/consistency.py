@@ -23,6 +23,7 @@ MACHINE_SHARE = 1e-4
 def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
     """True if a measurement has exactly these arrays, by type and shape, and no value is missing."""
     return measured.keys() == form.keys() and all(
+        # Exact types: a reader that took float32 or a view of objects would leave room for bits that no check counts.
         measured[name].dtype == np.dtype(kind)
         and measured[name].shape == shape
         and bool(np.isfinite(measured[name]).all())
@@ -53,6 +54,7 @@ def surrounded(scene: Scene, target: int, winner: int) -> IntArray:
     others = others[others != winner]
     pool = scene.pools[target]
     near = distances(pool[[winner]], pool[others])[0]
+    # Stable: equal distances go to the candidate that comes first, on every machine.
     return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), scene.wanted)
 
 

@@ -33,6 +33,7 @@ def mark_passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
 
     Source: PCEvolve, equation 1.
     """
+    # Without another class nothing is nearer, so ``initial`` lets all pass.
     others = np.delete(distance, own, axis=1).min(axis=1, initial=np.inf)
     return np.asarray(np.isfinite(distance).all(axis=1) & (distance[:, own] < others))
 
@@ -81,6 +82,7 @@ class Contrastive(Drawn):
         event = single_event(events)
         require_mechanism(event, "exponential", accesses=len(scene.labels))
         drawn = [
+            # Half of ε, as in the general exponential mechanism: these scores are not monotone under either relation.
             entrants[noise.exponential(f"{scene.key}/{label}", scores, event.value / 2)]
             for label, (entrants, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
         ]
@@ -93,6 +95,8 @@ class Contrastive(Drawn):
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
             utility = calibrate(distances(pool[entrants], centres), target, scene.tau)
+            # ``calibrate`` promises [0, 1] already; the bound holds here
+            # whatever a provider's points make of its formula.
             scored.append((entrants, clamp(utility)))
         return scored
 
@@ -104,6 +108,7 @@ def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
             raise DataError(f"class '{label}' has no private images, so it has no centre: nothing was drawn")
     shares = private.shares
     rows = [private.targets == target for target in range(len(scene.labels))]
+    # Weighted by unit, so that a patient of ten images does not pull a centre ten times as far.
     return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])
 
 

@@ -42,6 +42,7 @@ class Means:
         One event pays for all sums at once; two pay for a centre and for deviations from it. With no budget at all, a
         class looks as its prompt says.
         """
+        # Fixed by public candidates before the first private point is read; sensitivity holds in any frame.
         frame = scene.coordinates
         released = choose_release(frame, scene, events).release(private, noise)
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
@@ -192,6 +193,7 @@ def spread(points: FloatArray, count: int) -> IntArray:
     for _ in range(min(count, len(points))):
         chosen.append(int(gap.argmax()))
         gap = np.minimum(gap, squared_distances(points[[chosen[-1]]], points)[0])
+        # Below 0: where only equal points are left, one that was not chosen yet comes before one that was.
         gap[chosen] = -1.0
     return np.array(chosen, dtype=np.int64)
 

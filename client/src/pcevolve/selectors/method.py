@@ -65,6 +65,7 @@ class Schedule:
         step = self.step if self.step is not None else (self.start - self.end) / max(iterations - 1, 1)
         strengths = (self.start - step * t for t in range(iterations))
         low, high = sorted((self.start, self.end))
+        # Six digits: the number is sent, hashed and shown, and 0.8 - 0.02 · 3 has seventeen.
         return tuple(round(min(max(each, low), high), 6) for each in strengths)
 
 
@@ -229,14 +230,16 @@ class Method:
         return "as-is" if is_blurred(first, scope) else self.appearance
 
     def _paying_scope(self, scope: Scope) -> Scope:
-        """The scope in which rounds are paid for: without rounds, the selection of the dataset is the one that pays."""
+        # Without rounds, the selection of the dataset is the one that pays.
         if self.final_selection_queries_data:
+            # One more that pays: ``aug-pe`` asks the private data once after the last round.
             return replace(scope, iterations=scope.iterations + 1)
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def prototypes_for(self, candidates: int) -> int:
-        """Default prototypes per class and round: each gets the same number of variations."""
+        """Default prototypes per class and round."""
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
+        # A divisor, so that each prototype has the same number of variations and the population keeps its size.
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def initial_for(self, candidates: int, variations: int) -> int:
@@ -308,6 +311,7 @@ class Method:
             parts.append(
                 SECRETS.format(prior=plan.secrecy.prior, bound=plan.secrecy.bound, most=plan.secrecy.most)
             )
+        # Said only where δ makes a difference: for a run at δ = 0 the sum is the ε that is printed.
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.delta) < pure:
             parts.append(COMPOSED.format(delta=plan.delta, pure=float(pure)))

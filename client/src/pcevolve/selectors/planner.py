@@ -165,6 +165,7 @@ def _price(
         events=spent,
         epsilon_per_query=_per_query(merge(selecting), budget.delta),
         epsilon_total=epsilon(spent, budget.delta),
+        # One unit of a folder changes two of its draw, see ``dp.sensitivity.DRAWN_UNITS``; they are a group.
         epsilon_folder=epsilon([event.on_group(DRAWN_UNITS) for event in spent], budget.delta),
         totals={each.name: _finite(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
         within_budget=within(spent, budget),

@@ -68,6 +68,7 @@ def divide(event: Event, share: float) -> tuple[Event, ...]:
     if event.free:
         return (event,)
     return tuple(
+        # Up: each part is a little noisier than its share pays for, never less.
         replace(event, parameter=str(round_up(float(event.value * Fraction(1 / math.sqrt(part))))))
         for part in (share, 1 - share)
     )
@@ -105,18 +106,15 @@ def is_blurred(first: Event, scope: Scope) -> bool:
 
 
 def with_appearance(rounds: Rounds) -> Rounds:
-    """Rounds with one more Gaussian access before them, together for the price of the rounds alone.
+    """Rounds with one more Gaussian access before them, as iteration 0, together for the price of the rounds alone.
 
-    The sum of ``1/z²`` stays what it was, which is all that the cost of adaptively composed Gaussian accesses depends
-    on: ``APPEARANCE_SHARE`` of it goes to the new access.
-
-    Returns:
-        The new access as iteration 0, then the rounds, each with more noise than before.
+    As in ``divide``: ``APPEARANCE_SHARE`` of the sum of ``1/z²`` goes to the new access.
 
     Raises:
         UsageError: A round makes another kind of access.
     """
     paid = [event for events in rounds for event in events if not event.free]
+    # Only Gaussian accesses trade noise by 1/z²: with draws among them the whole would no longer cost what it did.
     if not paid or any(event.mechanism != "gaussian" for event in paid):
         raise UsageError(
             "method.appearance=matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
@@ -144,6 +142,7 @@ def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
     """
     if scope.iterations == 0:
         return ()
+    # Fractions: as many of these as there are draws add up to ε, and not to ε plus rounding.
     each = budget.epsilon / (scope.iterations * scope.classes)
     return ((Event("exponential", str(each), scope.classes),),) * scope.iterations
 

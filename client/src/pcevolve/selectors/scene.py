@@ -71,6 +71,8 @@ class PrivateEmbeddings:
         Returns:
             float64 ``(images,)``: one over the norm of the unit's whole votes; 1 for a unit of one image and one vote.
         """
+        # Counted exactly, in whole numbers, and the root rounded down: a norm
+        # of 1 plus a rounding error is above the bound.
         _, unit = np.unique(self.units, return_inverse=True)
         voters = np.repeat(unit, votes.shape[1])
         pairs, counts = np.unique(np.stack([voters, votes.ravel()]), axis=1, return_counts=True)
@@ -241,15 +243,10 @@ def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
 
 
 def unit_shares(units: IntArray) -> FloatArray:
-    """Return each image's share, so that a unit's images add 1 in all, and never more.
-
-    A unit of m images contributes the mean of theirs, whatever their classes.
+    """Each image's share, float64 ``(images,)``, so that a unit's images add 1 in all, and never more.
 
     Args:
         units: int64 ``(images,)``: equal numbers are one privacy unit.
-
-    Returns:
-        float64 ``(images,)``.
     """
     _, unit, sizes = np.unique(units, return_inverse=True, return_counts=True)
     return rounded_down(1.0 / sizes)[unit]
@@ -257,4 +254,5 @@ def unit_shares(units: IntArray) -> FloatArray:
 
 def deviation(event: Event, sensitivity: float) -> float:
     """Standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
+    # 2**-50 is four units of rounding, more than the two products lose: noise may be a hair wider, never narrower.
     return float(event.value) * sensitivity * (1 + 2**-50)

@@ -55,6 +55,8 @@ class AtOnce:
         """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, drawn to the candidates' means."""
         require_mechanism(self.event, "gaussian")
         frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
+        # Clipped and summed before the noise, drawn to the prior after it: what
+        # follows the noise may depend on anything public.
         sums = class_sums(frame.points(private.embeddings), private, len(scene.labels), frame.radius)
         noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigma) / scene.shots
         means = prior + (noisy - prior) * frame.trust(self._sigma / scene.shots)
@@ -110,8 +112,12 @@ class CentreFirst:
         )
         middle = guess + (pooled / expected - guess) * frame.trust(self._sigmas[0] / expected)
         middle = round_to_noise_scale(middle, self.doubts["middle"])
+        # Around the released middle and not the private mean: the second access
+        # may look at what the first one paid for only.
         sums = class_sums(points - middle, private, len(scene.labels), radius)
         noisy = noise.gaussian(f"{scene.key}/deviations", sums, self._sigmas[1]) / scene.shots
+        # Clipped as the private deviations are, or a prior outside of their
+        # ball would be an aim that no data can confirm.
         own = clip(prior - guess, radius)
         deviations = own + (noisy - own) * frame.trust(self._sigmas[1] / scene.shots)
         return {"middle": middle, "deviations": round_to_noise_scale(deviations, self.doubts["deviations"])}
@@ -177,13 +183,16 @@ def pooled_sum(points: FloatArray, private: PrivateEmbeddings, radius: float) ->
 def _sums(
     points: FloatArray, private: PrivateEmbeddings, groups: IntArray, count: int, radius: float
 ) -> FloatArray:
+    # A little inside of the ball, so that rounding of clip and sum cannot carry a vector out of it.
     shares = clip(points, radius * (1 - ROUNDING_SHARE)) * private.shares[:, None]
+    # ``fsum`` is correctly rounded in any order, so the order of private files shows in no digit.
     return np.array([[math.fsum(column) for column in shares[groups == group].T] for group in range(count)])
 
 
 def clip(points: FloatArray, radius: float) -> FloatArray:
     """Points of L2 norm at most ``radius``; those outside are moved to the surface."""
     norms = np.sqrt(np.square(points).sum(axis=1))
+    # 1e-300: the zero vector stays itself instead of becoming NaN.
     return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
 
 

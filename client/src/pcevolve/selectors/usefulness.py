@@ -73,6 +73,8 @@ def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float 
         return None
     noisy, sigma = CentreFirst(scene.coordinates, scene, events).as_drawn(measured)
     spread = float(np.square((noisy - noisy.mean(axis=0)) / sigma).sum()) / (classes - 1)
+    # Noise alone can make the spread smaller than its mean; the difference
+    # then says nothing, and not less than nothing.
     return round(float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0))), DIGITS)
 
 
@@ -125,5 +127,6 @@ def _a_step_apart(theirs: float | None, ours: float | None) -> bool:
     """True if two rounded numbers are the same, or next to each other where another machine rounded otherwise."""
     if theirs is None or ours is None:
         return theirs is ours
+    # 1.5 and not 1, because the difference of two rounded floats is not a whole number of steps.
     steps = (theirs - ours) * 10**DIGITS
     return bool(abs(steps) < 1.5 and round(theirs, DIGITS) == theirs)

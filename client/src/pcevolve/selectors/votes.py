@@ -70,6 +70,7 @@ class Votes:
             require_mechanism(event, "gaussian")
             sigma = deviation(event, histogram_sensitivity(scene.relation))
             noisy = noise.gaussian(f"{scene.key}/{name}", query(private, scene), sigma)
+            # Idle digits are cut here, before they are on record: below its noise a number could carry anything.
             measured[name] = round_to_noise_scale(noisy, sigma)
         return measured
 
@@ -96,7 +97,7 @@ class Votes:
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
-        """Votes for every candidate of every class, without noise: private."""
+        """Votes for every candidate of every class, without noise: private; of L2 norm 1 for each unit."""
         votes = cast_votes(private, scene)
         return count_votes(votes, private.norm_shares(votes), scene)
 
@@ -108,10 +109,12 @@ class Votes:
         """
         if not 1 <= len(events) <= 2:
             raise ValueError(f"{len(events)} events do not pay for votes, nor for class counts and votes")
+        # From the end: a single event is the votes', whatever else a round could have paid for.
         return (("counts", count_units), ("votes", self.histogram))[-len(events) :]
 
     def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
         entrants = scene.entrants(target)
+        # After the noise, so H costs nothing; negative counts would be no probabilities.
         kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
         if self.ranked and not scene.drawn:
             return np.resize(entrants[np.argsort(-kept, kind="stable")], scene.wanted)
@@ -159,7 +162,7 @@ class ExponentialVotes:
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
-        """Votes for every candidate of every class, without noise: private."""
+        """Votes for every candidate of every class, without noise: private; adding up to 1 for each unit."""
         return count_votes(cast_votes(private, scene), private.shares, scene)
 
 
@@ -174,6 +177,7 @@ def cast_votes(private: PrivateEmbeddings, scene: Scene, count: int | None = Non
     q is ``count``, or what the scene says; or as many candidates as the smallest class can use.
     """
     entrants = [scene.entrants(target) for target in range(len(scene.labels))]
+    # As few as the smallest class can use, so that each image has as many votes and the norm is the same everywhere.
     count = min(count or scene.votes, *map(len, entrants))
     votes = np.empty((len(private), count), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
@@ -226,7 +230,7 @@ def kept_votes(votes: float, sigma: float) -> float:
 
 
 def _spread(scope: Scope) -> tuple[int, float]:
-    """Return how many of the best tenth get votes, and how many each."""
+    # How many of the best tenth get votes, and how many each.
     voted = min(best_tenth(scope.candidates), scope.shots)
     return voted, scope.shots / voted
 

@@ -239,6 +239,7 @@ def approve(
     forecast = _within_limits(components.address, due, connection)
     if rewriter is not None:
         rewriter.meter.check(rewriter.meter.forecast(due), None)
+    # Only then: limits hold for whoever says yes to everything.
     if components.settings.provider.yes:
         return
     if not begun:
@@ -268,6 +269,7 @@ def _within_limits(address: Address, calls: Iterable[Call], connection: Connecti
     meter = connection.meter
     forecast = meter.forecast(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
+    # The balance is asked for only where it could matter: every question more is one that the provider sees.
     meter.check(forecast, connection.gate.balance() if asks else None)
     return forecast
 

@@ -179,6 +179,7 @@ class Components:
         """
         if plan.secrecy is None:
             return {}
+        # Kept, because a list is read in ``prepare``, before the greeting, and asked for again after it.
         if not self._capped:
             event = first_selection(self.method.plan_events(plan))[-1]
             sources = read_declared(self.settings, plan.secrecy)

@@ -77,6 +77,7 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     with _open_session(run, audience) as session:
         try:
             session.show_opening()
+            # Asked on the first start only: whoever resumes has seen them.
             if not run.resume:
                 require_liking(session.components, run.folder)
             evolved = session.evolve()
@@ -155,6 +156,7 @@ class _Session:
         finally:
             kept = judge_padding(pace.longest, pace.tick)
             if audience.verbose or kept.startswith("WARNING"):
+                # A section that was too long is told of in any case: its provider could see it.
                 audience.console.print(kept)
 
     def finish(self, evolved: Evolved, started: float) -> dict[str, Any]:
@@ -163,6 +165,7 @@ class _Session:
         self.connection.gate.finish(self._assess(evolved))
         record = RunReader.strict(folder.root)
         if not folder.finished:
+            # A crash may have come behind the release: it is whole or not there, and never written over.
             publish(folder.release, Release.of(record, evolved.dataset), self.transcript.bodies.file)
         write_report(record)
         result = {
@@ -175,6 +178,7 @@ class _Session:
         }
         export_run(folder.root, self.components.settings.output.formats)
         save_result(folder, result)
+        # Last, when nothing is written any more.
         folder.forget_times()
         return result
 
@@ -208,6 +212,7 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
     folder, console = run.folder, audience.console
     try:
         with show_work(console, f"reading private {dialect(run.settings.provider.dialect).makes}s") as told:
+            # Private data are read before the folder is claimed: a refusal leaves nothing behind.
             components = Components.of(run, told)
         settings = components.settings
         with (
@@ -225,7 +230,9 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
             approve(components, plan, connection, begun is not None, only_look)
             if begun is None:
                 plan = _settle_batch(components, connection, plan, console)
+            # Only now: until the provider was greeted and the owner agreed, there is no run to go on with.
             settings.save(folder.config)
+            # Enrolling takes as long as the ledger is large, and the provider is waiting by now.
             with connection.gate.private_section():
                 account.enrol()
                 connection.gate.begin(plan, account.committed, account.measured)

@@ -41,8 +41,10 @@ class RunFolder(RunLayout):
         """
         self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
+        # The lock is a file that stays: to remove it would let a third process lock another one of that name.
         descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
+            # Without waiting: two runs in one folder are a mistake, and the second should say so.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._clear_false_start()
             self.private.mkdir(mode=0o700, exist_ok=True)
@@ -91,6 +93,7 @@ class RunFolder(RunLayout):
         for folder, folders, names in os.walk(self.root):
             for name in (*names, *folders):
                 os.utime(Path(folder, name), (NO_TIME, NO_TIME), follow_symlinks=False)
+            # The private folder keeps its times: nobody else sees it.
             if self.private.name in folders and folder == str(self.root):
                 folders.remove(self.private.name)
 

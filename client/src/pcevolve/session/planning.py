@@ -190,6 +190,7 @@ def choose_at_once(components: Components, batch: int) -> int:
     """
     asked = components.settings.provider.at_once
     if components.generator is None:
+        # Two whole requests: it works on one while the client reads and records the other's answer.
         near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
         return asked or (near if components.address.is_nearby else FAR_AT_ONCE)
     if asked not in (None, 1):
@@ -309,6 +310,7 @@ def open_ledger(settings: RunConfig, begun: bool) -> Ledger:
     Raises:
         LedgerError: It is gone, and with it the memory of what the run has drawn; or it would not outlive a container.
     """
+    # A volume that is none is found out before a ledger is made in it.
     require_volume(settings.privacy.ledger, find_ledger_volume())
     if begun:
         require_ledger(settings.privacy.ledger)
@@ -329,12 +331,14 @@ def prepare(
         ModelError: The encoder cannot be loaded.
     """
     run_id, recorded = _run_id(transcript), transcript.plan()
+    # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
     plan = resolve_plan(components, run_id, FALLBACK_SIZE)
     account = _account(components, plan, ledger)
     if recorded is not None and not account.enrolled:
         raise LedgerError(
             f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"
         )
+    # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
     account.require([event for each in components.method.plan_events(plan).values() for event in each])
     components.prepare(plan, told)
     # What the provider had seen when the run began; a run that goes on does not count it anew.
@@ -366,5 +370,6 @@ def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> L
 
 def _run_id(transcript: Transcript) -> str:
     """The id of the run that is on record, or a new one."""
+    # Random and not a count or a time: it is sent, and says nothing of other runs.
     first = transcript.entries[0].record if transcript.entries else None
     return first.run_id if isinstance(first, Opened) else secrets.token_hex(16)

@@ -76,6 +76,7 @@ def check_run(
     if resume and folder.config.exists():
         settings = merge_options(RunConfig.load(folder.config), settings)
     key = settings.key() if key is None else key
+    # From what takes least to tell to what takes most, so that a typing error is answered at once.
     _check_figures(settings)
     _require_somebody(settings, generator)
     _check_paths(settings, folder, resume)

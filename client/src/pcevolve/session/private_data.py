@@ -77,6 +77,7 @@ def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> 
         instead = (
             f"--set data.subsample={shots.fewest} draws them all" if shots.fewest else "none can be drawn"
         )
+        # On the screen alone: an error's text may end up in a log, and the numbers are private.
         error_console().print(
             f"your classes have {shots.told} {unit} each to draw from, and data.subsample says {settings.data.shots}: "
             f"{instead}; a unit of several classes counts for one of them"

@@ -107,6 +107,7 @@ def _make_patience(provider: ProviderSettings, console: Console) -> RetryPolicy:
     usual = RetryPolicy(
         provider.patience, provider.first_contact, lambda notice: console.print(notice.message)
     )
+    # Taking a proxy from the environment would send private runs where other programs' settings say; a hint is enough.
     ignored = next((name for name in PROXIES if name in os.environ), None)
     if provider.proxy is not None or ignored is None:
         return usual

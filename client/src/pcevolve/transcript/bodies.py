@@ -76,6 +76,7 @@ class Bodies:
         Raises:
             TranscriptError: A stored file is missing or changed, or it all is larger than it says or than any body is.
         """
+        # As large as the line says, at most: a few bytes of text may name one file a million times.
         left = min(ref.size, MOST_BYTES)
 
         def file(digest: str) -> bytes:
@@ -87,6 +88,7 @@ class Bodies:
             return data
 
         body = file(ref.sha256) if ref.text is None else _join(ref.text, file)
+        # The whole again, after its files were checked: the text between the images is in the log alone.
         if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
             raise _changed(ref)
         return body
@@ -97,6 +99,7 @@ class Bodies:
         Raises:
             TranscriptError: It is missing or changed, or its name is no digest and might lead elsewhere.
         """
+        # A name that is no digest could lead out of the folder.
         if not _DIGEST.fullmatch(digest):
             raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
         try:
@@ -117,6 +120,7 @@ class Bodies:
 
     def _write(self, *several: bytes) -> list[str]:
         named = {hashlib.sha256(data).hexdigest(): data for data in several}
+        # Content-addressed: what is there already is the same.
         missing = {path: data for name, data in named.items() if not (path := self.folder / name).exists()}
         write_files_durably(missing)
         return list(named)
@@ -152,10 +156,13 @@ def cut(body: bytes) -> Cut:
     bare = (
         _cut_form(taken, body, form[1])
         if form
+        # No more than a batch has, so that a body of a million words is not decoded word by word.
         else _BASE64.sub(lambda match: _cut_word(taken, match), body, limits.MAX_BATCH)
     )
     try:
         text = bare.decode("utf-8")
+        # Put together again before it is believed: base64 has more than one
+        # spelling, and forms more than one end of line.
         whole = _join(text, taken.files.__getitem__) == body
     except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
         return Cut()
@@ -165,6 +172,7 @@ def cut(body: bytes) -> Cut:
 def _cut_word(taken: Cut, match: re.Match[bytes]) -> bytes:
     try:
         data = base64.b64decode(match[2], validate=True)
+        # Only what is an image by its first bytes: a long word of a prompt stays readable in the log.
         containers.media_type(data)
     except (binascii.Error, containers.ImageError):  # a long word is no image
         return match[0]

@@ -33,6 +33,7 @@ def require_format(log: Path, root: Path) -> None:
         UsageError: It begins with the opening line of another version; which version reads the run.
     """
     try:
+        # No more than an opening line has: what lies there may be anything.
         with open_file(log, _MOST_LOG_BYTES) as file:
             event = _event(file.readline(MOST_OPENING_BYTES))
     except OSError:
@@ -217,6 +218,7 @@ def find_file_faults(
 
 def kind_of(path: Path) -> int | None:
     """The kind of what lies at a path, links not followed; None if nothing does."""
+    # lstat: a link is a fault itself, wherever it leads, and must not be followed to find that out.
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:

@@ -143,9 +143,12 @@ class Transcript:
         self._outcomes: dict[str, Answered | Failed] = {}
         for entry in read(folder):
             self._index(entry)
+        # Unbuffered: a line that waits in the process would be lost with it, and its request is about to leave.
         self._file = self._path.open("ab", buffering=0)
         self._size = os.fstat(self._file.fileno()).st_size
+        # The log's own name has to survive a power cut, not only its lines.
         sync_folder(folder)
+        # Now, before anything else is sent: an audit wants an outcome between two attempts.
         self._end_what_was_cut_off()
 
     @property
@@ -158,6 +161,7 @@ class Transcript:
 
         Whoever is interrupted in it leaves a record that the next caller goes on with.
         """
+        # Ctrl-C may have come between write and note; to write the same number again would break the chain.
         self._catch_up()
         line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
         raw = line.encode()
@@ -247,6 +251,7 @@ class Transcript:
 
     def _drop_torn_line(self) -> None:
         """Cut off a last line without its end: what it was to announce did not happen."""
+        # All of it, but once in a run: the end of the last whole line may be far back if a torn line is long.
         data = self._path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):

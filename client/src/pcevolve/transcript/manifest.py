@@ -83,4 +83,5 @@ class Manifest(_Part):
 
     def encode(self) -> bytes:
         """The one spelling of the manifest: a function of the transcript and of the images' bytes."""
+        # One spelling, because an audit makes the file again and compares bytes.
         return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True).encode() + b"\n"

@@ -77,6 +77,7 @@ class RunReader:
             trouble = str(error)
         proven = len(entries)
         if trouble is not None:
+            # What lies behind a break is shown to people as unproven; no check counts it.
             entries.extend(_unproven(layout.log, proven))
         return cls(layout, tuple(entries), trouble=trouble, proven=proven)
 
@@ -156,6 +157,7 @@ class RunReader:
         An extension that is cut off just behind its closing line leaves the release as it was.
         """
         head = self.released_head
+        # Only the last two: an older closing line's release was replaced long ago, and would be a rollback.
         named = [count for count in self._closings[-2:] if self.entries[count - 1].digest == head]
         return self._up_to(named[0]) if named else self.settled
 

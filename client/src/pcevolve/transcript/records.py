@@ -19,6 +19,7 @@ from pcevolve.transcript.layout import FORMAT
 
 Header = tuple[str, str]
 FailureReason = Literal[
+    # Fixed words: an exception's own text may hold addresses, and differs between versions.
     "connection refused or no such host",
     "the certificate is not trusted",
     "the certificate is another host's",
@@ -134,6 +135,7 @@ class Answered(_Record):
     @property
     def succeeded(self) -> bool:
         """True if its status says so, and nothing in its body the contrary; see ``public.answers``."""
+        # A long body is an image or a text and no fault, and to parse each would take as long as the audit.
         if self.body.size > LONGEST_FAULT or self.body.text is None:
             return is_success(self.status)
         return is_success(self.status) and not is_error(parse(self.body.text.encode()))
@@ -190,6 +192,7 @@ class Line(BaseModel):
 
     def encode(self) -> bytes:
         """The one spelling of the line, with its newline."""
+        # ASCII, sorted, without blanks: the digest is over these bytes, and there must be one way to write them.
         text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return text.encode("ascii") + b"\n"
 
@@ -210,4 +213,5 @@ def from_event(event: dict[str, Any]) -> Record:
     Raises:
         pydantic.ValidationError: Not an event of this version.
     """
+    # By JSON, so that strict types are those of JSON: a tuple is a list there, and 1 no True.
     return _ADAPTER.validate_json(json.dumps(event))

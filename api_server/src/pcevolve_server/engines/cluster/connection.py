@@ -50,6 +50,7 @@ class Connection:
         with keep_signals():
             await self.do(self._begin if self.own else self._join)
 
+    # Shielded: what Ray has begun cannot be undone half way, and its end has to come after it.
     async def do(self, work: Callable[..., _Result], *arguments: object) -> _Result:
         """Return what ``work`` returns; cancelled, it is done all the same, and nobody waits for it."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work, *arguments)))
@@ -65,6 +66,7 @@ class Connection:
     async def end(self) -> None:
         """Leave the cluster; one of our own ends, with all its processes, files and logs."""
         try:
+            # On the same thread and so behind whatever was begun.
             await self.do(self._end)
         finally:
             self._thread.shutdown(wait=False)

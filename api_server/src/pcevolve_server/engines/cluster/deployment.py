@@ -83,6 +83,7 @@ class Replica:
 
         Serve cancels it when the caller does; it ends after the model's current step.
         """
+        # Handed back and not raised: Ray writes what is raised into logs that others can read.
         (outcome,) = await asyncio.gather(self._engine.run(tasks), return_exceptions=True)
         if isinstance(outcome, list | RequestError):
             return outcome
@@ -105,6 +106,7 @@ def options(scale: Scale) -> dict[str, object]:
     """The deployment's, as Ray Serve names them."""
     return {
         "name": DEPLOYMENT,
+        # One batch at a time: a second one would wait on the replica while another is free.
         "max_ongoing_requests": 1,
         "max_constructor_retry_count": _TRIES,
         "graceful_shutdown_timeout_s": _DRAIN_SECONDS,

@@ -57,6 +57,7 @@ def _share_of_gpus(model: ModelSettings, replicas: int) -> float:
     there = float(ray.cluster_resources().get("GPU", 0.0))
     if model.device not in ("auto", "cuda") or not there:
         return 0.0
+    # Down: shares that add up to more than there is would leave a replica without its own.
     return min(1.0, int(there / replicas * 1000) / 1000)
 
 
@@ -170,6 +171,7 @@ class ClusterEngine:
     async def _answer(self, response: DeploymentResponse) -> list[Made] | RequestError:
         """Wait for a replica's answer as long as there is a cluster; without one, Serve would wait for ever."""
         answer: asyncio.Future[list[Made] | RequestError] = asyncio.ensure_future(response)
+        # Serve itself waits for ever for an answer of a cluster that is gone.
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
             if not await self._connection.alive():
                 answer.cancel()

@@ -75,6 +75,7 @@ def _start(scratch: Path) -> Iterator[None]:
     scratch.mkdir(mode=0o700)
     # Ray opens its own folder to everybody, and the paths of its sockets have to be short.
     short = Path(tempfile.mkdtemp(prefix="pcevolve-"))
+    # Ray's folder lies in the run's private one, and its short name is a link to it.
     (scratch / "ray").mkdir()
     (short / "r").symlink_to((scratch / "ray").absolute())
     ray = _import_ray()

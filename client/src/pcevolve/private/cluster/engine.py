@@ -72,6 +72,7 @@ def embed_batch(batch: Mapping[str, NDArray[Any]], embedding: Embedding) -> Tabl
     encoder = _encoder(embedding.encoder, embedding.weights, embedding.digest, embedding.device)
     rows = np.empty((len(batch["place"]), encoder.dimension))
     same = np.zeros(len(rows), dtype=np.bool_)
+    # A few at a time: pixels and not embeddings are what a worker's memory is full of.
     for start in range(0, len(rows), DECODED):
         few = slice(start, start + DECODED)
         images = [
@@ -142,6 +143,7 @@ class RayEngine:
                 done += len(batch["place"])
                 told(done, len(images))
         if not same.all():
+            # Raised here and not by the worker: a cluster keeps what its workers raise.
             raise change_error([images.files[place] for place in np.flatnonzero(~same)])
         return rows
 
@@ -154,6 +156,7 @@ class RayEngine:
         near = np.empty((len(places), count), dtype=np.int64)
         step = max(1, TASK_BYTES // (points.itemsize * points.shape[1]))
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(nearest_candidates)
+        # Twice as many tasks as processors: the next is there when one ends, and points do not pile up in the store.
         most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
         with _report_failure("counted votes of"):
             shared = ray.put(candidates)
@@ -190,6 +193,7 @@ def _batches(images: StoredImages, how: Embedding) -> Iterator[dict[str, Any]]:
         for place, (file, digest) in enumerate(paths)
     ]
     processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    # At least four for each processor, so that one slow block does not keep all waiting.
     blocks = max(-(-len(rows) // TASK_IMAGES), min(len(rows), 4 * processors))
     data = ray.data.from_items(rows, override_num_blocks=blocks)
     found = data.map_batches(  # whose tasks Ray begins again as often as their process dies
@@ -238,6 +242,7 @@ def run_jobs(
     with connect(address, scratch):
         import ray
 
+        # No retries: a whole run that killed its process would kill the next.
         task = ray.remote(num_cpus=1, max_retries=0)(attempt)
         waiting: dict[Any, Job] = {}
         for job in jobs:
