@@ -14,8 +14,8 @@ INTRODUCTION = """# Options of `pcevolve run`
 
 This page is generated from the options' declarations: `make docs-options` writes it.
 
-An option is given in a configuration file (`pcevolve init` writes one to begin with), in the environment, by `--set`,
-or, if it is much used, by a flag of its own. Each of these wins over those before it:
+An option is given in a configuration file (`pcevolve init` writes one), in the environment, by `--set`, or by a flag
+if it has one. The later of these wins:
 
 ```toml
 # pcevolve run --config pcevolve.toml
@@ -29,11 +29,12 @@ PCEVOLVE_PRIVACY__DELTA=1e-6
 pcevolve run --epsilon 4 --set privacy.delta=1e-6
 ```
 
-In Python an option is a keyword, called by its last word (`pcevolve.evolve(epsilon=4, delta=1e-6)`) or, where that is
-another one, as its flag. `--set` takes several values with commas between: `--set method.strengths=0.8,0.6`.
+In Python an option is a keyword, its last word: `pcevolve.evolve(epsilon=4, delta=1e-6)`. Others are `method`,
+`encoder`, `encoder_weights`, `out`, and `rewriter_` before those of that section. Several values have commas between:
+`--set method.strengths=0.8,0.6`.
 
-A method's own options are refused with another method. **Public** options become part of the public plan: the provider,
-auditors and readers of the result may see them. **Resume** marks options that may be different when a run is continued.
+A method's own options are refused with another method. *Public* options are part of the public plan: the provider,
+auditors and readers of the result may see them. *Resume* options may change when a run is continued.
 """
 
 
@@ -45,8 +46,8 @@ def write_reference() -> str:
 def _sections() -> Iterator[str]:
     for section, options in groupby(list_options(RunConfig), key=lambda option: option.section):
         yield f"## {section}\n"
-        yield "| option | value | default | what it does | public | resume |"
-        yield "|---|---|---|---|---|---|"
+        yield "| option | value | default | what it does | marks |"
+        yield "|---|---|---|---|---|"
         yield from (_row(option) for option in options)
         yield ""
 
@@ -60,8 +61,7 @@ def _row(option: Option) -> str:
         (f"Of {', '.join(option.owners)}. " if option.owners else "")
         + option.help
         + (f" Environment: `{option.setting.variable}`." if option.setting.variable else ""),
-        "yes" if option.setting.public else "",
-        "yes" if option.setting.resumable else "",
+        ", ".join(["public"] * option.setting.public + ["resume"] * option.setting.resumable),
     )
 
 

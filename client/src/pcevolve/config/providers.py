@@ -42,17 +42,15 @@ class ProviderSettings(public.Section):
     dialect: Annotated[
         str,
         Field(
-            description="How the API speaks: getimg (pcevolve-server), openai, a1111 ...; for texts chat. A wrong name "
-            "is answered with all that there are."
+            description="How the API speaks: getimg (pcevolve-server), openai, a1111 ...; for texts chat. A "
+            "wrong name is answered with the list."
         ),
         public.PUBLIC,
     ] = "getimg"
     model: requests.Model = "bundled"
     answered_by: Annotated[
         requests.Model | None,
-        Field(
-            description="Name by which the API's answers call the model, where it is asked for by another."
-        ),
+        Field(description="Name by which the API's answers call the model, if another."),
         public.PUBLIC,
     ] = None
     api_key_file: Annotated[
@@ -70,8 +68,8 @@ class ProviderSettings(public.Section):
     yes: Annotated[
         bool,
         Field(
-            description="Do not ask: not before an online API is used, an epsilon above 20 or a selection that cannot "
-            "be told from luck."
+            description="Do not ask before an online API is used, an epsilon above 20 is spent, or a "
+            "selection is no better than luck."
         ),
         Setting(resumable=True),
     ] = False
@@ -79,9 +77,8 @@ class ProviderSettings(public.Section):
     prompts: Annotated[
         FileText | None,
         Field(
-            description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the first "
-            "images are asked for with them, in equal shares; variations with prompt_template, or vary_by prompt. "
-            "They go out as they stand."
+            description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the "
+            "first images are asked for with them, in equal shares, word for word."
         ),
         public.PUBLIC,
     ] = None
@@ -127,9 +124,9 @@ class ProviderSettings(public.Section):
     at_once: Annotated[
         requests.AtOnce | None,
         Field(
-            description="Images that requests under way at the same time may ask for together; a single request may "
-            f"ask for more. Twice provider.batch, at least {NEAR_AT_ONCE}, for an API on this machine or at a private "
-            f"address; {FAR_AT_ONCE} for any other, if not given."
+            description="Images that requests under way may ask for together; a single request may ask for more. If "
+            f"not given, twice provider.batch (at least {NEAR_AT_ONCE}) for an API on this machine or at a private "
+            f"address, else {FAR_AT_ONCE}."
         ),
         public.PUBLIC,
     ] = None
@@ -144,16 +141,16 @@ class ProviderSettings(public.Section):
     ca_file: Annotated[
         public.AbsolutePath | None,
         Field(
-            description="PEM file with the certificate of the authority that signed the API's; no other is trusted "
-            "then. The record has its digest."
+            description="PEM file with the authority that signed the API's certificate; no other is trusted "
+            "then."
         ),
         OWN,
     ] = None
     proxy: Annotated[
         str | None,
         Field(
-            description="Address of a proxy for an https API, such as http://proxy:3128; it cannot read what passes, "
-            "unless provider.ca_file is its own authority. HTTPS_PROXY and the like are not used."
+            description="Proxy for an https API, such as http://proxy:3128; it reads what passes only if "
+            "provider.ca_file is its own authority. HTTPS_PROXY and the like are not used."
         ),
         OWN,
     ] = None
@@ -170,8 +167,8 @@ class ProviderSettings(public.Section):
     first_contact: Annotated[
         Seconds,
         Field(
-            description="Seconds to keep trying to reach the API at first; one that answers that it is loading is "
-            "waited for as long as provider.patience says."
+            description="Seconds to keep trying to reach the API at first; while it says that it is loading, "
+            "provider.patience counts."
         ),
         Setting(resumable=True),
     ] = 10.0

@@ -79,8 +79,9 @@ class DataSettings(public.Section):
     private: Annotated[
         FileText,
         Field(
-            description="Folder of class folders; for texts also a .csv, .tsv, .jsonl or .parquet file; to try things "
-            "out 'cells' or 'digits' (pictures of blood cells, handwriting) or 'terms' (meanings of nouns)."
+            description="Folder of class folders; for texts also a .csv, .tsv, .jsonl or .parquet file; to "
+            "try it: 'cells' (blood cells), 'digits' (handwriting) or 'terms' (meanings of "
+            "nouns)."
         ),
         OWN,
     ]
@@ -89,7 +90,7 @@ class DataSettings(public.Section):
         FileText | None,
         Field(
             description="Folder of held-out real images to measure accuracy on, or 'rest' for those that a "
-            "subsample did not draw; stays private."
+            "subsample leaves; stays private."
         ),
         OWN,
     ] = None
@@ -100,8 +101,8 @@ class DataSettings(public.Section):
         Field(
             ge=0,
             lt=2**63,
-            description="Which units are drawn for subsample; secret, a new one from the operating system if not "
-            "given. It stays in config.toml.",
+            description="Seed of the subsample; secret, drawn by the operating system if not given; kept in "
+            "config.toml.",
         ),
         OWN,
     ] = Field(default_factory=lambda: secrets.randbelow(2**63))
@@ -118,9 +119,8 @@ class DataSettings(public.Section):
         dict[str, str] | None,
         BeforeValidator(_read_words),
         Field(
-            description='What prompts say for each class, where that is not its name: a table of CLASS = "words", or '
-            "a TOML file of such lines; words may be empty. Then the names of classes stay private, and the dataset's "
-            "classes are called by their words.",
+            description='What prompts say in place of class names: a table of CLASS = "words", or a TOML file '
+            "of such lines; words may be empty. Names of classes then stay private.",
         ),
         public.PUBLIC,
     ] = None
@@ -170,7 +170,7 @@ class PrivacySettings(public.Section):
     lifetime_epsilon: Annotated[
         str | None,
         EXACT,
-        Field(description="Most that all runs together may spend on these data; --epsilon if not given."),
+        Field(description="Most that all runs on these data may spend together; --epsilon if not given."),
         OWN,
     ] = None
     lifetime_delta: Annotated[
@@ -181,8 +181,8 @@ class PrivacySettings(public.Section):
     forget_insecure: Annotated[
         bool,
         Field(
-            description="Leave runs on these data out of the sum whose noise came from a seed (INSECURE); card and "
-            "report say so."
+            description="Leave out of the sum earlier runs on these data whose noise came from a seed "
+            "(INSECURE); card and report say so."
         ),
         public.PUBLIC,
     ] = False
@@ -190,9 +190,9 @@ class PrivacySettings(public.Section):
         Seconds | None,
         AfterValidator(_tick),
         Field(
-            description="Seconds: private work between two requests lasts a whole multiple of this, so that its length "
-            "does not show; longer than any of it, if the console warns. 0: not hidden. If not given, half a second, "
-            "and more where classes, shots and candidates are many."
+            description="Seconds: private work between two requests lasts a whole multiple of this, which "
+            "hides its length unless the console warns. 0: not hidden. If not given, half a "
+            "second; more for many classes, shots and candidates."
         ),
         Setting(resumable=True),
     ] = None
@@ -214,9 +214,10 @@ class EncoderSettings(public.Section):
     name: Annotated[
         str,
         Field(
-            description="auto (clip or resnet18, if fetch-encoder was asked for it, else bundled), bundled, "
-            "bundled+spectrum (surfaces and textures), resnet18, resnet34, resnet50, resnet101, resnet152, "
-            "clip, inception, vit, vit-b32, vit-l16 or vit-l32; for texts words (bundled) or transformer:HUB_ID."
+            description="auto (clip or resnet18 where fetched, else bundled), bundled, bundled+spectrum "
+            "(surfaces, textures), resnet18, resnet34, resnet50, resnet101, resnet152, clip, "
+            "inception, vit, vit-b32, vit-l16, vit-l32; for texts words (bundled) or "
+            "transformer:HUB_ID."
         ),
         Setting(public=True, keyword="encoder"),
     ] = AUTO
@@ -235,8 +236,8 @@ class EncoderSettings(public.Section):
     engine: Annotated[
         Literal["local", "ray"],
         Field(
-            description="Where private images are embedded and vote: in this process, or on Ray (pcevolve[ray]); the "
-            "same numbers."
+            description="Where private images are embedded and vote: in this process, or on Ray "
+            "(pcevolve[ray])."
         ),
         Setting(resumable=True),
     ] = "local"
@@ -244,8 +245,8 @@ class EncoderSettings(public.Section):
         str | None,
         Field(
             min_length=1,
-            description="HOST:PORT of your own Ray cluster for encoder.engine ray; it sees private images. One on this "
-            "machine, for the run alone, if not given.",
+            description="HOST:PORT of your own Ray cluster, which sees private images; a cluster on this "
+            "machine, for this run, if not given.",
         ),
         Setting(resumable=True),
     ] = None

@@ -48,7 +48,7 @@ Adapter = Annotated[
     Field(
         min_length=1,
         max_length=200,
-        description="IP-Adapter of the API by which prototypes also speak as image prompts when they are varied.",
+        description="IP-Adapter of the API: variations then see the prototype as an image prompt too.",
     ),
     PUBLIC,
 ]
@@ -102,9 +102,9 @@ ChatFields = Annotated[
     AfterValidator(_clear_fields),
     Field(
         max_length=4,
-        description="What a chat API takes otherwise: NAME= for a field that it does not take (n=, seed=, "
-        "temperature=), NAME=OTHER for one that it calls otherwise, or a family: reasoning (OpenAI's o-series and "
-        "GPT-5, which are known by name), single (no n), plain (no n, no seed), standard.",
+        description="How a chat API's fields differ: NAME= for one that it does not take (n=, seed=, "
+        "temperature=), NAME=OTHER for another name, or a family: reasoning (OpenAI's "
+        "o-series and GPT-5, known by name), single (no n), plain (no n, no seed), standard.",
     ),
     PUBLIC,
 ]

@@ -55,9 +55,9 @@ Window = Annotated[
     str,
     BeforeValidator(_window),
     Field(
-        description="LOW,HIGH: what becomes black and what white in grey files, in their own units after slope and "
-        "intercept, instead of what each file says; -160,240 shows soft tissue in CT. Public: choose it by the "
-        "modality, and not by your images."
+        description="LOW,HIGH: what becomes black and what white in grey files, after slope and "
+        "intercept; -160,240 shows soft tissue in CT. Public: choose it by the modality, not "
+        "by your images."
     ),
     PUBLIC,
 ]
@@ -85,8 +85,8 @@ UnitSize = Annotated[
     int,
     Field(
         ge=1,
-        description="Most images that one patient (unit) has; public. Needed under add-remove where runs count the "
-        "same patients by name and by image.",
+        description="Most images that one patient (unit) has; public. Needed under add-remove if runs "
+        "count patients both by name and by image.",
     ),
     PUBLIC,
 ]
@@ -131,9 +131,9 @@ Subsample = Annotated[
     int,
     Field(
         ge=1,
-        description="Use exactly this many private units (images, or patients) of each class, drawn at random, each "
-        "for one class; sets --shots. The guarantee is for those that are drawn, and only they are charged; what it "
-        "means for the whole folder is printed beside it.",
+        description="Draw exactly this many private units (images, or patients) of each class at random; "
+        "sets --shots. The guarantee and the charge are for those drawn; the run prints what "
+        "it means for the whole folder.",
     ),
     PUBLIC,
 ]
@@ -170,8 +170,8 @@ MinUsable = Annotated[
     Field(
         gt=0,
         le=1,
-        description="Share of each class's candidates that must be usable and differ (two at least); with fewer the "
-        "run stops before it pays for anything.",
+        description="Share of each class's candidates (at least two) that must be usable and differ; with "
+        "fewer the run stops before paying.",
     ),
     PUBLIC,
 ]
@@ -185,8 +185,8 @@ Lookahead = Annotated[
 Selection = Annotated[
     Literal["rank", "prob"],
     Field(
-        description="How aug-pe chooses by its votes: rank keeps the best; prob draws in proportion to what is left of "
-        "them above the threshold, possibly the same more than once."
+        description="rank keeps the candidates with most votes; prob draws in proportion to the votes "
+        "above the threshold, with repetition."
     ),
     PUBLIC,
 ]
@@ -195,8 +195,8 @@ Variations = Annotated[
     Field(
         ge=1,
         le=100,
-        description="Variations that aug-pe and secpe ask for in a round, for each place in the dataset: L - 1 of the "
-        "papers; the method's own if not given.",
+        description="Variations in a round for each place in the dataset: L - 1 of the papers; the "
+        "method's own if not given.",
     ),
     PUBLIC,
 ]
@@ -212,7 +212,7 @@ More = Annotated[
 Pool = Annotated[
     Literal["latest", "survivors", "all"],
     Field(
-        description="What may be chosen: the latest generation, that and what was chosen the last time (survivors), or "
+        description="What may be chosen: the latest generation, that and the last choice (survivors), or "
         "all; the method's own if not given."
     ),
     PUBLIC,
@@ -227,8 +227,9 @@ Keep = Annotated[
 Appearance = Annotated[
     Literal["as-is", "matched", "auto"],
     Field(
-        description="The dataset's tone, colour, sharpness and place: matched to the private images', as-is, or auto: "
-        "whichever lies nearer to what is released about the classes; the method's own if not given."
+        description="Tone, colour, sharpness and place of the dataset: matched to the private images', "
+        "as-is, or auto (whichever lies nearer to what is released); the method's own if not "
+        "given."
     ),
     PUBLIC,
 ]
@@ -246,7 +247,7 @@ ThresholdEnd = Annotated[
     Field(
         ge=0,
         le=1e6,
-        description="H in the last iteration, to which it goes in a straight line; the same in all if not given.",
+        description="H in the last iteration, reached in a straight line; the same in all if not given.",
     ),
     PUBLIC,
 ]
@@ -255,15 +256,15 @@ Votes = Annotated[
     Field(
         ge=1,
         le=1000,
-        description="How many of its nearest candidates each private image votes for in Private Evolution, q.",
+        description="How many nearest candidates each private image votes for, q.",
     ),
     PUBLIC,
 ]
 ClassCounts = Annotated[
     bool,
     Field(
-        description="Release noisy numbers of private units by class, at a tenth of the first iteration's price, and "
-        "give the dataset's classes sizes in proportion."
+        description="Release noisy class sizes, for a tenth of the first iteration's price, and give the "
+        "dataset the same proportions."
     ),
     PUBLIC,
 ]
@@ -274,8 +275,8 @@ Cells = Annotated[
     Field(
         ge=1,
         le=MOST_CELLS,
-        description="Groups of first candidates of each class around which SecPE counts private texts; if not given, "
-        "as many as noise leaves something to see in, were there a secret in every text.",
+        description="Groups of first candidates of each class around which SecPE counts private texts; by "
+        "a public rule if not given.",
     ),
     PUBLIC,
 ]
@@ -288,17 +289,17 @@ Strength = Annotated[float, Field(ge=0, le=1)]
 VaryBy = Annotated[
     Literal["image", "prompt", "rewording"],
     Field(
-        description="What goes back for a variation: the prototype's image (image-to-image), or only which of its "
-        "class's prompts it was made with (text-to-image under another seed), for APIs that vary no images; or that "
-        "prompt in other words, for which the rewriter is asked."
+        description="What a variation starts from: image (the prototype is sent back), prompt (its prompt "
+        "under another seed, for APIs that vary no images), or rewording (that prompt in the "
+        "rewriter's words)."
     ),
     PUBLIC,
 ]
 VaryWith = Annotated[
     Literal["own prompt", "template"],
     Field(
-        description="Words that go with an image that is varied: the prompt of its class by which it was made, where "
-        "provider.prompts has some, or prompt_template."
+        description="Words for varying an image: the prompt that made it, where provider.prompts has "
+        "some, or prompt_template."
     ),
     PUBLIC,
 ]

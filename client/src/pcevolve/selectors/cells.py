@@ -172,21 +172,19 @@ class SecretEvolution(settings.MethodSettings):
     secrets: Annotated[
         settings.AbsolutePath | None,
         Field(
-            description="Text file with secrets in the private texts, one a line; stays private. A prior "
-            "and a bound of its own may follow each, with tabs between."
+            description="Text file of secrets in the private texts, one a line; stays private. A prior and a "
+            "bound of its own may follow each, with tabs between."
         ),
         Setting(),
     ] = None
     secret_columns: Annotated[
         tuple[str, ...],
-        Field(description="Columns of a table in which every value is a secret of the texts that have it."),
+        Field(description="Columns of a table whose values are secrets of the texts beside them."),
         Setting(),
     ] = ()
     detect_secrets: Annotated[
         bool,
-        Field(
-            description="Take what looks like a number, a code, a date or an address in a text for a secret."
-        ),
+        Field(description="Take what looks like a number, a code, a date or an address for a secret."),
         Setting(),
     ] = False
     secret_prior: settings.SecretPrior | None = None
