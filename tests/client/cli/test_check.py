@@ -61,8 +61,8 @@ def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, 
     for part in (
         *("classes 2: cut, good", "cut 4, good 4", "images 8: 8 PNG", "sizes all 48x48"),
         "fits --shots 4 yes would be refused nothing",
-        "Nothing was sent and nothing was spent. The counts above are private: they stay on this machine.",
-        f"next: pcevolve run --private {folder} --shots 4 --domain WORDS --out RUN",
+        "Nothing was sent or spent. These counts are private: they stay on this machine.",
+        f"next: pcevolve preview --private {folder} --shots 4 --domain WORDS --out RUN",
     ):
         assert part in told
     found = json.loads(check(folder, "--json", "--shots", 4)[1])
@@ -146,7 +146,7 @@ def test_options_that_do_not_fit_the_folder_are_faults(check, folder, tmp_path, 
 def test_options_that_fit_are_in_the_next_command(check, folder, options):
     code, told = check(folder, *options.split())
     assert code == 0
-    assert f"next: pcevolve run --private {folder} {options} --domain WORDS" in told
+    assert f"next: pcevolve preview --private {folder} {options} --domain WORDS" in told
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert [row[0] for row in rows[1:]] == [*list_folder(root, None, nested=True).names]
     code, told = check(root, "--shots", 3, "--unit-map", units)
     assert code == 0
-    assert f"next: pcevolve run --private {root} --shots 3 --unit-map {units} --domain WORDS" in told
+    assert f"next: pcevolve preview --private {root} --shots 3 --unit-map {units} --domain WORDS" in told
 
 
 def test_faults_of_texts_are_all_told_at_once(check, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pcevolve.cli import main as cli
+from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.console import summarise, tabulate_result
 from support import online
 from support.provider import png
@@ -91,6 +92,13 @@ def test_status_says_how_an_unfinished_run_goes_on(words, server):
     story = flat(told(["status", "--ledger", "ledger.sqlite"]))
     assert story.startswith("unfinished ")
     assert f"to go on: pcevolve run --resume {Path('r').absolute()}" in story
+
+
+@pytest.mark.parametrize("command", [["status"], ["budget", "show"]])
+def test_a_ledger_without_a_run_says_so(command, tmp_path):
+    Ledger(tmp_path / "ledger.sqlite").close()
+    story = told([*command, "--ledger", str(tmp_path / "ledger.sqlite")])
+    assert flat(story) == "no run has begun with this ledger (pcevolve demo keeps one of its own)"
 
 
 SETS = {

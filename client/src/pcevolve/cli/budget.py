@@ -36,6 +36,8 @@ budget = typer.Typer(
     context_settings=HELP,
 )
 
+NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)"
+
 
 @budget.command("plan", cls=CommandWithPanels)
 @takes(PlannedRun)
@@ -60,6 +62,9 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
         rows = known.runs()
     if as_json:
         typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
+        return
+    if not rows:
+        typer.echo(NO_RUN)
         return
     print_table("Privacy ledger", ("began", "run", "units", "spent"), map(_cells, rows), NARROW, lines=True)
 
@@ -114,6 +119,9 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
         rows = [_describe(each.folder, each.domain, each.began, each.epsilon) for each in known.runs()]
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
+        return
+    if not rows:
+        typer.echo(NO_RUN)
         return
     lines = [
         (row["state"], f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}")

@@ -41,7 +41,7 @@ def init(
 
 MOST_LINES = 20
 """Faults and warnings that are told one by one."""
-STAYS = "Nothing was sent and nothing was spent. The counts above are private: they stay on this machine."
+STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
 
 
 @takes(InspectedFolder, only=lambda option: option.name in {"shots", "unit_map", "write_unit_map"})
@@ -99,7 +99,7 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
         more = "".join(f" {each}" for each in _spell_settings(meant))
         private = shlex.quote(str(folder)) + (" --dialect chat" if folder.is_file() else "")
         typer.echo(
-            f"next: pcevolve run --private {private} {spell_units(meant)}{more} --domain WORDS --out RUN"
+            f"next: pcevolve preview --private {private} {spell_units(meant)}{more} --domain WORDS --out RUN"
         )
 
 

@@ -185,8 +185,8 @@ Lookahead = Annotated[
 Selection = Annotated[
     Literal["rank", "prob"],
     Field(
-        description="rank keeps the candidates with most votes; prob draws in proportion to the votes "
-        "above the threshold, with repetition."
+        description="rank keeps the candidates with most votes; prob draws in proportion to votes "
+        "less the threshold, with repetition."
     ),
     PUBLIC,
 ]
