@@ -1,7 +1,9 @@
 """When requests leave: at moments that tell a provider with a clock nothing, and several of a round at once.
 
 Public work takes as long as it takes, because the provider could do it again. Private work takes a whole number of
-ticks from its own beginning, so that neither its length nor its end can be read off a pause (docs/decisions/0014).
+ticks from its own beginning, so that neither its length nor its end can be read off a pause. What need not happen
+between two requests happens before the greeting or after the connection is closed. A section longer than its tick is
+seen to be, and the owner is told; a tick that grew with the work would tell more.
 """
 
 from __future__ import annotations
