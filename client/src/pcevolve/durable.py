@@ -16,11 +16,7 @@ from pcevolve.errors import DataError
 
 
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Write a file so that it is either whole and on disk, or not there at all; one that is there is replaced at once.
-
-    Args:
-        mode: Its permissions, less what the process' umask takes away.
-    """
+    """Write a file durably: it is whole and on disk, or not there at all, and one that is there is replaced at once."""
     write_files_durably({path: data}, mode)
 
 
@@ -53,11 +49,7 @@ def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644) -> None:
 
 @contextmanager
 def write_folder_durably(path: Path) -> Iterator[Path]:
-    """Give an empty folder to fill, and let it take its name when all of it is on disk.
-
-    Args:
-        path: The folder that is to be; where one lies there already it must be empty.
-    """
+    """Give an empty folder to fill, and let it take its name when all of it is on disk."""
     partial = _partial(path)
     _remove(partial)
     partial.mkdir(parents=True)

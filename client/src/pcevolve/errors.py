@@ -110,11 +110,7 @@ class EngineError(ClientError):
 
 
 class StoppedError(ClientError):
-    """A person stopped the command; what was paid for is recorded, and the run can be resumed.
-
-    Attributes:
-        lines: What became of it, and how to go on.
-    """
+    """A person stopped the command; the run can be resumed. ``lines`` say what became of it, and how to go on."""
 
     exit_code = 130
 

@@ -24,7 +24,6 @@ class Pool:
     """The candidates that a release chooses from.
 
     Attributes:
-        candidates: Of each class.
         views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
         sources: Digest of what one of the newest candidates varies, by its id; nothing for what varies nothing.
     """
@@ -42,7 +41,6 @@ class Evolved:
         populations: Of every iteration, the initial one first.
         kept: What the run itself keeps.
         dataset: The synthetic dataset: that, with all that extensions added.
-        receipts: Of every release, in order.
         pools: What each release chose from, by its iteration.
     """
 
@@ -101,17 +99,7 @@ class Watcher(Protocol):
 
 
 def evolve(plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher) -> Evolved:
-    """Run the whole plan.
-
-    Args:
-        plan: Every call of the run.
-        generator: Answers the calls.
-        judge: Chooses between rounds.
-        watcher: Is told how far the run has come.
-
-    Returns:
-        The populations, the dataset and the receipts.
-    """
+    """Run the whole plan."""
     return _Evolution(plan, generator, judge, watcher).run()
 
 
@@ -242,7 +230,6 @@ def cut_to_proportion(
     Args:
         plan: Says whether class counts are released.
         receipts: Of the run; the first round's holds a number for each class, in the plan's order.
-        dataset: Images by class.
     """
     counts = next((each.values for each in receipts if plan.class_counts and each.iteration == 1), ())
     largest = max(counts, default=0.0)

@@ -46,7 +46,6 @@ class Event:
     - ``uniform``, ``post-processing``: "0"; the private data are not looked at.
 
     Attributes:
-        mechanism: What was run.
         parameter: Exact non-negative fraction, ``"1/4"``.
         count: Times in a row, each possibly chosen after seeing the one before (adaptive composition).
     """

@@ -12,8 +12,6 @@ Everything else is refused. Another reason to leave would be one more class in `
 Those who ask here: the gate, which lets nothing else out, and the audit, which runs the gate again over the record; the
 report, which counts what has no reason; and the wire page, which tells the reason of each image. A second opinion,
 ``auditing.images``, is a check of its own that shares none of this, and a test compares the two.
-
-May import: ``public``. May be imported by: ``egress`` and ``pages``.
 """
 
 from __future__ import annotations
@@ -56,7 +54,6 @@ class OneImage:
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
-        reason: Why it may leave.
         wording: By which prompt the provider had made it, if it goes with that; None for the template.
     """
 
@@ -72,7 +69,6 @@ class ItsPrompt:
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
         wording: Which prompt.
-        reason: Why that may be told.
     """
 
     image: Chosen
@@ -82,11 +78,7 @@ class ItsPrompt:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The call may not leave.
-
-    Attributes:
-        why: The rule that it breaks, to be read after the call's name; nothing private, nothing of the provider's.
-    """
+    """The call may not leave; ``why`` is read after its name, and has nothing private or of the provider's."""
 
     why: str
 
@@ -126,9 +118,6 @@ class RunState:
     It takes note of two kinds of events: what an answer brought, and a receipt. It trusts whoever reports them: the
     gate reports receipts that the ledger has committed, an explaining page what it reads in a record, which may be
     forged.
-
-    Attributes:
-        plan: The public plan.
     """
 
     plan: PublicPlan
@@ -164,7 +153,6 @@ class RunState:
         first is remembered all the same, so that a record with a gap can still be explained behind the gap.
 
         Args:
-            slot: Of the call; one that the plan does not have is ignored.
             digests: SHA-256 of each output, in order.
         """
         call = self.plan.calls.get(slot)
@@ -199,14 +187,7 @@ class RunState:
         return None if output is None else output.wording
 
     def verdict(self, call: Call) -> Verdict:
-        """Return the bytes that a call may carry now, or refuse it.
-
-        Args:
-            call: Any; it has to be the very call that the plan has under its slot, and one whose turn it is.
-
-        Returns:
-            No image, one image with its reason, or its prompt, or a refusal.
-        """
+        """Return the bytes that a call may carry now, or refuse it."""
         return self.turn_of(call) or self.image_of(call)
 
     def turn_of(self, call: Call) -> Refusal | None:

@@ -39,11 +39,7 @@ def print_table(
     columns: int = WIDE,
     lines: bool = False,
 ) -> None:
-    """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out.
-
-    Args:
-        columns: Of text, where no terminal has an edge.
-    """
+    """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out."""
     table = Table(title=title, title_justify="left", show_lines=lines)
     for heading in headings:
         table.add_column(heading, overflow="fold")

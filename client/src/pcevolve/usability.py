@@ -34,7 +34,6 @@ class ClassUsability:
     Attributes:
         different: How many of them can be used and differ; counted up to ``needed``, and ``MOST_COMPARED``.
         needed: How many there must be that can be used.
-        sizes: Sizes that were not asked for, and how many candidates have each.
     """
 
     label: str
@@ -92,11 +91,7 @@ class Usability:
         )
 
     def require(self, pool: Pool, spent: str, *, is_dataset: bool = False) -> None:
-        """Refuse to go on where too little came.
-
-        Raises:
-            UnusableError: What came, why it cannot be used, and what to do.
-        """
+        """Refuse to go on where too little came (``UnusableError``: why, and what to do)."""
         if fault := self.fault(pool, is_dataset=is_dataset):
             raise UnusableError(f"{fault}; {spent}. {self._advice}")
 

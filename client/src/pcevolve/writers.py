@@ -1,7 +1,4 @@
-"""Language models on the owner's machine that write prompts (LE), from disk alone. They get public words alone.
-
-May import ``errors`` and ``pretrained``. Imported by ``session``.
-"""
+"""Language models on the owner's machine that write prompts (LE), from disk alone. They get public words alone."""
 
 from __future__ import annotations
 
@@ -26,11 +23,7 @@ class LocalWriter:
 
     @torch.inference_mode()
     def asked(self, question: str, seed: int) -> str:
-        """Return the model's continuation of a question: ``LONGEST`` tokens at most, drawn at temperature 1.
-
-        Raises:
-            ModelError: The question leaves no room for an answer.
-        """
+        """Continue a question by ``LONGEST`` tokens at most, at temperature 1; ``ModelError`` without room for any."""
         asked = self._spell(question)
         room = self._room(asked["input_ids"].shape[1])
         with torch.random.fork_rng(devices=[]):

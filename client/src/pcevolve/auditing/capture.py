@@ -51,9 +51,7 @@ class Recorded:
     """One attempt at a request, as the transcript has it.
 
     Attributes:
-        where: For messages: its slot and line.
         host: Where it went, with its port if that is not the scheme's.
-        line: Of the transcript, from 1.
         over: Line where something had come of it; none where the record does not say.
         answer: What came back; None when the attempt failed or was cut off.
     """

@@ -29,7 +29,6 @@ class Request(NamedTuple):
     """A request in full, headers in the order and spelling of the wire, with the key hidden.
 
     Attributes:
-        target: Path and query.
         version: Of HTTP, as in the request line.
         sha256: Of the exact body; None when it broke off.
     """
@@ -51,12 +50,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Flow:
-    """One request as it came to the recorder.
-
-    Attributes:
-        line: In the capture, counted from 1.
-        answer: What went back; None when no whole answer came from the API.
-    """
+    """One request as it came to the recorder; without an ``answer`` where no whole one came from the API."""
 
     line: int
     request: Request

@@ -53,11 +53,7 @@ Leaf = tuple[str, Any]
 
 
 class Known(NamedTuple):
-    """An image as the API sent it, under a candidate's id.
-
-    Attributes:
-        wording: By which prompt it was made, if that is known: its place in the plan, or the digest of a rewording.
-    """
+    """An image as the API sent it, by candidate id; ``wording`` is its prompt's place, or a rewording's digest."""
 
     label: str
     iteration: int
@@ -131,11 +127,7 @@ class _Seen:
         return "" if self.arrived.issuperset(outputs) else "names an output that had not come"
 
     def explain(self, sent: Sent) -> None:
-        """Find the reason for everything in a request's body.
-
-        Raises:
-            Unexplained: There is none.
-        """
+        """Find the reason for everything in a request's body; ``Unexplained`` where there is none."""
         call = self.plan.calls.get(sent.slot)
         if sent.slot == TRIAL_SLOT:
             if (sent.body.text or "") != _TRIAL.format(model=json.dumps(self.plan.model, ensure_ascii=False)):
@@ -343,11 +335,7 @@ def _said_in(answer: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has
 
 
 def _leaves(text: str) -> list[Leaf]:
-    """All values of a body in JSON.
-
-    Raises:
-        Unexplained: It is none, or not in the one spelling of its values.
-    """
+    """All values of a body in JSON, in the one spelling of its values; else ``Unexplained``."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

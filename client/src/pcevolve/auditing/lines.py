@@ -61,11 +61,7 @@ class Lines:
     place: int = 0
 
     def next(self) -> Record:
-        """The next line, which is not taken yet.
-
-        Raises:
-            RecordEndsError: There is none.
-        """
+        """The next line, which is not taken yet; ``RecordEndsError`` where there is none."""
         if self.place == len(self.entries):
             raise RecordEndsError
         return self.entries[self.place].record

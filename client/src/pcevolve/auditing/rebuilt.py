@@ -61,8 +61,6 @@ class RebuiltRelease:
         dataset: The candidates that have to be in it, by class.
         values: Pixels times channels of the images that were matched.
         rounded: How many of them are one level off; ``off`` says in which images.
-        files: What the manifest has to say about each image.
-        unreadable: Candidates of the dataset that cannot be used.
     """
 
     run: RunReader
@@ -125,11 +123,7 @@ class RebuiltRelease:
                 yield from self._unlike(path, found, expected, exact=wanted is None)
 
     def _read(self, path: str) -> bytes | None:
-        """A file of the release; None where there is none, which the faults of the folder tell.
-
-        Raises:
-            OSError: It cannot be read: what nobody can check does not pass.
-        """
+        """A file of the release, None where there is none; ``OSError`` where it cannot be read, which must not pass."""
         try:
             return read_file(self.run.layout.release / path, MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -65,7 +65,6 @@ class Rerun:
         pools: What each release chose from, by its iteration, as far as the record goes.
         evolved: What came out; None where the record ends, or breaks, before the run does.
         requests: What is wrong with the order of lines, or with a request, each with its line.
-        receipts: What is wrong with receipts.
         unusable: Releases, or a dataset, of candidates among which the plan's rule leaves nothing to choose.
     """
 

@@ -67,12 +67,7 @@ def _of_other_versions(plan: PublicPlan) -> str:
 
 @dataclass
 class Selections:
-    """All choices of a run.
-
-    Attributes:
-        again: What each release chose from, and what the run kept.
-        room: Bits that rounding leaves to a forger in what was derived; known once ``faults`` was asked.
-    """
+    """All choices of a run; ``room`` has the bits that rounding leaves to a forger, once ``faults`` was asked."""
 
     run: RunReader
     again: Rerun
@@ -90,11 +85,7 @@ class Selections:
         return ""
 
     def faults(self) -> Iterator[str]:
-        """Receipts whose choices do not follow from what was measured.
-
-        Raises:
-            ModelError: The encoder's weights are not at hand, so nothing can be said; see ``why_unchecked``.
-        """
+        """Receipts whose choices do not follow from what was measured; ``ModelError`` without the encoder's weights."""
         chooser, broken = self._chooser, False
         if chooser is not None:
             asked = [each for each in self.run.receipts if each.iteration]

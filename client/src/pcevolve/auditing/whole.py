@@ -128,9 +128,6 @@ class Audit:
 
         That is the page about all that left, with the verdict; and, where nothing is broken and the run is finished,
         card, report and summary.
-
-        Returns:
-            The page about all that left.
         """
         folder = self.run.layout.audit
         # In one move, so that pages of two audits never lie side by side.

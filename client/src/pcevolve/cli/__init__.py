@@ -2,7 +2,4 @@
 
 ``main`` lists the commands; each has a module of its own, imported when it is used. Options are generated from their
 declarations (``options``), drawn by ``help`` and written to docs/options.md by ``reference``.
-
-It may import what it commands: ``session``, ``auditing``, ``dp_audit``, ``encoders``, ``ledger``, ``selectors``,
-``pages``. Nobody imports it.
 """

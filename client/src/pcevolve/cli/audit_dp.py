@@ -48,11 +48,7 @@ class AuditedClaim(BaseModel):
     ] = None
 
     def of(self, method: str) -> Claim:
-        """The claim, about a method.
-
-        Raises:
-            UsageError: There is no such method, or the claim cannot be tested.
-        """
+        """The claim, about a method."""
         from pcevolve.selectors import choose_delta
 
         delta = choose_delta(method) if self.delta is None else self.delta

@@ -149,11 +149,7 @@ def _describe(folder: str, domain: str, began: float, epsilon: float) -> dict[st
 
 @contextmanager
 def open_ledger(path: Path | None) -> Iterator[Ledger]:
-    """A ledger that is there; the default one if None.
-
-    Raises:
-        LedgerError: There is none.
-    """
+    """A ledger that is there, the default one if None; else ``LedgerError``."""
     from pcevolve.ledger.creation import require_there
 
     require_there(path or find_ledger())

@@ -28,11 +28,7 @@ class CommandWithPanels(TyperCommand):
     """A command whose options stand under their headings."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Read the words of a command line; an option that has no flag is told how it is given.
-
-        Raises:
-            UsageError: There is one.
-        """
+        """Read the words of a command line; an option that has no flag is told how it is given (``UsageError``)."""
         known = {flag for each in self.params for flag in each.opts}
         strange = [
             word

@@ -100,11 +100,7 @@ class Commands(GroupWithPanels):
     """All commands; the list of them needs none of their modules, of which some take seconds to import."""
 
     def invoke(self, ctx: Context) -> object:
-        """Carry out a command.
-
-        Raises:
-            StoppedError: A person stopped it.
-        """
+        """Carry out a command. ``StoppedError``: a person stopped it."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

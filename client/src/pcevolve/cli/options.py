@@ -28,11 +28,7 @@ ConfigFile = Annotated[
 
 
 def require_run(folder: Path) -> None:
-    """Refuse a folder that is no run's, or another version's, before anything that takes seconds is imported.
-
-    Raises:
-        UsageError: There is no transcript in it, or which version reads it.
-    """
+    """Refuse a folder that is no run's, or another version's, before anything slow is imported (``UsageError``)."""
     from pcevolve.session.folder import RunFolder
 
     RunFolder(folder).require_transcript()
@@ -87,11 +83,7 @@ def takes(
 def gather(
     context: typer.Context, flags: dict[str, object], said: list[str] | None, file: Path | None = None
 ) -> Mapping[str, Any]:
-    """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so.
-
-    Raises:
-        UsageError: The file cannot be read, or a key is no option.
-    """
+    """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so."""
     from pcevolve.config.config import RunConfig
     from pcevolve.config.sources import gather
 

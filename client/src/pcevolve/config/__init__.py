@@ -3,7 +3,4 @@
 - ``sections``: the six sections and their options. ``config``: ``RunConfig``, with the parameters of every method.
 - ``sources``: where options come from, and what messages call them. ``places``: the ledger and the key. ``prompts``: a
   file of prompts.
-
-May import ``encoders`` (names only), ``public``, ``selectors``, ``transcript``. Imported by ``session``, ``interface``,
-``cli`` and ``benchmarks``.
 """

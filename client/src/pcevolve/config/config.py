@@ -50,22 +50,14 @@ class RunConfig(Config):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Validate options by their names: ``shots``, ``method``, ``votes``.
-
-        Raises:
-            UsageError: One is missing, unknown or out of bounds, or the method has no such parameter.
-        """
+        """Validate options by their names (``shots``, ``votes``); ``UsageError`` if one is missing or wrong."""
         name = str(values.get("method", AUTO))
         name = ALIASES.get(name, name) if name == AUTO else find_method(name).name
         return validate(cls, {**values, "method": name})
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a stored ``config.toml``.
-
-        Raises:
-            UsageError: It is missing or not a configuration.
-        """
+        """Read a stored ``config.toml``; ``UsageError`` where there is none."""
         return cls.of(name_options(read_toml(path), cls, str(path)))
 
     def save(self, path: Path) -> None:
@@ -86,11 +78,7 @@ class RunConfig(Config):
         }
 
     def changed(self, **values: object) -> Self:
-        """These options, some of them with other values; by their names. Another method has parameters of its own.
-
-        Raises:
-            UsageError: As ``of``.
-        """
+        """These options, some with other values, by name; another method has parameters of its own."""
         method = values.get("method", self.method.name)
         foreign = {
             each.name for each in list_options(type(self)) if each.owners and method not in each.owners
@@ -99,18 +87,10 @@ class RunConfig(Config):
         return self.of({**kept, **values})
 
     def key(self) -> str | None:
-        """The API key, from the environment or a file that nobody else can read.
-
-        Raises:
-            UsageError: The file is missing, or others may read it.
-        """
+        """The API key, from the environment or a file that nobody else can read; else ``UsageError``."""
         return read_key(self.provider.api_key_file)
 
     def rewriter_key(self) -> str | None:
-        """The key of the rewriter, as ``key``; None where there is no rewriter.
-
-        Raises:
-            UsageError: As ``key``.
-        """
+        """The key of the rewriter, as ``key``; None where there is no rewriter."""
         own = self.rewriter
         return None if own.api is None else read_key(own.api_key_file, REWRITER_KEY_VARIABLE)

@@ -45,20 +45,12 @@ def find_ledger_volume() -> Path | None:
 
 
 def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> str | None:
-    """An API's key, from a file that nobody else can read, or from the environment if there is no file.
-
-    Raises:
-        UsageError: The file is missing, or others may read it.
-    """
+    """An API's key, from a file that nobody else can read (else ``UsageError``), or the environment."""
     return os.environ.get(variable) or None if path is None else read_key_file(path)
 
 
 def read_key_file(path: Path | None) -> str | None:
-    """A key from a file that nobody else can read; none without a file, whatever the environment has.
-
-    Raises:
-        UsageError: The file is missing, or others may read it.
-    """
+    """A key from a file that nobody else can read (else ``UsageError``); none without a file."""
     if path is None:
         return None
     try:

@@ -31,11 +31,7 @@ _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){16}""")
 
 @dataclass(frozen=True)
 class Asked:
-    """Options as they were given.
-
-    Attributes:
-        spelling: What each is called where it was given, if not by its flag: ``votes``: ``method.votes in run.toml``.
-    """
+    """Options as they were given; ``spelling`` has what each is called there, if not by its flag."""
 
     values: Mapping[str, Any]
     spelling: Mapping[str, str]
@@ -108,11 +104,7 @@ def _several(text: str) -> list[object]:
 
 
 def name_options(written: Mapping[str, Any], model: type[BaseModel], place: str) -> dict[str, Any]:
-    """The options of a file by their names; dashes are as good as underscores.
-
-    Raises:
-        UsageError: A section or an option is unknown.
-    """
+    """The options of a file by their names, dashes as good as underscores; ``UsageError`` for an unknown one."""
     found: dict[str, Any] = {}
     for section, part in written.items():
         if not isinstance(part, Mapping):
@@ -139,11 +131,7 @@ def _unknown(path: str, model: type[BaseModel]) -> str:
 
 
 def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
-    """Variables of sections by the names of their options, each with what it is called.
-
-    Raises:
-        UsageError: A variable is spelled like one of a section, and there is no such option.
-    """
+    """Variables of sections by the names of their options; ``UsageError`` for one that no option has."""
     spelled = [name for name in os.environ if name.upper().startswith(PREFIX) and BETWEEN in name]
     if not spelled or not is_sectioned(model):
         return {}
@@ -173,11 +161,7 @@ def complete(model: type[BaseModel], incomplete: str) -> list[str]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file of options.
-
-    Raises:
-        UsageError: It is missing or not TOML.
-    """
+    """Read a TOML file of options; ``UsageError`` where it is missing or not TOML."""
     try:
         text = read_file(path, MOST_TOML_BYTES).decode()
         if _DEEP_KEY.search(text):

@@ -5,7 +5,5 @@ of single mechanisms, and ``tradeoff`` how often an attacker can be right; ``cal
 ``sensitivity`` how far a unit moves a query, and ``mechanisms`` draws. Nothing here knows images, classes, methods or
 files.
 
-Imports ``privacy`` alone of ours (and may import ``errors``). Imported by ``auditing``, ``dp_audit``, ``ledger``,
-``pages``, ``private``, ``publish``, ``selectors`` and ``session``, from its modules: NumPy, SciPy and OpenDP take a
-while to load, and who needs one of them need not wait for all.
+Import from its modules: NumPy, SciPy and OpenDP take a while to load, and who needs one need not wait for all.
 """

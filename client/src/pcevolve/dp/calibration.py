@@ -96,7 +96,6 @@ def _farthest(fits: Callable[[Fraction], bool], start: Fraction, factor: Fractio
 
     Args:
         fits: True of ``start``; once it is false on the way, it stays so.
-        start: Where the search begins, > 0.
         factor: Of one step; above 1 to go up, below 1 to go down.
 
     Returns:

@@ -40,7 +40,6 @@ class Noise(Protocol):
         Its bounded range is η = 2 · rate · sensitivity (half of it when monotone): η-DP and η²/8-zCDP.
 
         Args:
-            key: Public name of the draw.
             scores: Finite float64 ``(candidates,)``, at least one; see ``clamp``.
             rate: Nats per unit of score, > 0.
 
@@ -67,7 +66,6 @@ class Noise(Protocol):
         Its noise multiplier is z = sigma / (L2 sensitivity of ``values``): 1/(2z²)-zCDP and 1/z-GDP.
 
         Args:
-            key: Public name of the draw.
             values: Finite float64 array of any shape; at some 50 µs per entry secure noise on a hundred images of
                 3 · 32 · 32 values takes a quarter of a minute.
             sigma: Standard deviation, in the units of ``values``, > 0 and finite.

@@ -23,15 +23,7 @@ _DOWN = 1 - 2**-40
 
 
 def secret_budget(prior: float, bound: float) -> float:
-    """η: the largest μ at which a secret with this prior is guessed with at most this probability.
-
-    Args:
-        prior: p, in (0, 1).
-        bound: r, in [p, 1).
-
-    Raises:
-        ValueError: They are not.
-    """
+    """η: the largest μ at which a secret of prior p is guessed with r at most; ``ValueError`` unless 0 < p <= r < 1."""
     if not 0 < prior <= bound < 1:
         raise ValueError(f"a prior of {prior:g} and a bound of {bound:g}: 0 < prior <= bound < 1 is needed")
     from scipy.special import ndtri  # slow to load, and not needed by who only imports

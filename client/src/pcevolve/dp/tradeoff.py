@@ -113,7 +113,6 @@ def _exceeds(first: float, second: float, allowed: FloatArray) -> bool:
 
     Args:
         first: Whose Renyi divergences from the second are taken, in (0, 1).
-        second: In (0, 1).
         allowed: float64, one divergence for each of the orders.
     """
     heads = (1 + _ORDERS) * math.log(first) - _ORDERS * math.log(second)

@@ -2,6 +2,4 @@
 
 It simulates a method's real selector on points in a plane: no private data, no images, no sockets. It can refute a
 claim of (ε, δ)-DP, and never prove one.
-
-May import ``dp``, ``modality`` and ``selectors``. Imported by ``cli`` alone.
 """

@@ -37,7 +37,6 @@ class Neighbours:
 
     Attributes:
         pools: For each class, the points of its candidates.
-        common: The units of both datasets.
         first: The unit that only the first dataset has.
         second: The unit that the second has instead; None under ``add-remove``.
     """
@@ -51,9 +50,6 @@ class Neighbours:
     @classmethod
     def worst_for(cls, method: Method, relation: Relation, images: int) -> Neighbours:
         """The pair that a method names.
-
-        Args:
-            images: Images in the privacy unit that changes; all of them are alike.
 
         Raises:
             UsageError: The method never looks at private data, or names no worst case.
@@ -125,7 +121,6 @@ class Simulation:
     """Many runs of one method on the same data.
 
     Attributes:
-        pair: Neighbouring datasets and the candidates.
         accesses: Events of each access by iteration, as the method's calibration makes them; 0 is the appearance.
         wanted: Prototypes per class and round.
     """

@@ -166,11 +166,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Distinguisher:
-    """The event that a score lies on one side of a threshold.
-
-    Attributes:
-        likelier: On which dataset the event happens more often: the second one has the high scores.
-    """
+    """The event that a score lies on one side of a threshold."""
 
     score: Score
     threshold: float

@@ -16,7 +16,6 @@ class Claim:
     """A whole run of a method, calibrated to a budget, is (ε, δ)-DP.
 
     Attributes:
-        budget: The ε and δ that the run is calibrated to.
         images: Images in the privacy unit that changes.
         rounds: Rounds of the run, at least 1; their releases are combined.
         runs: Simulated runs on each dataset; one half chooses an event, the other half bounds.
@@ -32,11 +31,7 @@ class Claim:
     confidence: float
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be tested.
-
-        Raises:
-            UsageError: No image, no round, too few runs, or a confidence that convinces nobody.
-        """
+        """Refuse what cannot be tested, such as too few runs or a confidence that convinces nobody (``UsageError``)."""
         if self.rounds < 1 or self.images < 1:
             raise UsageError(f"an audit needs a round and an image, not {self.rounds} and {self.images}")
         if self.runs < FEWEST_RUNS:

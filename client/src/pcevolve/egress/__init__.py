@@ -11,8 +11,5 @@
 - ``in_process``: ``InProcess``: a generator of the owner's in the place of the network; for research.
 - ``chat``: ``Chat``: a language model, asked with public words alone; no run knows it.
 
-May import: ``rules``, ``providers``, ``public``, ``modality`` for how large an answer may be, ``transcript``, and the
-protocols of ``evolution``. May be imported by: ``session``, which puts the parts together, and ``auditing``, which runs
-``policy`` again over a record. So this package imports none of its modules: who takes
-one of them does not load the gate.
+This package imports none of its modules: ``auditing`` takes ``policy`` and does not load the gate.
 """

@@ -117,11 +117,7 @@ class Meter:
         self._traffic.plan = plan
 
     def require(self, slot: str) -> None:
-        """Refuse a request that would exceed a limit.
-
-        Raises:
-            AllowanceError: Which limit; the request has not been sent.
-        """
+        """Refuse a request that would exceed a limit (``AllowanceError``: which); it has not been sent."""
         allowed, due = self.allowance, self._expect_cost(slot)
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
@@ -182,7 +178,6 @@ class Meter:
         """Refuse requests that cannot end within the limits, before the first of them.
 
         Args:
-            forecast: Of what is asked for now.
             credit: What the account holds; None where that is not known.
 
         Raises:

@@ -49,11 +49,7 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
 
 
 def require_max_size(image: bytes) -> bytes:
-    """Pass on what a link led to.
-
-    Raises:
-        ProviderReplyError: It is larger than any image of the wire contract.
-    """
+    """Pass on what a link led to; ``ProviderReplyError`` for more than any image of the wire contract."""
     if len(image) > limits.MAX_IMAGE_BYTES:
         raise ProviderReplyError(f"an image of the API has more than {limits.MAX_IMAGE_BYTES >> 20} MiB")
     return image

@@ -58,7 +58,6 @@ class Exchange:
 
     Attributes:
         stopping: Set once a request failed for good, so that none of the others is tried anew.
-        recording: Held by whoever writes to the record: several answers may come at once.
         closed: Whether the last request was answered: nothing is sent from then on.
     """
 

@@ -73,14 +73,7 @@ class Gate:
         self._window = RequestWindow(1, self._abandon)
 
     def hello(self, run_id: str) -> bytes:
-        """Ask who is there; the same request for everybody. Answers from the record when there is one.
-
-        Returns:
-            The answer; empty where the run begins without a greeting.
-
-        Raises:
-            EgressError: The run is on record with another API.
-        """
+        """Ask who is there, as everybody does, or the record; ``EgressError`` for a run on record with another API."""
         opened = Opened(
             run_id=run_id,
             api=self._address.base_url,
@@ -162,7 +155,6 @@ class Gate:
         """Fix the plan; a resumed run must have the one on record.
 
         Args:
-            plan: Says what will be sent.
             committed: Asks the ledger whether it has committed exactly this receipt.
             measured: What the paid measurement of a round released; goes on record with its receipt.
 
@@ -187,8 +179,6 @@ class Gate:
         It is on record before the first request that it allows; one that was cut off goes on where it was.
 
         Args:
-            number: Which extension of the run it is, from 1.
-            extension: What is asked for.
             committed: Asks the ledger whether it has committed exactly this receipt.
 
         Returns:
@@ -269,11 +259,7 @@ class Gate:
         return any(record.receipt.iteration == iteration for record in released)
 
     def record_receipt(self, receipt: Receipt) -> None:
-        """Put a committed receipt on record, with what was measured for it; one that is on record stays as it is.
-
-        Raises:
-            EgressError: The ledger does not know it.
-        """
+        """Put a receipt and what was measured on record, once; ``EgressError`` if the ledger does not know it."""
         self._policy.require_committed(receipt)
         if self._recorded.get(receipt.iteration) == receipt:
             return
@@ -293,11 +279,7 @@ class Gate:
             self._transcript.append(Released(receipt=receipt))
 
     def finish(self, assessment: Assessment | None = None) -> None:
-        """Close the record, with what was found about the dataset's use from what is on it.
-
-        Raises:
-            EgressError: Where a run ends would tell something, so it ends where the plan does.
-        """
+        """Close the record, with what was found of the dataset's use; ``EgressError`` before the plan's end."""
         if not self._policy.complete:
             raise EgressError("the record cannot be closed: not all of the plan was carried out")
         if not isinstance(self._transcript.entries[-1].record, Finished):
@@ -382,11 +364,7 @@ class PacedJudge:
     require_usable: Callable[[Pool], None]
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Look at the candidates and let the judge do its public work, unless the release is on record already.
-
-        Raises:
-            UnusableError: Too few candidates can be used; nothing is paid for.
-        """
+        """Let the judge do its public work for a new release; ``UnusableError`` before paying for too little."""
         if not self.gate.has_receipt(query.iteration):
             self.require_usable(pool)
             self.judge.show(query, pool)

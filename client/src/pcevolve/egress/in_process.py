@@ -40,9 +40,7 @@ class Generator(Protocol):
 
         Args:
             image: The one that is varied, a PIL image in RGB; one of its own.
-            prompt: Of the image's class.
             strength: From 0, the image itself, to 1, anything.
-            seeds: Of the images, each in [0, 2**32).
         """
         ...
 
@@ -58,11 +56,7 @@ class InProcess:
     model: str
 
     def send(self, request: Outgoing) -> Incoming:
-        """Answer a request as the native API would.
-
-        Raises:
-            UsageError: The generator made another number of images than it was asked for, or none.
-        """
+        """Answer a request as the native API would; ``UsageError`` if the generator made another number of images."""
         if request.url.endswith(wire.MODELS):
             return _reply([self._describe()])
         if request.url.endswith(wire.BALANCE):

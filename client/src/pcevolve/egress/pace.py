@@ -47,8 +47,6 @@ class Pace:
     Attributes:
         tick: Seconds; a private section takes a whole number of them. 0: as long as it takes.
         gap: Least seconds from one answer to the next request.
-        clock: Seam for tests, in seconds.
-        sleep: Seam for tests.
         longest: Seconds that the longest padded section worked. Private: for the owner's screen alone.
     """
 
@@ -141,7 +139,6 @@ class RequestWindow:
         If one fails, what is under way is waited for, so that nothing that is paid for gets lost.
 
         Args:
-            asked: What is asked for.
             may_begin: Whether it may be under way beside those that are; the oldest always may.
             begin: Says what has to be waited for; called in the caller's thread, in order.
             end: Makes the answer of what was waited for; called in the caller's thread, in the order of arrival.

@@ -61,11 +61,7 @@ class Policy:
         self._known: dict[str, Candidate] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
-        """Say once and for all what the run will send, and who knows what was paid for.
-
-        Raises:
-            EgressError: The plan is for another API, or says what its requests do not.
-        """
+        """Say once and for all what the run sends and who knows what was paid; ``EgressError`` for another API."""
         if (plan.api, plan.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
         if (plan.rewriter and plan.rewriter.api) != (self._rewriter and self._rewriter.base_url):
@@ -112,11 +108,7 @@ class Policy:
         return follow(self._state.plan, link)
 
     def read_links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """Addresses that an answer points to, if the model that was asked for gave it.
-
-        Raises:
-            ProviderReplyError: Another model did, or the answer breaks the API's contract.
-        """
+        """Addresses that an answer points to; ``ProviderReplyError`` if another model gave it, or it is broken."""
         self._require_model(call, body)
         return self._dialect_of(call).links(call, body)
 

@@ -81,11 +81,7 @@ class Replies:
         )
 
     def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
-        """Fetch the image behind a link, from the record if it was fetched before.
-
-        Raises:
-            ProviderReplyError: It is not on record, and the call was answered without it: nothing is sent for it now.
-        """
+        """Fetch the image behind a link, from the record if it was fetched before. Raises ``ProviderReplyError``."""
         slot = link_slot(call.slot, place)
         known = self.transcript.answer_from(slot, link.url)
         if known is not None:

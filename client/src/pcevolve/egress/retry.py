@@ -30,11 +30,7 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
 
 
 def require_final(status: int, found: Fault, retry_after: str | None) -> str:
-    """Describe a failure that asking again would not help, in words.
-
-    Raises:
-        Busy: It may pass.
-    """
+    """Describe in words a failure that asking again would not help; ``Busy`` where it may pass."""
     reason = f"HTTP {status}" + (f" ({found.said})" if found.said else "")
     if found.passes:
         raise Busy(reason, retry_after, loading=status == HTTPStatus.SERVICE_UNAVAILABLE)
@@ -93,11 +89,7 @@ class RetryPolicy:
         return replace(self, seconds=self.first, loading=max(self.seconds, self.first))
 
     def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
-        """Call until it succeeds or patience ends; ``asked`` says for the message what is asked for.
-
-        Raises:
-            ProviderUnreachableError: Patience ended; the run can be resumed.
-        """
+        """Call until it succeeds, or patience ends (``ProviderUnreachableError``); ``asked`` is said in the message."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
             stop=lambda state: (

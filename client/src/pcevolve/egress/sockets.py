@@ -172,11 +172,7 @@ class _Connections:
 
 
 def _open_connections(route: Route) -> httpx.HTTPTransport:
-    """Open connections of a route, which take nothing from the environment.
-
-    Raises:
-        UsageError: Its file of authorities holds no certificate.
-    """
+    """Open connections that take nothing from the environment; ``UsageError`` for a file without authorities."""
     trusted = authorities() if route.ca_file is None else _trust(route.ca_file)
     # No retries: every attempt is on record first, and the library's own would be on none.
     return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=route.proxy)
@@ -218,11 +214,7 @@ def max_answer_bytes(target: str, success: bool) -> int:
 
 
 def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
-    """Join what arrives.
-
-    Raises:
-        ProviderReplyError: It is longer than ``most`` bytes; nothing is taken beyond.
-    """
+    """Join what arrives; ``ProviderReplyError`` if it is longer than ``most`` bytes, of which no more are taken."""
     kept: list[bytes] = []
     size = 0
     for part in parts:
@@ -234,11 +226,7 @@ def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
 
 
 def require_mostly_images(body: bytes) -> None:
-    """Refuse an answer that holds more than ``MAX_TEXT_BYTES`` beside its images.
-
-    Raises:
-        ProviderReplyError: A parser would need many times its length.
-    """
+    """Refuse an answer that holds more than ``MAX_TEXT_BYTES`` beside its images (``ProviderReplyError``)."""
     if len(body) > MAX_TEXT_BYTES and not _is_image(body):
         # No more than a batch can have: an answer of a million short strings must not be searched to its end.
         held = sum(len(match[0]) for match in islice(_LONG.finditer(body), limits.MAX_BATCH))

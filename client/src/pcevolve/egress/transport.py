@@ -117,20 +117,12 @@ class Route:
 
     @property
     def authority(self) -> str | None:
-        """SHA-256 of the file; None where there is none.
-
-        Raises:
-            UsageError: It cannot be read.
-        """
+        """SHA-256 of the file, None where there is none; ``UsageError`` where it cannot be read."""
         return None if self.ca_file is None else hashlib.sha256(read_certificates(self.ca_file)).hexdigest()
 
 
 def read_certificates(path: Path) -> bytes:
-    """Read a file of authorities.
-
-    Raises:
-        UsageError: It cannot be read.
-    """
+    """Read a file of authorities; ``UsageError`` where it cannot be read."""
     try:
         return read_file(path, _LARGEST_FILE)
     except OSError as error:
@@ -148,11 +140,7 @@ class Address:
     route: Route = Route()
 
     def __post_init__(self) -> None:
-        """Refuse what is not a plain http(s) address, and keys that cannot be sent to it.
-
-        Raises:
-            UsageError: As ``require_address``, ``require_key`` and ``require_proxy``.
-        """
+        """Refuse an address, a key or a proxy that nothing can be sent with (``UsageError``)."""
         require_address(self.base_url)
         require_key(self.key, self.scheme)
         require_proxy(self.base_url, self.route.proxy)
@@ -196,12 +184,7 @@ class Address:
 
 
 def require_address(url: str) -> None:
-    """Refuse what is not a plain http(s) address.
-
-    Raises:
-        UsageError: Not an address, or one that carries a user name, a query or a fragment, or is that of one operation
-            of an API.
-    """
+    """Refuse what is not a plain http(s) address (``UsageError``)."""
     if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
         raise UsageError(
             "--api must be scheme, host, port and path only, in plain letters: give the key with --api-key-file"
@@ -222,11 +205,7 @@ def require_address(url: str) -> None:
 
 
 def require_key(key: str | None, scheme: str) -> None:
-    """Refuse a key that cannot be sent; None is none.
-
-    Raises:
-        UsageError: It has odd characters, or is not what the scheme wants.
-    """
+    """Refuse a key with odd characters, or that is not what the scheme wants (``UsageError``); None is none."""
     if key is None:
         return
     if not key:
@@ -240,11 +219,7 @@ def require_key(key: str | None, scheme: str) -> None:
 
 
 def require_proxy(url: str, proxy: str | None) -> None:
-    """Refuse a proxy that could read or change what passes, or that needs a secret of its own.
-
-    Raises:
-        UsageError: It is no plain http(s) address, or the API's is not https: then the proxy would see all of it.
-    """
+    """Refuse a proxy that could read or change what passes, or that needs a secret of its own (``UsageError``)."""
     if proxy is None:
         return
     parts = urlsplit(proxy)

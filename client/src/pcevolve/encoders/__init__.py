@@ -3,9 +3,7 @@
 Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's pixels
 alone, bit for bit: see ``threads.embed_each``.
 
-May import ``modality`` and ``errors``. Imported by ``auditing``, ``benchmarks``, ``cli``, ``geometry``, ``private``,
-``selectors`` and ``session``, from this package; torch is loaded with the first encoder that
-needs it.
+torch is loaded with the first encoder that needs it.
 """
 
 from __future__ import annotations
@@ -135,11 +133,7 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
 
 
 def require_torch(what: str) -> None:
-    """Refuse what torch computes where it is not installed; a run by the bundled encoder does without.
-
-    Raises:
-        ModelError: It is not.
-    """
+    """Refuse what torch computes where it is not installed (``ModelError``); the bundled encoder does without."""
     if not has_torch():
         raise ModelError(f"{what} needs torch, which is not installed: pip install 'pcevolve[torch]'")
 
@@ -174,11 +168,7 @@ def weights_digest(weights: str) -> str:
 
 @cache
 def bundled_digest() -> str:
-    """SHA-256 of the bundled encoder's weights as they are installed, hex.
-
-    Raises:
-        ModelError: The package was installed without them.
-    """
+    """SHA-256 of the bundled encoder's weights as they are installed, hex; errors as ``frame_digest``."""
     return _digest_of(BUNDLED_WEIGHTS, "weights are")
 
 
@@ -198,11 +188,7 @@ def named_weights(name: str, weights: str | None) -> str | None:
 
 
 def shipped_digest(name: str) -> str | None:
-    """SHA-256 of the weights of an encoder that comes with the client, hex; None for any other.
-
-    Raises:
-        ModelError: The package was installed without them.
-    """
+    """SHA-256 of the weights of an encoder that comes with the client, hex, else None; errors as ``frame_digest``."""
     if name == WORDS:
         return _digest_of(WORD_VECTORS, "vectors are")
     return bundled_digest() if name in BUNDLED_FRAMES else None
@@ -232,11 +218,7 @@ def _digest_of(path: Path, what: str) -> str:
 
 
 def require_encoder(name: str) -> None:
-    """Refuse a name that no encoder has.
-
-    Raises:
-        UsageError: Which names there are.
-    """
+    """Refuse a name that no encoder has (``UsageError``: which names there are)."""
     if embeds_texts(name):
         return
     if name.partition(":")[0] not in ENCODERS or (":" in name and not name.startswith("clip:")):

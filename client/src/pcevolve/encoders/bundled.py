@@ -43,7 +43,6 @@ class WithSpectrum:
     """An ``Encoder`` whose embeddings go on with the spectrum.
 
     Attributes:
-        inner: Embeds first.
         frame: What both make of public images together, where that is known.
     """
 
@@ -101,11 +100,7 @@ _NORM_EPSILON: Final = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class BundledEncoder:
-    """An ``Encoder`` with the bundled architecture.
-
-    Attributes:
-        frame: What its embeddings of public images look like, where that is known.
-    """
+    """An ``Encoder`` with the bundled architecture; ``frame`` is None where none is known for its weights."""
 
     name: str
     state: State = field(repr=False)
@@ -124,9 +119,6 @@ class BundledEncoder:
 
 def load_bundled(name: str, weights: str | None) -> Encoder:
     """Load the encoder that ships with the client, with the power spectrum beside it if its name says so.
-
-    Args:
-        weights: File of other weights of this architecture; the shipped ones if None.
 
     Raises:
         ModelError: The weights are not at hand or do not fit.

@@ -63,11 +63,7 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
 
 
 def find_published(model_id: str, tag: str) -> dict[str, Any]:
-    """Return open_clip's entry for published weights.
-
-    Raises:
-        ModelError: There are none of that name.
-    """
+    """Return open_clip's entry for published weights; ``ModelError`` where there are none of that name."""
     config: dict[str, Any] = open_clip.get_pretrained_cfg(model_id, tag)
     if not config:
         raise ModelError(
@@ -77,11 +73,7 @@ def find_published(model_id: str, tag: str) -> dict[str, Any]:
 
 
 def parse_name(name: str) -> tuple[str, str]:
-    """Model and tag of a name.
-
-    Raises:
-        UsageError: open_clip has no such model.
-    """
+    """Model and tag of a name; ``UsageError`` where open_clip has no such model."""
     parts = name.split(":")[1:]
     model_id = parts[0] if parts else _MODEL
     if len(parts) > 2 or model_id not in open_clip.list_models():

@@ -42,11 +42,7 @@ class PublicFrame:
 
     @classmethod
     def read(cls, path: Path, dimension: int) -> Self:
-        """Read the frame of an encoder.
-
-        Raises:
-            ModelError: The file cannot be read, or holds anything else.
-        """
+        """Read the frame of an encoder; ``ModelError`` for a file that cannot be read, or holds anything else."""
         try:
             data = path.read_bytes()
             arrays = {name: np.asarray(array, dtype=np.float64) for name, array in load(data).items()}

@@ -93,11 +93,7 @@ def find_vision_weights(name: str) -> Any:  # noqa: ANN401 - torchvision has no 
 
 
 def _load_vision(name: str, path: Path | None) -> Parts:
-    """A network without its head, its preprocessing, and the length of its features.
-
-    Raises:
-        ModelError: The weights are not at hand or do not fit.
-    """
+    """A network without its head, its preprocessing, and the length of its features; errors as ``load``."""
     from torchvision import models
 
     published = find_vision_weights(name)

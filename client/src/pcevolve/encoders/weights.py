@@ -38,11 +38,7 @@ def absence_error(encoder: str, weights: str) -> ModelError:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read a state dict as arrays; torch is needed for its own format alone.
-
-    Raises:
-        ModelError: As ``read_state``.
-    """
+    """Read a state dict as arrays; torch is needed for its own format alone. Errors as ``read_state``."""
     if path.suffix != ".safetensors":
         return {name: value.float().numpy() for name, value in read_state(path).items()}
     return {name: np.asarray(value) for name, value in _safe(path, "numpy").items()}
@@ -89,7 +85,6 @@ def fit(network: nn.Module, state: Mapping[str, Tensor], source: str, unused: tu
 
     Args:
         state: Must have exactly the network's names and shapes.
-        source: Names the weights in errors.
         unused: Prefixes of entries to pass over: heads that the encoder cut off.
 
     Raises:

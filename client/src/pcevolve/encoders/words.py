@@ -37,7 +37,6 @@ class WordEncoder:
     Attributes:
         places: Row of each known word.
         vectors: float64 ``(words, dimension)``, each of length 1.
-        weights: float64 ``(words,)``: the rarer, the more.
     """
 
     name: str
@@ -74,11 +73,7 @@ class WordEncoder:
 
 
 def load_words(name: str) -> WordEncoder:
-    """The encoder with its shipped vectors.
-
-    Raises:
-        ModelError: The package was installed without them.
-    """
+    """The encoder with its shipped vectors; ``ModelError`` where the package was installed without them."""
     try:
         with safe_open(WORD_VECTORS, "np") as opened:
             known: list[str] = opened.metadata()["words"].split(" ")

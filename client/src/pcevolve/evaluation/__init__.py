@@ -4,6 +4,4 @@
 them: they go to a run's ``private/`` folder (mode 0700) and to the owner's screen, never into a
 release, a log, a request or a decision that a request depends on. Types here have their class
 name as ``repr``.
-
-May import ``modality`` and ``private``. Imported by ``benchmarks`` and ``session``, after the last request.
 """

@@ -33,9 +33,7 @@ class Clock:
 
     Attributes:
         paces: Of each judge, by its name.
-        total: Seconds that all of it was expected to take.
         told: Is told of the seconds that have passed, and of all.
-        clock: Seam for tests, in seconds.
         done: Seconds that what is done was expected to take.
     """
 
@@ -53,12 +51,7 @@ class Clock:
     def of(
         cls, judges: Sequence[Judge], sets: Mapping[str, Labelled], test: Labelled, told: ProgressCallback
     ) -> Clock:
-        """Try every judge on a few held-out images.
-
-        Args:
-            test: Held-out images, which every judge looks at as well.
-            told: Is told how many seconds have passed, and how many it will be.
-        """
+        """Try every judge on a few held-out images."""
         sizes = [len(each.images) for each in sets.values()]
         apart = {id(each.images): each for name, each in sets.items() if name != "both"}.values()
         paces, total = {}, 0.0

@@ -152,7 +152,6 @@ class Closeness:
         cmmd: Distance of normalised embeddings under a Gaussian kernel, times 1000; None but for CLIP.
         density: Synthetic images in the neighbourhoods of real ones, 1 for equal sets.
         coverage: Share of real images with a synthetic one in their neighbourhood.
-        few: Whether a set is smaller than ``FEW``.
     """
 
     frechet: float
@@ -176,8 +175,6 @@ def measure_closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = F
     """Compare two sets of embeddings, float64 ``(images, dimension)``; rows that are not finite are left out.
 
     Args:
-        synthetic: Of the dataset.
-        real: Held out from it.
         clip: Whether the encoder is a CLIP, for which CMMD is defined.
 
     Raises:
@@ -244,7 +241,6 @@ class Memorisation:
     Attributes:
         closer: Share of the synthetic images whose nearest private image is nearer than their nearest test image, of
             equally many of both; without memorisation about one half, and with ten shots chance alone moves it far.
-        copies: Places of the synthetic images that are called copies.
         ratio: Median over synthetic images of distance to the nearest private over the nearest test image.
     """
 
@@ -260,8 +256,6 @@ def measure_memorisation(synthetic: FloatArray, private: FloatArray, test: Float
     """Compare distances of embeddings, float64 ``(images, dimension)`` of finite rows.
 
     Args:
-        synthetic: Of the dataset.
-        private: That it was made from.
         test: Others of the same kind; as many as there are private ones are drawn, and the reverse.
     """
     random, count = np.random.default_rng(0), min(len(private), len(test))

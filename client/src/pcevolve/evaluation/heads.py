@@ -119,7 +119,6 @@ def train_linear(training: Training, seed: int) -> Predict:
 
     Args:
         training: Features ``(images, dimension)``.
-        seed: Of initial weights and batch order.
 
     Returns:
         A function from features ``(n, dimension)`` to int64 ``(n,)``.
@@ -144,7 +143,6 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
 
     Args:
         training: Features are pixels, ``(images, 3, side, side)`` in 0..1.
-        seed: Of initial weights and batch order.
         steps: Batches that it learns from, which bounds the time whatever the set's size.
 
     Returns:
@@ -165,12 +163,7 @@ def time_cnn(few: Training, images: int) -> float:
 
 
 def make_untrained_cnn(shapes: Training, seed: int) -> Predict:
-    """The network before it is trained.
-
-    Args:
-        shapes: Says how many classes there are; nothing is learnt from it.
-        seed: Of its weights.
-    """
+    """The network before it is trained."""
     network = _cnn(shapes.classes, torch.Generator().manual_seed(seed))
     return lambda features: _predict(network, torch.from_numpy(features).float())
 
@@ -234,12 +227,7 @@ EPOCHS, BATCH, RATE, HEAD_DECAY = 100, 16, 1e-3, 1e-2
 
 @dataclass(frozen=True, eq=False)
 class PapersHead:
-    """A linear layer on features that are divided by one number; says the class of each row.
-
-    Attributes:
-        layer: From features to a score for each class.
-        scale: By which features are divided.
-    """
+    """A linear layer on features that are divided by one number, ``scale``; says the class of each row."""
 
     layer: _Layer
     scale: float
@@ -262,8 +250,6 @@ def train_papers_head(training: Training, seed: int, *, as_published: bool = Fal
     nothing without a scale and encoders differ in theirs.
 
     Args:
-        training: Features ``(images, dimension)``.
-        seed: Of initial weights and batch order.
         as_published: Whether the layer has no bias and takes features as they are, as in PCEvolve's published code.
 
     Returns:
@@ -304,11 +290,6 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def make_untrained_head(shapes: Training, seed: int) -> PapersHead:
-    """The papers' head before it is trained, their Init.
-
-    Args:
-        shapes: Says how wide features are and how many classes there are; nothing is learnt from it.
-        seed: Of its weights.
-    """
+    """The papers' head before it is trained, their Init."""
     generator = torch.Generator().manual_seed(seed)
     return PapersHead(_Layer.drawn(shapes.features.shape[1], shapes.classes, generator, 0.0), 1.0)

@@ -16,13 +16,7 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Value:
-    """A figure over seeds.
-
-    Attributes:
-        mean: Over draws of shots, seeds of prompts, and noise.
-        half: Half of its interval at ``LEVEL`` by Student's t; None for fewer than ``FEWEST`` seeds.
-        seeds: How many.
-    """
+    """A figure over seeds; ``half`` of its interval at ``LEVEL`` by Student's t is None for fewer than ``FEWEST``."""
 
     mean: float
     half: float | None

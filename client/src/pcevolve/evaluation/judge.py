@@ -57,9 +57,6 @@ class Judge:
         """Train a classifier on each set for each seed, several at once; what each says of other features, by set.
 
         Args:
-            trainings: The sets.
-            seeds: Of the classifiers.
-            features: What they are asked about.
             told: Is told of each classifier, in order, on what it was trained.
         """
         # All sets at once: three seeds alone leave one of two cores idle.
@@ -117,10 +114,8 @@ class AccuracyTest:
     """Held-out real data as one judge sees them, looked at once and used for several synthetic sets.
 
     Attributes:
-        labels: Class names; targets of every synthetic set index into them.
         features: What the judge sees of the held-out images, ``(images, ...)``.
         targets: int64 ``(images,)``.
-        judge: Looks at the synthetic sets as well, and trains on them.
     """
 
     labels: tuple[str, ...]
@@ -141,7 +136,6 @@ class AccuracyTest:
 
         Args:
             sets: Synthetic (or, as an upper bound, real) images; unusable ones are left out.
-            seeds: Of the heads' initialisation and batch order; three or more, public.
 
         Returns:
             Accuracy in 0..1 of each set; private.
@@ -172,7 +166,6 @@ class Verdict:
     """One classifier, trained several times; private.
 
     Attributes:
-        macro_f1: Mean over the classes and the seeds.
         per_class: Accuracy on each class, mean over the seeds, by label.
         confusion: Counts ``[true][said]``, all seeds together.
     """
@@ -188,7 +181,6 @@ class Verdict:
 
         Args:
             said: int64 ``(images,)`` for each of three seeds or more.
-            truth: int64 ``(images,)``.
             labels: Names of the classes; one without test images has no accuracy of its own.
         """
         # Loads pandas and pyarrow, which a run that only scores does without.

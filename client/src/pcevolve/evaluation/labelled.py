@@ -30,7 +30,6 @@ class KeptFeatures:
     images are made anew each time, and nothing of them is written down.
 
     Attributes:
-        folder: The run's ``private/``.
         digests: SHA-256, hex, of each file of the run's dataset, in the order of its images.
     """
 
@@ -78,7 +77,6 @@ class Labelled:
     """Images with their classes.
 
     Attributes:
-        images: In any order.
         targets: int64 ``(images,)``, places of the labels.
         names: What each image is called, for the owner.
         digest: SHA-256 of the owner's own, by which two sets of them are told apart; empty for what a run released.
@@ -140,11 +138,7 @@ class Labelled:
 
 
 def find_control(root: Path, given: Path | None) -> Path | None:
-    """The control that is measured beside a run: the one that was given, or ``RUN-random`` if that lies beside it.
-
-    Raises:
-        UsageError: The one that was given is of other classes, or no control.
-    """
+    """The control beside a run: the one given, else ``RUN-random`` if there is one; ``UsageError`` if unfit."""
     found = given or root.with_name(f"{root.name}-random")
     if given is None and not RunLayout(found).release.is_dir():
         return None

@@ -125,11 +125,7 @@ FEATURES = 2**12
 
 
 def hash_ngrams(texts: Sequence[Text | None]) -> NDArray[np.float32]:
-    """Words and pairs of words of each text, hashed with signs (Weinberger et al. 2009), of length 1.
-
-    Returns:
-        float32 ``(texts, FEATURES)``; NaN where there is no word.
-    """
+    """Words and pairs of words, hashed with signs (Weinberger et al. 2009): float32 of length 1, NaN without any."""
     from sklearn.feature_extraction.text import HashingVectorizer  # takes seconds to import
 
     hashing = HashingVectorizer(n_features=FEATURES, ngram_range=(1, 2), dtype=np.float32)

@@ -2,6 +2,4 @@
 
 Nothing here draws noise or knows methods. What is computed of private points is private until a mechanism has drawn
 from it.
-
-May import ``encoders``. Imported by ``benchmarks``, ``private``, ``selectors`` and ``session``.
 """

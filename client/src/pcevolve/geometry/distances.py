@@ -209,9 +209,7 @@ def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray
     """The nearest candidates of each of some points, in bounded memory beside the points.
 
     Args:
-        points: ``(points, d)``.
         places: int64 ``(n,)``, rows of ``points``.
-        candidates: float64 ``(candidates, d)``, at least ``count``.
         count: How many of them.
 
     Returns:

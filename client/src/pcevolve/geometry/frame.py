@@ -79,7 +79,6 @@ class Frame:
         Args:
             public: What an encoder brings.
             candidates: float64 ``(n, d)``; where all are alike, or none can be used, the public frame is all there is.
-            most: How many axes, at most.
         """
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         middle = rows.mean(axis=0) if len(rows) else public.centre
@@ -99,12 +98,7 @@ class Frame:
         return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0))
 
     def rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
-        """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame.
-
-        Args:
-            centre: float64 ``(d,)``, as it is on record.
-            axes: float64 ``(d, k)``, as they are on record.
-        """
+        """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame."""
         if np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes):
             return 0
         numbers = self.centre.size + self.axes.size
@@ -146,7 +140,6 @@ def _principal(offsets: FloatArray, most: int) -> FloatArray:
 
     Args:
         offsets: float64 ``(n, d)``, around zero.
-        most: How many, at most.
     """
     _, weights, rows = np.linalg.svd(offsets, full_matrices=False)
     axes = rows[:most].T
@@ -184,10 +177,5 @@ def idle_step(deviation: Step) -> Step:
 
 
 def round_to_noise_scale(noisy: FloatArray, deviation: Step) -> FloatArray:
-    """Released numbers, rounded as far as their noise hides: public post-processing.
-
-    Args:
-        noisy: What was released.
-        deviation: Standard deviation of its noise, > 0.
-    """
+    """Released numbers, rounded as far as their noise, of deviation > 0, hides: public post-processing."""
     return round_to(noisy, idle_step(deviation))

@@ -6,9 +6,6 @@ folder, so that a run made here and one made there differ in nothing: gate, ledg
 - ``evolving``: ``evolve``, ``extend``, ``Provider``.
 - ``result``: ``Result``, ``DatasetImage``, ``load``.
 - ``questions``: ``plan`` and ``audit``, which spend nothing.
-
-May import ``session``, ``auditing``, ``selectors``, ``pages``, ``publish``, ``transcript``, ``modality`` and what is
-public. Nobody imports it but ``pcevolve`` itself, by name, when it is asked.
 """
 
 from __future__ import annotations

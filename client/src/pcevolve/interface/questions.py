@@ -47,8 +47,6 @@ class AuditResult:
     """The result of an audit.
 
     Attributes:
-        findings: Each claim, and what speaks against it.
-        marks: What speaks against the run's privacy as such.
         holds: Whether all claims hold, and the run's noise protects somebody.
         unverified: Every file and folder of the run that was not verified, a folder with a slash at its end.
         summary: Figures of the run, as they follow from what was verified; None unless all of that holds.

@@ -26,7 +26,6 @@ class DatasetImage:
 
     Attributes:
         path: The PNG.
-        label: Its class.
         id: The candidate's name on record.
     """
 
@@ -40,11 +39,7 @@ class DatasetImage:
         return self.path.read_bytes()
 
     def open(self) -> DecodedImage:
-        """The pixels, as a PIL image in RGB.
-
-        Raises:
-            TranscriptError: It is no image any more.
-        """
+        """The pixels, as a PIL image in RGB; ``TranscriptError`` if it is no image any more."""
         pixels = decode_picture(self.data)
         if pixels is None:
             raise TranscriptError(
@@ -71,7 +66,6 @@ class Result:
         """Read a finished run.
 
         Args:
-            folder: The run's.
             told: The summary of a run that was just made; made anew from the record if None.
 
         Raises:
@@ -129,11 +123,7 @@ class Result:
         return self._run.record.layout.report
 
     def export(self, form: str) -> Path:
-        """Write the dataset as ``parquet`` or ``webdataset`` beside its images, and return the folder.
-
-        Raises:
-            UsageError: There is no such form, or its library is not installed.
-        """
+        """Write the dataset as ``parquet`` or ``webdataset`` (else ``UsageError``) and return its folder."""
         return export_run(self.folder, [form])[0]
 
     def audit(

@@ -3,6 +3,5 @@
 ``ledger`` is the door (``Ledger``, ``Account``). ``account`` pays, ``others`` and ``overlap`` add up what others did
 to the same ``units``, ``entries`` reads and writes rows, ``store`` seals them, ``creation`` makes the file and its key.
 
-May import ``dp``, ``public``, ``privacy``, ``durable`` and ``errors``. Imported by ``cli``, ``private``, ``publish``
-and ``session``, from its modules, because accounting needs SciPy.
+Import from its modules, because accounting needs SciPy.
 """

@@ -78,14 +78,7 @@ class Account:
         return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:
-        """Enter the run in the ledger, or require_same_terms it when it is resumed.
-
-        Returns:
-            This account, which can pay from now on.
-
-        Raises:
-            LedgerError: The run was begun with other data, or under another promise.
-        """
+        """Enter the run in the ledger, or, when it is resumed, ``require_same_terms``."""
         # In the lock from the look on: of two processes that resume one run, the second finds it enrolled.
         with self.entries.store.writing():
             if not self.enrolled:
@@ -117,7 +110,6 @@ class Account:
         """Draw and pay in one transaction, or return what was drawn and paid for this query before.
 
         Args:
-            query: The question; asked once in the life of a run.
             events: What the draw does to the private data.
             draw: Makes the draw; called only when it can be paid for, and at most once.
 
@@ -186,11 +178,7 @@ class Account:
             return max(epsilon(each.others, delta) for each in affected.losses(()))
 
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
-        """Return other runs' events as one secret of this run's owner bears them; None after an INSECURE run.
-
-        Raises:
-            LedgerError: A run has entries but was never enrolled.
-        """
+        """Other runs' events as one of this run's secrets bears them, None after an INSECURE run."""
         if self.run.terms.secrets is None:
             return ()
         with self.entries.store.reading():

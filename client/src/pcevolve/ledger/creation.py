@@ -57,11 +57,7 @@ def require_there(path: Path) -> None:
 
 
 def locate_key(path: Path) -> Path:
-    """Return the path of a ledger's key; nothing is opened.
-
-    Raises:
-        LedgerError: The path cannot be a ledger's.
-    """
+    """Return the path of a ledger's key; nothing is opened. ``LedgerError`` for a path that can be no ledger's."""
     if not path.name:
         raise LedgerError(f"'{path}' is a folder and no file: name a file in it with privacy.ledger")
     key = path.with_suffix(".key")
@@ -74,7 +70,6 @@ def require_volume(path: Path, volume: Path | None) -> None:
     """Refuse a ledger that would vanish with the container that it is in, and with it the memory of what was spent.
 
     Args:
-        path: The ledger.
         volume: Folder that a container keeps ledgers in, which must be a mount of its own; None outside containers.
 
     Raises:

@@ -50,7 +50,6 @@ class Terms:
     """A run's terms of use of the data, besides its budget; public, and fixed when it begins.
 
     Attributes:
-        provider: Address of the API that sees what it releases.
         secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is INSECURE.
         unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
         forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
@@ -81,8 +80,6 @@ class Enrolment:
     """A run and the data that it is bound to.
 
     Attributes:
-        unit: What one privacy unit is, in a word.
-        budget: What the run was allowed to spend when it began.
         began: Seconds since 1970 by this machine's clock, when it was entered; 0 before.
     """
 

@@ -35,13 +35,9 @@ class RunRow:
     """A run in the ledger.
 
     Attributes:
-        folder: Its folder when it began; empty if the ledger does not know.
-        domain: Public words for what its images show.
-        began: Seconds since 1970 by this machine's clock.
         unit: What one privacy unit is, in a word; the run has so many ``units``, with so many ``images`` together.
         named: Whether the ledger knows them by name as well as by image.
         noise: ``os-csprng`` or ``INSECURE``.
-        forgets_insecure: Whether INSECURE runs on the same data were left out of what they bear.
         rounds: Releases that were paid for; ``draws`` are accesses to the private data.
         epsilon: What it spent, at its own δ; inf for an INSECURE run that looked at private data.
         secret_mu: μ, what it said of each secret that its owner declared; None where none was, and inf where what it
@@ -85,11 +81,7 @@ class Ledger:
     """A ledger file and its key, opened and verified: the accounts of all runs on all data."""
 
     def __init__(self, path: Path, create: bool = True, clock: Callable[[], float] = time.time) -> None:
-        """Open the ledger, making a new one only where there is none.
-
-        Raises:
-            LedgerError: The file, or the key beside it, is missing its other half, damaged, or not a ledger.
-        """
+        """Open the ledger, making a new one only where there is none. Raises ``LedgerError``."""
         self.path = path
         self._store = open_store(path, create)
         self._entries = Entries(self._store, clock)
@@ -107,13 +99,8 @@ class Ledger:
         """Open a run's account with its privacy units; of a new run nothing is on record until it enrols.
 
         Args:
-            run_id: Public id of the run.
-            units: The privacy units, with names or without; stored only as keyed fingerprints.
-            relation: Neighbour relation of the run's events.
-            limits: What this run may spend, and what may ever be spent on one unit.
             unit: What a privacy unit is: ``"image"``, ``"patient"``.
             terms: How the run uses the data, besides.
-            origin: Where the run comes from, for its owner to tell it by.
 
         Raises:
             LedgerError: The run was begun with other data, or under another promise.

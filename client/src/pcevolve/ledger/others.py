@@ -44,11 +44,7 @@ class PriorRuns:
     run: Enrolment
 
     def enrolled(self) -> list[Enrolment]:
-        """Every other run, oldest first, whether or not it has touched the same data.
-
-        Raises:
-            LedgerError: A run has entries but was never enrolled.
-        """
+        """Every other run, oldest first, on any data; ``LedgerError`` for one with entries that never enrolled."""
         ids = self.entries.run_ids()
         return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
 

@@ -98,7 +98,6 @@ class Reach:
         """Find the subjects.
 
         Args:
-            mine: The run.
             promising: Other runs that have promised something: they paid for a release.
             enrolled: All other runs, which tell who else belongs to a name.
         """
@@ -135,9 +134,7 @@ def compute_exposures(
     """Size the groups that change with each subject, without subjects that are no worse off than another.
 
     Args:
-        reach: The subjects.
         runs: All runs that touch them and are to be counted, under one neighbour relation.
-        relation: That.
         done: By run id, what each did; runs that did the same may stand for each other in the result.
 
     Raises:
@@ -172,7 +169,6 @@ def bound_group(most: int, named: bool, relation: Relation) -> int:
     Args:
         most: Images that the subject or its neighbour may have.
         named: Whether the run's units have names; if not, each is one image and is removed with it.
-        relation: Neighbour relation of the run.
     """
     return most * _most_changed(named, relation)
 

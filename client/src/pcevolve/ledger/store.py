@@ -47,11 +47,7 @@ class Store:
     """An open ledger file: sealed rows that are only ever added."""
 
     def __init__(self, path: Path, key: Key) -> None:
-        """Open a file and check all of it; nothing is written.
-
-        Raises:
-            LedgerError: It is not a ledger of this version, or damaged, or belongs to another key.
-        """
+        """Open a file and check all of it; nothing is written. Raises ``LedgerError``."""
         self.path = path
         self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.key = key
@@ -100,11 +96,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and alone: a second process waits.
-
-        Raises:
-            LedgerError: The database refused; everything was rolled back.
-        """
+        """All or nothing, and alone: a second process waits; ``LedgerError`` where the database refused."""
         # IMMEDIATE: the lock is had before anything is read, so that what was checked is still true when it is written.
         with self._transaction("BEGIN IMMEDIATE"):
             yield
@@ -119,11 +111,7 @@ class Store:
             self._db.execute("UPDATE head SET count = ?, seal = ?", (number, _head(self.key, number, seal)))
 
     def row(self, number: int) -> Row:
-        """A row that was verified when it was first seen, verified again.
-
-        Raises:
-            LedgerError: It changed since.
-        """
+        """A row that was verified when it was first seen, verified again; ``LedgerError`` if it changed since."""
         with self.reading(), self._guard():
             row = Row(*self._db.execute("SELECT * FROM rows WHERE number = ?", (number,)).fetchone())
             if row.seal != self._seals[number] or row.seal != self._seal(*row[:-1]):
@@ -224,11 +212,7 @@ class Key:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a key file.
-
-        Raises:
-            LedgerError: It is not there, or not a whole key.
-        """
+        """Read a key file; ``LedgerError`` where it is missing or not whole."""
         if not path.exists():
             raise LedgerError(f"{path} is missing: without it the ledger cannot recognise data; restore it")
         secret = path.read_bytes()

@@ -49,7 +49,6 @@ class Units:
     """The privacy units of one run as the ledger knows them: keyed fingerprints of 32 bytes, in one canonical order.
 
     Attributes:
-        images: Fingerprints of all images, unit by unit.
         sizes: How many images each unit has, as 32-bit numbers; empty where every unit is one image without a name.
         names: Fingerprints of the units' names; empty likewise.
     """
@@ -86,7 +85,6 @@ class Units:
         """Fingerprint the units of a run.
 
         Args:
-            key: The ledger's.
             units: All with names, no two the same; or, where ``kind`` is ``"image"``, single images without names.
             kind: What a unit is, which tells a patient ``7`` from a device ``7``.
 

@@ -3,9 +3,6 @@
 A kind is one class, ``images.medium.ImageMedium`` or ``texts.TextMedium``; the first says what each method promises,
 the second only where texts differ. ``find_medium`` is what a room asks that need not know which of them it has; a
 decoded image or text is opaque to it.
-
-May import ``public`` and ``errors``. Imported by ``auditing``, ``benchmarks``, ``dp_audit``, ``egress``, ``encoders``,
-``evaluation``, ``interface``, ``pages``, ``private``, ``providers``, ``publish``, ``session`` and ``selectors``.
 """
 
 from __future__ import annotations

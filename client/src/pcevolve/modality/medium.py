@@ -52,12 +52,7 @@ class CandidateCheck:
 
 @dataclass(frozen=True)
 class Shown:
-    """Something that a provider sent, as pages and terminals show it; empty where it is nothing of the kind.
-
-    Attributes:
-        jpeg: A small picture, encoded anew.
-        text: A text as a whole.
-    """
+    """Something that a provider sent, as pages show it: a small ``jpeg``, or a whole ``text``; else empty."""
 
     jpeg: bytes = b""
     text: str = ""

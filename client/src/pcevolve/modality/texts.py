@@ -129,9 +129,6 @@ def blank_out(text: Text, degree: float, seed: int) -> str:
 
     Args:
         degree: Which share of the words, in [0, 1]; at least one where it is above 0.
-
-    Returns:
-        One line with as many words as the text has.
     """
     found = text.split(" ")
     count = min(len(found), max(int(degree > 0), round(Fraction(degree) * len(found))))
@@ -194,11 +191,7 @@ class TextMedium:
     def open(
         self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None
     ) -> Item | None:
-        """The text of a file in UTF-8; None for an empty one.
-
-        Raises:
-            UnreadableError: Why it cannot be read, to be said after its name.
-        """
+        """The text of a file in UTF-8, None for an empty one; see ``ImageMedium.open``."""
         try:
             return read_text(path.read_bytes())
         except OSError as error:
@@ -210,11 +203,7 @@ class TextMedium:
         return None if text is None or is_refusal(text) else text
 
     def encode_release(self, data: bytes, wanted: Look | None = None) -> bytes:
-        """The text and a line's end.
-
-        Raises:
-            UnreadableError: It cannot be used: see ``check``.
-        """
+        """The text and a line's end; see ``ImageMedium.encode_release``."""
         text = self.decode(data)
         if text is None:
             raise UnreadableError

@@ -1,8 +1,6 @@
 """Self-contained pages for people: the report, and everything that left.
 
-One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone. May import
-what is public, ``transcript``, ``publish`` and ``rules``. May be imported by ``auditing``, ``benchmarks``, ``cli`` and
-``session``.
+One file each, escaped, with a strict policy and small re-encoded pictures; made from public records alone.
 """
 
 from __future__ import annotations

@@ -41,11 +41,7 @@ CLASSES = 20
 
 @dataclass(frozen=True)
 class Standing:
-    """The state of a run besides its record; public, and the provider could tell as much.
-
-    Attributes:
-        left: About how long the rest takes, in words; empty while nobody can say.
-    """
+    """The state of a run besides its record; public. ``left`` says about how long the rest takes, if anybody can."""
 
     left: str = ""
     cost: str = ""

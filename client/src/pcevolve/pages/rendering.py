@@ -72,11 +72,7 @@ _NO_WORDS = re.compile(r"({%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Inline:
-    """A style or script of our own that stands in the page itself.
-
-    Attributes:
-        source: How the page's Content-Security-Policy names it.
-    """
+    """A style or script of our own in the page itself; ``source`` is its name in the Content-Security-Policy."""
 
     text: Markup
     source: str

@@ -6,9 +6,6 @@ carries a statistic of the data; errors name only the owner's own files. What it
 ``subsample`` draws some, ``dataset`` reads them, ``units`` groups them; ``engine`` says where they are worked on, in
 this process or on Ray (``cluster``); ``inspection`` looks at a folder without a run. ``ProgressCallback`` learns how
 far such work has come.
-
-May import ``dp``, ``encoders``, ``evolution``, ``geometry``, ``ledger``, ``modality``, ``public`` and ``selectors``.
-Imported by ``benchmarks``, ``evaluation`` and ``session`` alone.
 """
 
 from __future__ import annotations

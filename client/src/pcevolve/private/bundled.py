@@ -63,9 +63,6 @@ SIDE = 64
 def load_cells(shots: int, names: Mapping[str, str], seed: int = 0) -> tuple[PrivateDataset, PrivateDataset]:
     """Draw pictures of each chosen kind of cell; the rest is held out.
 
-    Returns:
-        The private and the held-out dataset; 64x64 RGB.
-
     Raises:
         DataError: A kind has too few.
         UsageError: ``shots`` is below 1.
@@ -93,9 +90,6 @@ FILE = Path(__file__).with_name("terms.jsonl")
 
 def load_terms(shots: int, names: Mapping[str, str], seed: int) -> tuple[PrivateDataset, PrivateDataset]:
     """Draw meanings of each chosen kind; the rest is held out.
-
-    Returns:
-        The drawn meanings and the others.
 
     Raises:
         DataError: A kind has too few.

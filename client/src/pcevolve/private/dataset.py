@@ -89,14 +89,7 @@ class PrivateDataset:
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit]) for unit in sorted(digests))
 
     def rename(self, names: Mapping[str, str]) -> PrivateDataset:
-        """Return the same images under other labels, in another order of classes.
-
-        Args:
-            names: From every label to its new one, in the new order.
-
-        Raises:
-            UsageError: A label has no new name, or there is no such label.
-        """
+        """The same images under other labels, in their order; ``UsageError`` unless each label has its new name."""
         if odd := sorted(set(names) ^ set(self.labels)):
             raise UsageError(f"data.words needs every class once, and says otherwise of {odd[0]!r}")
         places = {label: place for place, label in enumerate(names)}
@@ -152,11 +145,7 @@ class PrivateDataset:
 
 
 def load_folder(path: Path, *, unique: bool = True, window: Window | None = None) -> PrivateDataset:
-    """Load a folder of class folders of images; see ``list_folder`` and ``load``.
-
-    Raises:
-        DataError: What is wrong, by the names of up to five files, in one line.
-    """
+    """Load a folder of class folders of images; see ``list_folder`` and ``load``."""
     return load(list_folder(path), unique=unique, window=window)
 
 
@@ -253,11 +242,7 @@ class StoredImages(Sequence[DecodedImage]):
     @overload
     def __getitem__(self, place: slice) -> StoredImages: ...
     def __getitem__(self, place: int | slice) -> DecodedImage | StoredImages:
-        """Read one image, or name some.
-
-        Raises:
-            DataError: The file has changed since it was first read, or is gone.
-        """
+        """Read one image, or name some; ``DataError`` for a file that has changed since it was read, or is gone."""
         if isinstance(place, slice):
             return StoredImages(self.files[place], self.digests[place], self.window)
         # Read and compared each time: a file that was exchanged in between would be charged to another unit.

@@ -86,11 +86,7 @@ class LocalEngine:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Shown(Sequence[DecodedImage]):
-    """Images as an encoder is shown them, each made when it is asked for.
-
-    Attributes:
-        rendition: The appearance that each is given; None for its own.
-    """
+    """Images as an encoder is shown them, made when asked for; without a ``rendition``, in their own appearance."""
 
     images: Sequence[DecodedImage]
     rendition: Rendition

@@ -27,9 +27,7 @@ class Inspection:
     Attributes:
         sizes: Pixels of each image that could be read, width and height, as it is kept.
         faults: Images that a run would refuse, each with what to do.
-        twins: Pairs with the same pixels; a run would refuse them.
         alike: Pairs of different units that look the same, and are not twins.
-        compared: Whether images were looked at for that; very large folders are not.
         seen: Between which values images lie and by what they are shown, those included that are refused for that.
         flat: Images that show next to nothing, by their places in the listing.
     """

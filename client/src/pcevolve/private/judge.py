@@ -38,7 +38,6 @@ class PrivateViews:
     """Private images through an encoder's eyes; each is embedded once in every rendition.
 
     Attributes:
-        encoder: In eval mode; embeds one image at a time.
         caps: What secrets leave each image or text of a vote; None for all of it.
         engine: Where that is done, and the search for nearest candidates; running.
     """
@@ -54,21 +53,13 @@ class PrivateViews:
         return "PrivateViews"
 
     def prepare(self, with_appearances: bool, told: ProgressCallback = no_progress) -> None:
-        """Embed the images as they are, and measure each one's appearance if that is going to be released.
-
-        Raises:
-            DataError: An image has no embedding.
-        """
+        """Embed the images, and measure appearances if they are going to be released; errors as ``embeddings``."""
         self.embeddings(None, told)
         if with_appearances:
             _ = self.appearances
 
     def embeddings(self, rendition: Rendition, told: ProgressCallback = no_progress) -> PrivateEmbeddings:
-        """Embeddings of the images in a rendition, with classes and units.
-
-        Raises:
-            DataError: An image has no embedding.
-        """
+        """Embeddings of the images in a rendition, with classes and units; ``DataError`` for an image without one."""
         if rendition not in self._embedded:
             self._embedded[rendition] = self._usable(rendition, told)
         return PrivateEmbeddings(

@@ -219,11 +219,7 @@ def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
 
 
 def refuse(faults: Sequence[str]) -> None:
-    """Raise one line that lists the first faults and counts the others, if there are any.
-
-    Raises:
-        DataError: There is a fault.
-    """
+    """Raise a ``DataError`` of one line that lists the first faults and counts the others, if there are any."""
     if faults:
         raise DataError(f"private data: {list_some(faults, '; ', '; and ')}")
 
@@ -235,14 +231,7 @@ def list_some(names: Sequence[str], joint: str = ", ", last: str = " and ") -> s
 
 
 def refuse_twins(names: Sequence[str], digests: Sequence[bytes], what: str) -> None:
-    """Refuse data of which two have the same digest.
-
-    Args:
-        what: What two have in common: ``pixels``.
-
-    Raises:
-        DataError: Up to five that have what an earlier one has.
-    """
+    """Refuse data of which two have the same digest (``DataError``)."""
     first: dict[bytes, str] = {}
     pairs = [(name, first.setdefault(digest, name)) for name, digest in zip(names, digests, strict=True)]
     refuse([f"{name} has the {what} of {twin}; remove one" for name, twin in pairs if twin != name])
@@ -261,11 +250,7 @@ def shorten(file: Path) -> str:
 def _sort_out(
     root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], faults: Sequence[str]
 ) -> Listing:
-    """Tell images from what is passed over, and name what is neither.
-
-    Raises:
-        DataError: There are too many images.
-    """
+    """Tell images from what is passed over, and name what is neither; ``DataError`` for too many images."""
     kinds = {file: _kind(file) for file, _ in found}
     odd = [f"{shorten(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
     images = [(file, target) for file, target in found if kinds[file] is Kind.IMAGE]

@@ -21,7 +21,6 @@ def count_unpacked_bytes(file: BinaryIO, start: int, length: int) -> int:
     """Add up what the pages of one column say that they unpack to; none is unpacked.
 
     Args:
-        start: Where its first page begins.
         length: Bytes of all its pages, headers included.
 
     Raises:

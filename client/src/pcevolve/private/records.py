@@ -29,7 +29,6 @@ class Records:
     """Private texts as they were read.
 
     Attributes:
-        names: Where each stands, for the owner.
         units: What the owner calls each one's unit; empty where each text is a unit.
         marks: Of each, its values in the columns of secrets; empty where there are none.
         faults: What a run would be refused for, where the texts were only looked at.
@@ -75,14 +74,7 @@ class Records:
         return [known[label] for label in self.labels]
 
     def draw(self, count: int, seed: int) -> tuple[Records, Records]:
-        """Draw units of each class; see ``subsample.subsample``.
-
-        Returns:
-            The texts that were drawn, and all texts of units that were not.
-
-        Raises:
-            DataError: A class has fewer units.
-        """
+        """Draw units of each class; see ``subsample.subsample``."""
         drawn, rest = draw_places(self.unit_keys, self.targets, count, seed)
         return self.subset(drawn), self.subset(rest)
 

@@ -70,11 +70,7 @@ class Secret:
 
 @dataclass(frozen=True, repr=False)
 class Held:
-    """A secret that texts hold.
-
-    Attributes:
-        name: Where the owner finds it; nothing of it.
-    """
+    """A secret that texts hold; ``name`` says where the owner finds it, and nothing of it."""
 
     name: str
     budget: float
@@ -216,11 +212,7 @@ def _place(data: PrivateDataset, places: Sequence[int]) -> str:
 
 
 def _secret(line: str, where: str, budget: float) -> Secret:
-    """One line of a list.
-
-    Raises:
-        DataError: It cannot be used; nothing of it is repeated.
-    """
+    """Read one line of a list; ``DataError``, which repeats nothing of it, where it cannot be used."""
     letters, *numbers = line.split("\t")
     small = normalise(letters).casefold()
     if len(small) < SHORTEST:

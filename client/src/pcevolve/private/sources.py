@@ -96,11 +96,7 @@ def parse_source(text: str) -> FolderSource | DigitsSource | CellsSource | Terms
 
 
 def _split_names(text: str, items: Sequence[str], spelled: re.Pattern[str], example: str) -> dict[str, str]:
-    """Return each item's name and the label that it gives, empty if none.
-
-    Raises:
-        UsageError: The items cannot be read, or their labels are no labels.
-    """
+    """Return each item's name and the label that it gives, empty if none; ``UsageError`` for what cannot be read."""
     names: dict[str, str] = {}
     for item in items:
         match = spelled.fullmatch(item)
@@ -116,11 +112,7 @@ def _split_names(text: str, items: Sequence[str], spelled: re.Pattern[str], exam
 
 
 def require_folder(path: Path, wanted: str, option: str = "") -> None:
-    """Refuse a path that is no folder, before anything of it is read.
-
-    Raises:
-        DataError: There is no such folder.
-    """
+    """Refuse a path that is no folder, before anything of it is read (``DataError``)."""
     if not path.is_dir():
         there = "is a file" if path.exists() else "no such folder"
         if path.is_file() and path.suffix.lower() in TABLES:

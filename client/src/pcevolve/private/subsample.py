@@ -41,7 +41,6 @@ def subsample(listing: Listing, units: Sequence[str], count: int, seed: int) -> 
     """Draw units of each class.
 
     Args:
-        listing: All images.
         units: What each image's unit is called; an image's own name where every image is a unit.
         count: Units of each class, K.
         seed: Secret, below 2**63.
@@ -60,14 +59,7 @@ def subsample(listing: Listing, units: Sequence[str], count: int, seed: int) -> 
 def draw_places(
     units: Sequence[str], targets: Sequence[int], count: int, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Return the places of the items that are drawn, and of those whose units are not; see ``subsample``.
-
-    Returns:
-        Their places, in order.
-
-    Raises:
-        DataError: A class has fewer units.
-    """
+    """Return the places of the items that are drawn, and of those whose units are not, in order; see ``subsample``."""
     # Before the draw and for all classes: whether it is possible must not
     # depend on the seed, or it could be drawn again.
     if min(count_drawable(units, targets).values()) < count:

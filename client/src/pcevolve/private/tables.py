@@ -131,11 +131,7 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
 
 @contextmanager
 def _lines_of(path: Path) -> Iterator[BoundedLines]:
-    """The lines of a text file.
-
-    Raises:
-        DataError: It is in UTF-16.
-    """
+    """The lines of a text file; ``DataError`` for UTF-16, an empty one, or what only has a table's name."""
     with open_file(path, MOST_FILE_BYTES) as file:
         head = file.read(HEAD_BYTES)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1:6:2] == b"\0\0\0":
@@ -220,11 +216,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
 
 
 def _bearable(path: Path, metadata: Any, wanted: Sequence[str], most: int) -> list[Any]:  # noqa: ANN401
-    """The chunks of the wanted columns; a Parquet file is refused by what its footer says that it unpacks to.
-
-    Raises:
-        DataError: It has too many rows, or unpacks to more than ``most`` bytes.
-    """
+    """The chunks of the wanted columns; ``DataError`` for too many rows, or more than ``most`` bytes unpacked."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     # Only wanted columns: a file may be refused for what is read of it and for nothing else.

@@ -46,11 +46,7 @@ class UnitMap:
 
 
 def group_into_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
-    """Group the images of a dataset into privacy units.
-
-    Returns:
-        The same images under these units.
-    """
+    """Group the images of a dataset into privacy units."""
     names, unit_of = np.unique([units.of[name] for name in data.names], return_inverse=True)
     return replace(
         data, unit_of=unit_of.astype(np.int64), unit_name=units.kind, unit_names=tuple(map(str, names))
@@ -92,14 +88,7 @@ def map_folders(there: Sequence[str]) -> UnitMap | None:
 
 
 def write_units(path: Path, there: Sequence[str]) -> None:
-    """Write a map that ``read_units`` reads: the folder within a class folder is the patient.
-
-    Args:
-        path: The file; it must not exist.
-
-    Raises:
-        DataError: The file exists or cannot be written, or no image lies in such a folder.
-    """
+    """Write a map that ``read_units`` reads: the folder within a class folder is the patient; else ``DataError``."""
     found = map_folders(there)
     if found is None:
         raise DataError(f"--write-unit-map {path}: no image lies in a folder within a class folder")
@@ -111,11 +100,7 @@ def write_units(path: Path, there: Sequence[str]) -> None:
 
 
 def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, most: int) -> None:
-    """Refuse data in which a privacy unit has more images than the owner declares, whichever of them are drawn.
-
-    Raises:
-        DataError: Up to five files, each the first of a unit that is too large.
-    """
+    """Refuse data in which a unit has more images than declared, whichever of them are drawn (``DataError``: which)."""
     # Reversed, so that the first image of a unit is the one that stays in the dictionary.
     counts, first = Counter(units), dict(zip(reversed(units), reversed(names), strict=True))
     files = sorted(first[unit] for unit, count in counts.items() if count > most)

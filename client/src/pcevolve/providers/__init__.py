@@ -1,9 +1,4 @@
-"""Remote APIs: one dialect per file, pure functions between public calls and wire bytes. No sockets, no record.
-
-May import: ``public``, ``modality`` for what a text is, and the wire contract of ``pcevolve_shared``. May be imported
-by: ``egress``, which sends what a dialect spells, ``auditing``, which spells it again, and ``session``, which finds a
-dialect by name.
-"""
+"""Remote APIs: one dialect per file, pure functions between public calls and wire bytes. No sockets, no record."""
 
 from __future__ import annotations
 
@@ -32,11 +27,7 @@ DIALECTS: dict[str, Dialect] = {each.name: each for each in _ALL}
 
 
 def dialect(name: str) -> Dialect:
-    """Find a dialect by name.
-
-    Raises:
-        UsageError: No such dialect.
-    """
+    """Find a dialect by name. ``UsageError``: no such dialect."""
     if name not in DIALECTS:
         raise UsageError(f"unknown dialect '{name}': choose one of {', '.join(sorted(DIALECTS))}")
     return DIALECTS[name]

@@ -80,11 +80,7 @@ class _Models(Reply):
 
 
 def read_texts(body: bytes) -> list[str]:
-    """The text of each choice of an answer; empty for a choice without one.
-
-    Raises:
-        ProviderReplyError: The answer breaks the API's contract.
-    """
+    """The text of each choice of an answer, empty for one without; ``ProviderReplyError`` if the contract is broken."""
     return [each.text for each in parse_answer(_Answer, body).choices]
 
 
@@ -148,11 +144,7 @@ class ChatDialect(Dialect):
             return False
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Texts have none; an API that lists its models has to list this one.
-
-        Raises:
-            UsageError: It does not.
-        """
+        """Texts have none, but an API that lists its models has to list this one (``UsageError``)."""
         listed = [each.id for each in parse_answer(_Models, body).data]
         if listed and model not in listed:
             raise no_model(model, listed)

@@ -56,11 +56,7 @@ def strength_of(call: Call) -> dict[str, float]:
 
 
 def encode_form(fields: Mapping[str, str], image: bytes | None) -> tuple[str, bytes]:
-    """Lay out a form: text parts in their order, and last the file part ``image``; names are the dialect's own.
-
-    Returns:
-        The content type, and the body.
-    """
+    """Return content type and body of a form: text parts in their order, and last the file part ``image``."""
     parts = [_text(name, value) for name, value in fields.items()]
     if image is not None:
         parts.append(_file(image))
@@ -71,11 +67,7 @@ def encode_form(fields: Mapping[str, str], image: bytes | None) -> tuple[str, by
 
 
 def parse_answer(model: type[Model], body: bytes) -> Model:
-    """Validate an answer.
-
-    Raises:
-        ProviderReplyError: It is not what the contract promises; its content is not repeated.
-    """
+    """Validate an answer; ``ProviderReplyError``, which does not repeat its content, if it breaks the contract."""
     try:
         return model.model_validate_json(body.removeprefix(BYTE_ORDER_MARK))
     except ValidationError as error:
@@ -141,11 +133,7 @@ def _form_of(body: bytes) -> str:
 
 
 def require_count(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:
-    """Pass on what an answer holds for each image.
-
-    Raises:
-        ProviderReplyError: Not as many as were asked for.
-    """
+    """Pass on what an answer holds for each image; ``ProviderReplyError`` if that is not as many as were asked for."""
     if len(received) != call.count:
         few = len(received) < call.count
         advice = (
@@ -158,11 +146,7 @@ def require_count(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:
 
 
 def decode_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
-    """Decode the base64 images of an answer.
-
-    Raises:
-        ProviderReplyError: Not as many as were asked for, or not canonical base64.
-    """
+    """Decode an answer's images; ``ProviderReplyError`` for another number, or base64 that is not canonical."""
     try:
         return [images.from_base64(_plain_base64(each)) for each in require_count(call, encoded)]
     except images.ImageError as error:

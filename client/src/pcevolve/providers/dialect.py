@@ -68,8 +68,6 @@ class Dialect(Protocol):
     """One remote API's way of saying things; what most of them lack has a default here.
 
     Attributes:
-        name: What ``--dialect`` calls it.
-        makes: Images or texts.
         capabilities: What it can ask for: of ``create``, ``vary``, ``strength`` of what is varied, ``seed``, ``steps``,
             ``guidance``, ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``,
             ``fields``.
@@ -77,7 +75,6 @@ class Dialect(Protocol):
         most: Images that one request may ask for.
         links_images: Whether answers only point to the images.
         reports_cost: Whether answers say what they cost.
-        currency: What sums are in, as it follows a figure.
         reasons: What the API's error codes mean, where asking again would not help.
     """
 
@@ -100,19 +97,11 @@ class Dialect(Protocol):
         ...
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """Addresses of the images, of an API that answers with those; none otherwise.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Addresses of images, where an API answers with those; ``ProviderReplyError`` for a broken contract."""
         return ()
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """Read the images out of the answer to a call; ``linked`` is what lay at ``links``, in their order.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Read the images out of an answer; ``linked`` is what lay at ``links``, in order. Errors as ``links``."""
         ...
 
     def answered_by(self, body: bytes) -> str | None:
@@ -151,27 +140,15 @@ class Dialect(Protocol):
         return
 
     def takes_strength(self, model: str, body: bytes) -> bool:
-        """Tell from the answer to ``hello`` whether variations by a model are asked for with a strength.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Tell by the answer to ``hello`` whether a model varies by a strength; errors as ``links``."""
         return "strength" in self.capabilities
 
     def advice(self, model: str, body: bytes) -> Advice | None:
-        """Read advice on a model from the answer to ``hello``; None if it gives none.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Read advice on a model from the answer to ``hello``, None if it has none; errors as ``links``."""
         return None
 
     def library(self, model: str, body: bytes) -> Library | None:
-        """Read the description of a model's real public images from the answer to ``hello``; None if there is none.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Read from ``hello``'s answer of which library of real images a model is, if any; errors as ``links``."""
         return None
 
     def trial(self, model: str) -> WireRequest | None:
@@ -187,11 +164,7 @@ class Dialect(Protocol):
         return None
 
     def balance(self, body: bytes) -> float | None:
-        """Read the remaining balance from the answer to ``balance_request``; None when the API does not bill.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Read the remaining balance, None where nothing is billed; ``ProviderReplyError`` as ``links``."""
         return None
 
     def cost(self, body: bytes) -> float | None:
@@ -209,11 +182,7 @@ def asks_for(dialect: Dialect, in_process: bool) -> frozenset[str]:
 
 
 def require(dialect: Dialect, needed: AbstractSet[str], in_process: bool = False) -> None:
-    """Refuse a run that its dialect cannot carry out, before anything is paid.
-
-    Raises:
-        UsageError: A capability is missing.
-    """
+    """Refuse a run that its dialect cannot carry out, before anything is paid (``UsageError``)."""
     missing = ", ".join(sorted(needed - asks_for(dialect, in_process)))
     if missing and in_process:
         raise UsageError(f"a generator inside this process is not asked for {missing}: leave that out")

@@ -89,11 +89,7 @@ class _Models(RootModel[Annotated[list[_Model], BeforeValidator(_bare), Field(ma
 
 
 def _find_model(model: str, body: bytes) -> _Model | None:
-    """A model out of the list of them; None if it is not there.
-
-    Raises:
-        ProviderReplyError: The answer breaks the API's contract.
-    """
+    """A model out of the list of them, None if it is not there; ``ProviderReplyError`` if it is no such list."""
     return next((each for each in parse_answer(_Models, body).root if each.id == model), None)
 
 
@@ -141,12 +137,7 @@ class GetimgDialect(Dialect):
         return decode_images(call, [each.image for each in parse_answer(_Batch, body).images])
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """The model's base resolution, from the list of models.
-
-        Raises:
-            UsageError: The API does not have the model.
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """The model's base resolution, from the list of models; see ``Dialect.native_size``."""
         known = {each.id: each for each in parse_answer(_Models, body).root if not each.writes_text}
         if model not in known:
             raise no_model(model, known)
@@ -156,12 +147,7 @@ class GetimgDialect(Dialect):
         return ModelSize(size.width, size.height)
 
     def require_adapter(self, model: str, adapter: str, body: bytes) -> None:
-        """Look it up in the list of models.
-
-        Raises:
-            UsageError: The model has others, or none.
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Look it up in the list of models; see ``Dialect.require_adapter``."""
         listed = _find_model(model, body)
         known = listed.adapters if listed else ()
         if adapter not in known:
@@ -173,31 +159,18 @@ class GetimgDialect(Dialect):
             raise UsageError(f"the API's model has no IP-Adapter '{adapter}': {has}")
 
     def require_negative_prompts(self, model: str, body: bytes) -> None:
-        """Look it up in the list of models.
-
-        Raises:
-            UsageError: The model reads none.
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Look it up in the list of models; see ``Dialect.require_negative_prompts``."""
         listed = _find_model(model, body)
         if listed is not None and not listed.negative_prompts:
             raise UsageError("the API's model reads no negative prompts: leave provider.negative_prompt out")
 
     def takes_strength(self, model: str, body: bytes) -> bool:
-        """Look it up in the list of models.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Look it up in the list of models; see ``Dialect.takes_strength``."""
         listed = _find_model(model, body)
         return listed is None or listed.strengths
 
     def advice(self, model: str, body: bytes) -> Advice | None:
-        """Read advice on this model from the list of models.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Read it from the list of models; see ``Dialect.advice``."""
         listed = _find_model(model, body)
         told = None if listed is None else listed.recommended
         if told is None:
@@ -206,11 +179,7 @@ class GetimgDialect(Dialect):
         return Advice(told.steps, told.guidance, low, high)
 
     def library(self, model: str, body: bytes) -> Library | None:
-        """Read a library of public images from the list of models; its text is cut and made readable.
-
-        Raises:
-            ProviderReplyError: The answer breaks the API's contract.
-        """
+        """Read it from the list of models, its text cut and made readable; see ``Dialect.library``."""
         listed = _find_model(model, body)
         told = None if listed is None else listed.library
         if told is None:

@@ -70,11 +70,7 @@ class SiliconFlowDialect(Dialect):
         return tuple(require_count(call, [each.url for each in parse_answer(_Answer, body).images]))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """The images that were found behind the links.
-
-        Raises:
-            ProviderReplyError: Some are missing, or the answer breaks the API's contract.
-        """
+        """The images that were found behind the links; ``ProviderReplyError`` as ``Dialect.decode``."""
         if len(linked) != len(self.links(call, body)):
             raise ProviderReplyError("the images behind the API's links are missing")
         return list(linked)

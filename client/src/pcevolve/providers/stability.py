@@ -58,11 +58,7 @@ class StabilityDialect(Dialect):
         return WireRequest("POST", GENERATE, body, kind)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """The one base64 image of an answer.
-
-        Raises:
-            ProviderReplyError: Moderation withheld it, or the answer breaks the API's contract.
-        """
+        """The one base64 image of an answer; ``ProviderReplyError`` also where moderation withheld it."""
         answer = parse_answer(_Answer, body)
         if answer.finish_reason != "SUCCESS":  # what a filter let through is blurred
             raise ProviderReplyError("the API's moderation withheld the image: change the prompt")

@@ -7,6 +7,5 @@
 - ``words``: what a class may be called, and prompts from public words. ``answers``: when an API's answer is a success.
 - ``figures``: numbers as people write and read them. ``finding``: of an audit.
 
-Nothing in here is computed from private data. It may import ``privacy`` and ``errors``, and all rooms may import it but
-``dp``, ``dp_audit``, ``encoders`` and ``evaluation``. Import from its modules, so that no more is loaded than is used.
+Nothing in here is computed from private data. Import from its modules, so that no more is loaded than is used.
 """

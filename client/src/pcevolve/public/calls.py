@@ -156,11 +156,7 @@ class PlanCalls(PlanFields):
             yield from self.enlargement(number, extension)
 
     def enlargement(self, number: int, extension: Extension) -> Iterator[Call]:
-        """The calls of an extension: variations of what the last release chose, or of every image of the last round.
-
-        Args:
-            number: Which extension of the run it is, from 1.
-        """
+        """The calls of extension ``number``, from 1: variations of what the last release chose, or the last round."""
         if not self.selects:
             yield from self._echoes("enlarge", self.iterations, extension.more, extension.strength, number)
             return

@@ -95,20 +95,12 @@ class PlanFields(BaseModel):
 
     @property
     def images(self) -> Images:
-        """Settings by which images are asked for.
-
-        Raises:
-            TypeError: It is texts that are made.
-        """
+        """Settings by which images are asked for; ``TypeError`` where texts are made."""
         return images_of(self.modality)
 
     @property
     def texts(self) -> Texts:
-        """Settings by which texts are asked for.
-
-        Raises:
-            TypeError: It is images that are made.
-        """
+        """Settings by which texts are asked for; ``TypeError`` where images are made."""
         return texts_of(self.modality)
 
     @property

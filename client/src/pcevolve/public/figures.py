@@ -43,42 +43,23 @@ def format_factor(epsilon: float) -> str:
 
 
 def describe_guesses(success: Mapping[float, float]) -> str:
-    """Say in words with what probability a secret is guessed at most.
-
-    Args:
-        success: The most probability with which a secret is guessed, by what it was before.
-    """
+    """Say in words with what probability a secret is guessed at most, by what it was before."""
     curve = ", ".join(f"{after:.2g} where it was {_power(before)}" for before, after in success.items())
     return f"guessed with a probability of at most {curve}"
 
 
 def parse_epsilon(text: str | float, option: str = "--epsilon") -> Fraction:
-    """Read ε as the exact decimal or fraction that the user wrote.
-
-    Args:
-        option: What the user typed before it.
-
-    Raises:
-        UsageError: Not a finite number above zero, or beyond what makes sense as a guarantee.
-    """
+    """Read ε as the exact number that the user wrote; ``UsageError`` for what makes no sense as a guarantee."""
     return _exact(option, text, "10")
 
 
 def parse_noise_multiplier(text: str | float) -> Fraction:
-    """Read a noise multiplier (standard deviation over L2 sensitivity) as the exact number that the user wrote.
-
-    Raises:
-        UsageError: Not a finite number above zero, or beyond what makes sense as noise.
-    """
+    """Read a noise multiplier (deviation over L2 sensitivity) exactly; ``UsageError`` beyond what makes sense."""
     return _exact("--noise-multiplier", text, "2")
 
 
 def parse_delta(value: float) -> float:
-    """Check δ; 0 is pure differential privacy.
-
-    Raises:
-        UsageError: Not a number in [0, 1).
-    """
+    """Check δ, 0 being pure differential privacy; ``UsageError`` outside of [0, 1)."""
     if not 0 <= value < 1:
         raise UsageError(f"delta must be at least 0 and below 1, not {value:g}: try --delta 1e-5")
     return value

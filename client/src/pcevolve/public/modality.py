@@ -32,15 +32,11 @@ class Images(BaseModel):
     """Settings by which images are asked for, and what is known of whatever is made.
 
     Attributes:
-        verb: What a provider does to make one.
         in_question: Whether what is varied goes back in the words of the question, and not as a file beside them.
         refuses_looks: Why one cannot be given an appearance; empty where it can.
         more_of_it: What else may help where a provider sends nothing that can be used; empty for nothing.
         other_provider: What to do where a provider does not make what was released, without its full stop.
         negative_prompt: What they should not show; empty for nothing.
-        guidance: Scale; None where the API is not asked for any.
-        steps: Of denoising; None where the API is not asked for any.
-        sampler: By name; None for the API's usual one.
         adapter: IP-Adapter by which prototypes also speak as image prompts; None without one.
         adapter_scale: Its weight; None without one.
         sized: Whether the API is asked for that size; else it is the model's own.
@@ -250,31 +246,19 @@ MODALITIES: Final[Mapping[Kind, type[Images] | type[Texts]]] = {"image": Images,
 
 
 def images_of(made: Images | Texts) -> Images:
-    """Return the settings of a run that makes images.
-
-    Raises:
-        TypeError: It is texts that are made.
-    """
+    """Return the settings of a run that makes images; ``TypeError`` for one that makes texts."""
     if not isinstance(made, Images):
         raise TypeError("a plan for texts has no settings of images")
     return made
 
 
 def texts_of(made: Images | Texts) -> Texts:
-    """Return the settings of a run that makes texts.
-
-    Raises:
-        TypeError: It is images that are made.
-    """
+    """Return the settings of a run that makes texts; ``TypeError`` for one that makes images."""
     if not isinstance(made, Texts):
         raise TypeError("a plan for images has no settings of texts")
     return made
 
 
 def reword_for(words: str, kind: Kind) -> str:
-    """Reword for a kind what is said of images.
-
-    Args:
-        words: Our own; what a user or a provider wrote would be changed as well.
-    """
+    """Reword for a kind what is said of images in words of our own; anybody else's would be changed as well."""
     return MODALITIES[kind].reword(words)

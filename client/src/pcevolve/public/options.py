@@ -83,9 +83,6 @@ class Option:
 
     Attributes:
         name: What Python calls it; the command line too, with dashes.
-        section: The part of the model that it is in; empty where the model has none.
-        key: Its field there.
-        setting: What becomes of it.
         kind: What its value looks like: ``int``, ``matched|as-is``.
         bounds: ``1<=x<=100``; empty without.
         default: As text; empty where there is none, or none that is always the same.
@@ -134,11 +131,7 @@ class Option:
 
 @cache
 def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
-    """The options that a model declares, section by section, as declared.
-
-    Raises:
-        TypeError: A field has no ``Setting`` or no help.
-    """
+    """The options that a model declares, in order; ``TypeError`` for a field without ``Setting`` or help."""
     hints = get_type_hints(model, include_extras=True)
     found: dict[str, Option] = {}
     for name in model.model_fields:
@@ -185,11 +178,7 @@ def _inner(hint: TypeHint) -> tuple[TypeHint, ...]:
 
 @contextmanager
 def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
-    """Let messages call options as somebody typed them who did not type flags.
-
-    Args:
-        spelling: Is given an option's name; a keyword of Python, the key of a file, or None for the usual word.
-    """
+    """Let messages call options as somebody typed them: ``spelling`` takes a name, or gives None for the usual word."""
     before = _TYPED.set(spelling)
     try:
         yield
@@ -237,11 +226,7 @@ def validate(model: type[Model], values: Mapping[str, Any], named_by: type[BaseM
 
 
 def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by section.
-
-    Raises:
-        UsageError: There is no such option.
-    """
+    """Values by section; ``UsageError`` for one that is no option."""
     known = {each.name: each for each in list_options(model)}
     nested: dict[str, Any] = {name: {} for name in model.model_fields}
     for name, value in values.items():
@@ -258,11 +243,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) -> object:
-    """A value as pydantic takes it, whoever made it.
-
-    Raises:
-        UsageError: It is yes or no where something else is asked for; pydantic would take it for 1 or 0.
-    """
+    """A value as pydantic takes it, whoever made it. Raises ``UsageError``."""
     if isinstance(value, bool) and not is_switch:
         raise UsageError(f"{spell(name, names)}: {value} is no value for it")
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):

@@ -110,7 +110,6 @@ class Rewriter(_Part):
     """The language model that says released prompts in other words: a second provider, by the public facts of it.
 
     Attributes:
-        api: Address of its chat API.
         question: Text with one ``{prompt}``, in whose place the prompt stands.
         texts: Length and temperature of its answers, and how its API takes the fields of a request.
     """

@@ -24,11 +24,7 @@ _NAMED = 5  # labels named in one error
 
 
 def require_consistent(plan: PlanFields) -> None:
-    """Refuse a plan whose parts contradict each other.
-
-    Raises:
-        ValueError: They do; the first fault is told.
-    """
+    """Refuse a plan whose parts contradict each other (``ValueError``, for the first fault)."""
     fault = next((fault for rule in _RULES for fault in rule(plan)), None)
     if fault is not None:
         raise ValueError(fault)

@@ -27,7 +27,6 @@ class Candidate:
         iteration: Round that made it; 0 for text-to-image.
         parent: Id of the candidate that it varies; None for text-to-image.
         digest: SHA-256 of the received bytes, hex.
-        media_type: What the bytes are.
     """
 
     id: str
@@ -131,11 +130,7 @@ class Receipt:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Make a receipt of the plain values that ``as_dict`` gives.
-
-        Raises:
-            KeyError, TypeError: The values are not those of a receipt.
-        """
+        """Make a receipt of what ``as_dict`` gives; ``KeyError`` or ``TypeError`` of anything else."""
         choices = tuple(
             Choice(each["label"], tuple(Chosen(**one) for one in each["chosen"]))
             for each in values["choices"]
@@ -152,11 +147,7 @@ class Prototype:
     receipt: Receipt
 
     def __post_init__(self) -> None:
-        """Refuse a candidate that the receipt does not name.
-
-        Raises:
-            EgressError: The receipt is for another candidate, class or an earlier round.
-        """
+        """Refuse a candidate that the receipt does not name, or of another class or earlier round (``EgressError``)."""
         chosen = Chosen(self.candidate.id, self.candidate.digest)
         named = self.receipt.names(self.candidate.label, chosen)
         if not named or self.receipt.iteration <= self.candidate.iteration:

@@ -79,11 +79,7 @@ MOST = len(_SENTENCES) * len(_WAYS) * len(_CONTEXTS)
 
 
 def find_label_faults(labels: Iterable[str]) -> list[str]:
-    """Return a line for each label that cannot be used, and for each that some machine takes for an earlier one.
-
-    Returns:
-        Nothing if all can be used together.
-    """
+    """Return a line for each label that cannot be used, and for each that some machine takes for an earlier one."""
     faults: list[str] = []
     first: dict[str, str] = {}
     for label in labels:
@@ -101,9 +97,6 @@ def find_label_faults(labels: Iterable[str]) -> list[str]:
 
 def choose_labels(words: Sequence[str]) -> tuple[str, ...]:
     """Return public names for classes that follow from what prompts say of them, and from nothing else.
-
-    Args:
-        words: Of each class; may be empty, alike, or no names for folders.
 
     Returns:
         The words where they can be used as labels together, and ``class 1``, ``class 2`` by place where not.

@@ -1,8 +1,4 @@
-"""Files that a run hands out: the release folder with manifest and card, and the summary. All follow from the record.
-
-May import what is public, ``transcript``, ``modality`` for pixels, and ``selectors`` and ``dp`` for what is
-promised. May be imported by ``auditing``, ``pages`` and ``session``.
-"""
+"""Files that a run hands out, all from its record: the release folder with manifest and card, and the summary."""
 
 from __future__ import annotations
 

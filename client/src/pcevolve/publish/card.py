@@ -81,11 +81,7 @@ def read_facts(card: str) -> dict[str, Any] | None:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object that says everything once.
-
-    Raises:
-        ValueError: It has a key twice.
-    """
+    """A JSON object that says everything once; ``ValueError`` for a key that is there twice."""
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a key stands there twice")
     return dict(pairs)
@@ -108,11 +104,7 @@ def _configs(form: Form | None) -> Iterator[str]:
 
 
 def write_card(release: Release, images_released: int, form: Form | None = None) -> str:
-    """Write the card of a release.
-
-    Args:
-        form: The form that the card lies beside; None for images in class folders.
-    """
+    """Write the card of a release."""
     plan = release.plan
     warning = "".join(f"> **{mark}**\n\n" for mark in list_marks(plan))
     loaded = find_medium(plan.modality.kind).loaders[form]

@@ -30,8 +30,6 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes], *,
     chosen twice is in it once.
 
     Args:
-        folder: The release folder, which is not there yet, unless it is made anew.
-        release: What belongs into it.
         received: Gives what is on record, by digest: the bytes that the provider had sent, and what was measured.
         anew: Whether a release that is there is replaced; it followed from an earlier state of the same record.
     """
@@ -99,11 +97,7 @@ def _usefulness(found: Assessment) -> dict[str, Any]:
 
 
 def write_summary(run: RunReader) -> dict[str, Any]:
-    """Write ``summary.json`` of a run whose release is there, and return what it says.
-
-    Raises:
-        UsageError: The run is unfinished.
-    """
+    """Write ``summary.json`` of a run whose release is there, and return it; ``UsageError`` if it is unfinished."""
     values = summarise(run, run.require_plan(), len(run.manifest().files))
     write_durably(run.layout.summary, encode(values))
     return values

@@ -37,21 +37,13 @@ Read = Callable[[str], bytes]
 
 
 def require_writer(form: Form) -> None:
-    """Refuse a form that cannot be written here.
-
-    Raises:
-        UsageError: Its library is not installed.
-    """
+    """Refuse a form whose library is not installed (``UsageError``)."""
     if form == "parquet" and find_spec("pyarrow") is None:
         raise UsageError("parquet needs pyarrow: install it, or pcevolve[parquet]")
 
 
 def export(folder: Path, form: Form, release: Release, images: Sequence[ReleasedImage], read: Read) -> None:
-    """Write a dataset in another form; one that is there is replaced.
-
-    Raises:
-        UsageError: The form's library is not installed.
-    """
+    """Write a dataset in another form, replacing one that is there; ``UsageError`` as ``require_writer``."""
     require_writer(form)
     with replace_folder_durably(folder) as partial_folder:
         for name, data in make_export_files(form, release, images, read):

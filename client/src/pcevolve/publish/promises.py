@@ -28,12 +28,7 @@ def make_title(plan: PublicPlan) -> str:
 
 
 def describe_library(library: Library, spelled: Callable[[str], str] = str) -> str:
-    """Quote what the provider says its images are, in one sentence without its full stop.
-
-    Args:
-        library: In the provider's words.
-        spelled: Keeps those words from being taken for markup.
-    """
+    """Quote in one sentence what the provider says its images are; ``spelled`` guards against markup."""
     names = [f"{spelled(each.name)} ({each.images:,})" for each in library.licences]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     files = ", ".join(spelled(each.name) for each in library.files)
@@ -106,10 +101,7 @@ def state_promise(plan: PublicPlan) -> str:
 
 
 def scale_to_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events as they act on one unit of the folder that was sampled; the same events if all units are used.
-
-    One unit of the folder changes several of the draw, which are a group.
-    """
+    """Return events as they act on one unit of the folder that was sampled; the same events if all units are used."""
     drawn = 1 if plan.subsample is None else DRAWN_UNITS
     return tuple(event.on_group(drawn) for event in events)
 

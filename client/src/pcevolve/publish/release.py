@@ -41,11 +41,7 @@ class Release:
 
     @classmethod
     def of(cls, run: RunReader, population: Mapping[str, Sequence[Candidate | Chosen]]) -> Self:
-        """The release of a run whose record is closed.
-
-        Raises:
-            UsageError: The run has no plan.
-        """
+        """The release of a run whose record is closed; ``UsageError`` for one without a plan."""
         plan = run.require_plan()
         return cls(
             plan,

@@ -5,9 +5,7 @@ sensitivity, the neighbours that are worst for it, what a budget buys (the lift)
 guarantee; ``method`` says what all of that is, and ``scene`` what a selector is shown. ``rounds`` divides a budget,
 ``planner`` says what a run would cost and be worth, ``choosing`` is the public half that an auditor repeats.
 
-May import ``dp``, ``encoders``, ``evolution``, ``geometry``, ``modality`` and ``public``. Imported by ``auditing``,
-``benchmarks``, ``cli``, ``dp_audit``, ``interface``, ``pages``, ``private``, ``publish`` and ``session``. To ask what a
-method is or costs loads NumPy, but neither SciPy nor OpenDP nor PyTorch.
+To ask what a method is or costs loads NumPy, but neither SciPy nor OpenDP nor PyTorch.
 """
 
 from __future__ import annotations
@@ -65,11 +63,7 @@ epsilon 1), measured without a centre at the same budgets."""
 
 
 def find_method(name: str) -> Method:
-    """Find a method by its name, or by the one that it has in its paper's tables.
-
-    Raises:
-        UsageError: No such method.
-    """
+    """Find a method by its name, or by the one that it has in its paper's tables; else ``UsageError``."""
     name = ALIASES.get(name, name)
     if name in ELSEWHERE:
         raise UsageError(f"'{name}' makes no dataset, so it is no method: {ELSEWHERE[name]}")
@@ -83,11 +77,7 @@ def find_method(name: str) -> Method:
 
 
 def resolve_method(name: str, budget: Budget, scope: Scope) -> tuple[Method, str]:
-    """A method by name, and why it was chosen if the name is ``auto``.
-
-    Raises:
-        UsageError: No such method.
-    """
+    """A method by name, and why it was chosen if the name is ``auto``; errors as ``find_method``."""
     if name != AUTO:
         return find_method(name), ""
     chosen, reason = _choose(budget, scope)
@@ -95,11 +85,7 @@ def resolve_method(name: str, budget: Budget, scope: Scope) -> tuple[Method, str
 
 
 def choose_delta(name: str) -> float:
-    """δ of a run whose user names none.
-
-    Raises:
-        UsageError: No such method.
-    """
+    """δ of a run whose user names none; errors as ``find_method``."""
     return AUTO_DELTA if name == AUTO else find_method(name).delta
 
 

@@ -115,8 +115,6 @@ def nearest_anchors(
     """The nearest anchor of each entrant, int64 ``(entrants,)``, the first of several that are equally near.
 
     Args:
-        pool: float64 ``(candidates, d)``.
-        entrants: Its rows that can be used.
         anchors: float64 ``(anchors, d)``, all finite.
         around_firsts: Whether the anchors are the first entrants themselves, for which nothing has to be searched.
     """

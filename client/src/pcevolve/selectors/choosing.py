@@ -245,11 +245,7 @@ def read_counts(measured: Measurement) -> tuple[float, ...]:
 
 
 def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
-    """The public frame that a plan names; None if it names none.
-
-    Raises:
-        ModelError: The encoder brings another one, or none.
-    """
+    """The public frame that a plan names, None if it names none; ``ModelError`` where the encoder brings another."""
     if plan.frame is None:
         return None
     if encoder.frame is None or encoder.frame.digest != plan.frame:

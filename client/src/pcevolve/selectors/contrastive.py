@@ -53,7 +53,6 @@ def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
     Args:
         distance: float64 ``(candidates, classes)``: to the class centres.
         own: Column of the candidates' own class.
-        tau: τ of the similarity calibrator.
 
     Returns:
         float64 ``(candidates,)`` in [0, 1].

@@ -99,20 +99,14 @@ class Method:
     contract tests hold all three against each other for every method in the registry.
 
     Attributes:
-        name: What ``--method`` calls it.
-        summary: One line for help, manifest and report.
         guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
         selector: Makes what measures private data and picks by that; None when private data are not looked at.
         tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
         lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
         sensitivity: Of what the selector's last access hides; None where it hides nothing.
         worst_case: Neighbouring datasets, by relation, that ``pcevolve audit-dp`` tries to tell apart.
-        published: The paper's own, looser calibration, where there is one.
-        rounds: Default number of iterations T.
         varies: Whether it can vary prototypes at all; text-to-image alone cannot.
-        delta: Default δ.
         prototypes: Most prototypes per class and round by default; None for as many as candidates.
-        schedule: Default strengths of images.
         blanks: Default shares of a text's words that are blanks when it is varied.
         initial: Text-to-image candidates, in multiples of the dataset's size; see ``initial_for``.
         pool: Which earlier candidates may be chosen, beside the latest generation.
@@ -160,11 +154,7 @@ class Method:
         return self.selector is not None
 
     def make_selector(self) -> Selector:
-        """The method's selector.
-
-        Raises:
-            UsageError: The method never looks at private data.
-        """
+        """The method's selector; ``UsageError`` where it never looks at private data."""
         if self.selector is None:
             raise UsageError(f"method '{self.name}' never looks at private data: it has no selector")
         return self.selector()
@@ -178,11 +168,7 @@ class Method:
         return VARIES if iterations and vary_by == "image" else CREATES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
-        """Return each round's events on the private data.
-
-        Raises:
-            UsageError: The method has no published calibration, or needs a δ.
-        """
+        """Each round's events on the private data; ``UsageError`` without such a calibration, or without its δ."""
         if calibration == "tight":
             return self.tight(budget, scope)
         if self.published is None:
@@ -219,11 +205,7 @@ class Method:
         return dict(enumerate(with_appearance(rounds)))
 
     def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> AppearanceMode:
-        """Default appearance, from public sizes: the method's own where noise leaves something to match.
-
-        Raises:
-            UsageError: As ``accesses``.
-        """
+        """Default appearance, the method's own where noise leaves something to match; errors as ``accesses``."""
         if self.appearance == "as-is":
             return "as-is"
         first = with_appearance(self.events(budget, self._paying_scope(scope), calibration))[0][0]
@@ -265,11 +247,7 @@ class Method:
         return {t: paid.get(t, (free,)) for t in plan.releases}
 
     def _require(self, plan: PublicPlan) -> None:
-        """Refuse a plan that asks for something that the method cannot do.
-
-        Raises:
-            UsageError: It does.
-        """
+        """Refuse a plan that asks for something that the method cannot do (``UsageError``)."""
         rules = (self._faults_of_releases, self._faults_of_choice)
         for fault in (each for rule in rules for each in rule(plan)):
             raise UsageError(f"method '{self.name}' {fault}")
@@ -295,11 +273,7 @@ class Method:
             yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
 
     def statement(self, plan: PublicPlan) -> str:
-        """State a run's promise in words: the method's guarantee and what the plan adds to it.
-
-        Raises:
-            UsageError: As ``plan_events``.
-        """
+        """State a run's promise in words: the guarantee and what the plan adds to it. Errors as ``plan_events``."""
         planned = self.plan_events(plan)
         events = [event for each in planned.values() for event in each]
         parts = [self.centre_first if plan.centre_first else self.guarantee]

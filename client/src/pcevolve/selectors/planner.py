@@ -30,8 +30,6 @@ class SecretPlan:
     """The promise of a run to declared secrets, and the share that it leaves texts that hold one.
 
     Attributes:
-        prior: p: with what probability somebody guesses one before the run.
-        bound: r: with what probability at most after it.
         mu: η; the run is μ-GDP for the value of a secret.
         share: What is left of the vote of a text that holds one, in [0, 1].
         success: r by p, for this run alone.
@@ -51,8 +49,6 @@ class BudgetPlan:
     """The price and the worth of a run.
 
     Attributes:
-        scope: Public sizes of the run, and its neighbour relation.
-        delta: δ at which all ε hold; 0 for pure DP.
         events: Everything that would be done to the private data, equal events together.
         epsilon_per_query: ε of one access: pure where the mechanism is pure DP, else at δ; 0 if none looks.
         epsilon_total: ε of the run, by the accountant that proves the least.
@@ -61,8 +57,6 @@ class BudgetPlan:
         within_budget: Whether the run may start; only a published calibration can fail to fit.
         lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal utility.
         noise_multiplier: Standard deviation of Gaussian noise over L2 sensitivity; None for other methods.
-        sigma: Standard deviation of Gaussian noise; None for other methods.
-        reason: Why ``auto`` chose the method; empty where it did not.
         secrets: What is promised of declared secrets; None for a method that takes none.
     """
 
@@ -99,7 +93,6 @@ def plan(
     """Plan a method's use of a budget.
 
     Args:
-        calibration: ``tight``, or ``published`` for the paper's own.
         appearance: ``matched`` or ``as-is``; the method's own if None.
 
     Raises:

@@ -30,7 +30,6 @@ class Scope:
     """The public sizes of a run on which prices depend.
 
     Attributes:
-        iterations: Rounds of evolution, T.
         classes: Number of classes, C.
         shots: Nominal private units per class, K.
         candidates: Candidates per class, N.
@@ -165,20 +164,12 @@ def exponential_draws(draws: int) -> Calibration:
 
 
 def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
-    """Gaussian noise once per round for all classes in parallel: the smallest multiplier that fits.
-
-    Raises:
-        UsageError: δ is 0.
-    """
+    """Gaussian noise once per round for all classes: the smallest multiplier that fits; ``UsageError`` at δ = 0."""
     return _gaussian(budget, scope, per_round=1)
 
 
 def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
-    """Gaussian noise in the first round only; all later rounds are post-processing of it.
-
-    Raises:
-        UsageError: δ is 0.
-    """
+    """Gaussian noise in the first round only, later ones being post-processing of it; ``UsageError`` at δ = 0."""
     if scope.iterations == 0:
         return ()
     _require_delta(budget)

@@ -88,10 +88,7 @@ class Scene:
         pools: Of each class, the candidates' embeddings, float64 ``(candidates, d)``; rows that are not finite
             are candidates that cannot be used.
         wanted: How many candidates of each class to choose.
-        shots: Nominal private units per class, K.
         iteration: From 1; one more than ``iterations`` for the choice of the dataset.
-        iterations: Rounds of the run, T.
-        seed: For public randomness.
         relation: Neighbour relation under which the events' parameters hold.
         threshold: H, subtracted from noisy votes.
         drawn: Whether a selector that keeps the best draws by its votes instead.
@@ -219,22 +216,14 @@ def rounded_down(values: FloatArray) -> FloatArray:
 
 
 def single_event(events: Events) -> Event:
-    """The one event of a selector that makes one kind of access.
-
-    Raises:
-        ValueError: There are none or several.
-    """
+    """The one event of a selector that makes one kind of access; ``ValueError`` if there are none or several."""
     if len(events) != 1:
         raise ValueError(f"{len(events)} events do not pay for this selector's one")
     return events[0]
 
 
 def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
-    """Refuse an event that pays for something else.
-
-    Raises:
-        ValueError: The event is of another mechanism, or counts another number of accesses.
-    """
+    """Refuse an event of another mechanism, or that counts another number of accesses (``ValueError``)."""
     if event.mechanism != mechanism or event.count != accesses:
         raise ValueError(
             f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "

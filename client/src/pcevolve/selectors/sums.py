@@ -224,7 +224,6 @@ def release_appearance(
     Args:
         rows: float64 ``(images, 6)`` in [0, 1]: see ``measure_appearances``.
         unit_of: int64 ``(images,)``: the privacy unit of each.
-        expected: Nominal number of privacy units in all classes.
         prior: Public guess, as the provider's images look.
     """
     # who asks what a method costs need not wait for Pillow

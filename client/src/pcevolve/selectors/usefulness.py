@@ -30,11 +30,10 @@ def assess(
     dataset: Dataset,
     stored: Callable[[str], bytes],
 ) -> Assessment | None:
-    """Assess the dataset of a run that released class means around a centre; None for any other run, or without images.
+    """Assess the dataset of a run that released class means around a centre, if there are images; else None.
 
     Args:
         pool: What the release of an iteration chose from.
-        dataset: What was published, by class.
         stored: Gives what was measured, by digest.
     """
     plan = chooser.plan

@@ -102,11 +102,7 @@ class Votes:
         return count_votes(votes, private.norm_shares(votes), scene)
 
     def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
-        """Name each event's query, in their order.
-
-        Raises:
-            ValueError: There are none, or more than two.
-        """
+        """Name each event's query, in their order; ``ValueError`` for none, or more than two."""
         if not 1 <= len(events) <= 2:
             raise ValueError(f"{len(events)} events do not pay for votes, nor for class counts and votes")
         # From the end: a single event is the votes', whatever else a round could have paid for.

@@ -10,6 +10,5 @@
 - ``first``: what people do before a run: a demonstration, a look at a folder, a file of options, prompts, a price.
 - ``finished``: what they do with a run that is over: extend, export, evaluate, compare, classify.
 
-It may import every room but ``auditing`` and ``dp_audit``; only ``cli`` and ``interface`` may import it.
 ``preflight`` imports no library that takes long to load.
 """

@@ -224,9 +224,6 @@ def approve(
     """Make sure that requests and cost are within limits, and that a person wants this run.
 
     Args:
-        components: What the run is made of.
-        plan: What it would do.
-        connection: Asks what is left on the account, and adds up requests and cost.
         begun: Whether the plan is on record already, and was wanted when it was put there.
         only_look: Whether only the first calls are to be made now.
 
@@ -284,11 +281,7 @@ def _ask_for_requests(address: Address, meter: Meter, forecast: Forecast) -> Non
 
 
 def require_liking(components: Components, folder: RunFolder) -> None:
-    """Have a person who can be asked look at the first images before the budget is spent on choosing.
-
-    Raises:
-        DeclinedError: They are not what is wanted; no privacy budget was spent.
-    """
+    """Have a person who can be asked look at the first images before the budget is spent (``DeclinedError``)."""
     if not components.method.queries_data or components.settings.provider.yes or not sys.stdin.isatty():
         return
     _ask(

@@ -42,8 +42,6 @@ class Components:
     """The parts of a run; to make them, nothing was asked of anybody and nothing spent.
 
     Attributes:
-        settings: The options that all of it follows from, the encoder by the name of the one that is used.
-        reason: Why ``auto`` chose it; empty when the user did.
         encoder_reason: Why ``auto`` chose the encoder; empty when the user did.
         appearance: Whether the dataset is given the private images' appearance, unless the user says.
         test_is_public: Whether figures about them may be shown.
@@ -128,11 +126,7 @@ class Components:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The encoder; its library takes seconds to load, so it is loaded when first asked for.
-
-        Raises:
-            ModelError: Its weights cannot be had.
-        """
+        """The encoder, loaded when first asked for; ``ModelError`` where its weights cannot be had."""
         return load_encoder(self.settings.encoder.name, self.settings.encoder.weights, _device(self.settings))
 
     @cached_property
@@ -172,11 +166,7 @@ class Components:
         )
 
     def _list_secrets(self, plan: PublicPlan) -> dict[str, Any]:
-        """Return what the secrets on the owner's list leave each private text, as fields of the views.
-
-        Raises:
-            DataError: A secret stands in more texts than the plan says.
-        """
+        """Return what the secrets on the owner's list leave each private text, as fields of the views."""
         if plan.secrecy is None:
             return {}
         # Kept, because a list is read in ``prepare``, before the greeting, and asked for again after it.

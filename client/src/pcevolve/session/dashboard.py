@@ -97,11 +97,7 @@ class Dashboard:
 
 @contextmanager
 def serve_dashboard(root: Path, console: Console) -> Iterator[Dashboard]:
-    """Serve the page of a run while it goes on, at any free port.
-
-    Raises:
-        OSError: There is no port, or no file descriptor left.
-    """
+    """Serve the page of a run while it goes on, at any free port; ``OSError`` without a port or a descriptor."""
     board, over = Dashboard(root), Future[None]()
     listener = socket.create_server((HOST, 0), backlog=BACKLOG)
     port = listener.getsockname()[1]

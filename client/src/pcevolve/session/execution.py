@@ -290,11 +290,7 @@ def _greet(
 def _settle_batch(
     components: Components, connection: Connection, plan: PublicPlan, console: Console
 ) -> PublicPlan:
-    """Ask for one text a request where the API takes no number of them, which only asking for two at once tells.
-
-    Raises:
-        UsageError: That many requests are more than the owner allows.
-    """
+    """Ask for one text a request where the API takes no number of them, which only asking for two at once tells."""
     is_known = components.settings.provider.fields is not None or plan.in_process
     if is_known or plan.modality.kind != "text" or all(call.count == 1 for call in plan.calls.values()):
         return plan

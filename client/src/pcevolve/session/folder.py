@@ -34,11 +34,7 @@ class RunFolder(RunLayout):
 
     @contextmanager
     def claim(self, resume: bool) -> Iterator[None]:
-        """Make the folder, or take over the run in it, and keep other processes out.
-
-        Raises:
-            UsageError: Something is there that must not be overwritten, or another process is at work.
-        """
+        """Make the folder, or take over the run in it, and keep other processes out (else ``UsageError``)."""
         self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
         # The lock is a file that stays: to remove it would let a third process lock another one of that name.
@@ -56,11 +52,7 @@ class RunFolder(RunLayout):
             os.close(descriptor)
 
     def refuse_overwriting(self, resume: bool) -> None:
-        """Refuse a folder that holds something else, or a run that is not to be resumed.
-
-        Raises:
-            UsageError: Something is there that must not be overwritten.
-        """
+        """Refuse a folder that holds something else, or a run that is not to be resumed (``UsageError``)."""
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
             raise UsageError(not_a_run(self.root, "it is not a folder: choose another --out"))
         if not self.root.is_dir() or not any(self.root.iterdir()):

@@ -43,11 +43,7 @@ def load_kind(kind: Kind) -> KindOfRun:
 
 
 class KindOfRun(Protocol):
-    """The steps of a run that differ between images and texts.
-
-    Attributes:
-        STRANGER: Name of the judge that is no encoder, so it never voted and has no embeddings.
-    """
+    """The steps of a run that differ between images and texts; the judge ``STRANGER`` never voted."""
 
     STRANGER: str
 
@@ -56,11 +52,7 @@ class KindOfRun(Protocol):
     def choose_modality(
         self, settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
     ) -> dict[str, object]:
-        """The plan's ``modality``.
-
-        Args:
-            asked: What its dialect can ask for: of nothing else the plan says that it is.
-        """
+        """The plan's ``modality``."""
         ...
 
     def choose_template(self, unlabelled: bool) -> str:
@@ -143,9 +135,5 @@ class KindOfRun(Protocol):
         ...
 
     def require_drawable(self, name: str) -> None:
-        """Refuse a run, by name, whose dataset is not for a sheet of pictures.
-
-        Raises:
-            UsageError: It is not.
-        """
+        """Refuse a run, by name, whose dataset is not for a sheet of pictures (``UsageError``)."""
         ...

@@ -181,10 +181,6 @@ def choose_at_once(components: Components, batch: int) -> int:
 
     An API nearby gets two whole requests: it works on one while the client reads and records the other's answer.
 
-    Args:
-        components: Say where the API is, and what was asked for.
-        batch: Images of one request.
-
     Raises:
         UsageError: Several are asked for in this process.
     """
@@ -201,11 +197,7 @@ def choose_at_once(components: Components, batch: int) -> int:
 
 
 def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
-    """Return the promise about the secrets on the owner's list.
-
-    Raises:
-        UsageError: The method is for such a list, and there is none; or the other way round.
-    """
+    """Return the promise about listed secrets; ``UsageError`` where the method is for such a list and there is none."""
     if method.parameters is not SecretEvolution:
         return None
     if (own := find_secrets(settings)) is None:
@@ -293,11 +285,7 @@ FALLBACK_SIZE = ModelSize(512, 512)
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that is settled before the API is greeted.
-
-    Attributes:
-        draft: The plan, but for the size of the API's images.
-    """
+    """All that is settled before the API is greeted; ``draft`` is the plan, but for the size of the API's images."""
 
     account: Account
     draft: PublicPlan
@@ -305,11 +293,7 @@ class Prepared:
 
 
 def open_ledger(settings: RunConfig, begun: bool) -> Ledger:
-    """The run's ledger, which is new only if the run is.
-
-    Raises:
-        LedgerError: It is gone, and with it the memory of what the run has drawn; or it would not outlive a container.
-    """
+    """The run's ledger, new only if the run is; ``LedgerError`` where it is gone, or would not outlive a container."""
     # A volume that is none is found out before a ledger is made in it.
     require_volume(settings.privacy.ledger, find_ledger_volume())
     if begun:

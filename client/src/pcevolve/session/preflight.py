@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """A run that was asked for, and that nothing speaks against as far as one can tell without its data.
-
-    Attributes:
-        settings: Its options; those that it began with, if it is resumed.
-        lifetime: What all runs together may spend on any one privacy unit.
-        generator: Makes the images inside this process, without any boundary; None where an API does.
-    """
+    """A run that nothing speaks against, as far as one can tell without its data."""
 
     settings: RunConfig
     folder: RunFolder
@@ -112,11 +106,7 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
 
 
 def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
-    """The options that a run began with, with new ones for how to reach the API and for limits on its use.
-
-    Raises:
-        UsageError: Another option was given that is not what the run began with.
-    """
+    """The options that a run began with, with new limits and ways to reach the API; ``UsageError`` for others."""
     changeable = {}
     for option in sorted(list_options(RunConfig), key=lambda option: option.name):
         began, now = option.of(stored), option.of(given)
@@ -217,11 +207,7 @@ def _check_data(settings: RunConfig) -> None:
 
 
 def require_ledger(path: Path) -> None:
-    """Refuse to go on with a run whose ledger is gone, and with it the memory of what the run has drawn.
-
-    Raises:
-        LedgerError: There is no ledger at the path.
-    """
+    """Refuse to go on with a run whose ledger is gone, and with it what the run has drawn (``LedgerError``)."""
     if not path.exists():
         raise LedgerError(
             f"the ledger of this run is gone from {path}: restore it and its key, or begin a new run; with "
@@ -230,11 +216,7 @@ def require_ledger(path: Path) -> None:
 
 
 def _budget(settings: RunConfig) -> Budget:
-    """Return the budget of the run; where no δ is given, with its method's.
-
-    Raises:
-        UsageError: There is no such method.
-    """
+    """Return the budget of the run, where no δ is given with its method's; ``UsageError`` for no such method."""
     from pcevolve.selectors import choose_delta
 
     delta = choose_delta(
@@ -289,11 +271,7 @@ def _require_images(settings: RunConfig) -> None:
 
 
 def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
-    """Refuse options that mean nothing to a run, if one of them is given.
-
-    Raises:
-        UsageError: One is.
-    """
+    """Refuse options that mean nothing to a run, if one of them is given (``UsageError``)."""
     for name in names:
         given = settings.get(name)
         # A strength of 0 equals False, and is given.

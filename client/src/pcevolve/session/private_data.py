@@ -35,12 +35,7 @@ NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewe
 
 @dataclass(frozen=True, repr=False)
 class RunData:
-    """The data that a run reads.
-
-    Attributes:
-        test_is_public: Whether figures about them may be shown.
-        skipped: Names of files that lie among the private images and are none.
-    """
+    """The data that a run reads; ``skipped`` names files among the private images that are none."""
 
     data: PrivateDataset
     test: PrivateDataset | None
@@ -49,11 +44,7 @@ class RunData:
 
 
 def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDataset:
-    """Call classes by what prompts say of them, in the order in which that was said; as they are where nothing is said.
-
-    Raises:
-        UsageError: The words are not for these classes.
-    """
+    """Call classes by what prompts say of them, in that order, if anything is; ``UsageError`` for other classes."""
     return (
         data
         if words is None
@@ -67,11 +58,7 @@ def _looks(method: str) -> bool:
 
 
 def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> None:
-    """Tell the owner, on the screen alone, that classes have too few units for a draw, which is then refused.
-
-    Args:
-        counts: Units of each class that there are to draw from, by label; private.
-    """
+    """Tell the owner, on the screen alone, that classes have too few units for a draw, which is then refused."""
     shots = Shots(counts, settings.data.shots, min(counts.values()))
     if shots.fewest < settings.data.shots:
         instead = (
@@ -125,11 +112,7 @@ def find_secrets(settings: RunConfig) -> SecretEvolution | None:
 
 
 def make_promise(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
-    """Return the promise about secrets, of a run or of one that is planned; the default where nobody says.
-
-    Raises:
-        UsageError: The numbers do not go together.
-    """
+    """Return the promise about secrets, the default where nobody says; ``UsageError`` for impossible numbers."""
     values: dict[str, Any] = {
         "prior": prior or USUAL_PRIOR,
         "bound": bound or USUAL_BOUND,
@@ -165,12 +148,7 @@ def find_equal_epsilon(prior: float, bound: float, most: int, delta: float) -> s
 
 
 def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
-    """Return what is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public.
-
-    Args:
-        event: What pays for the release.
-        relation: Neighbour relation of the event.
-    """
+    """Return what is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public."""
     budget = secret_budget(promise.prior, promise.bound)
     return secret_share(budget, promise.most, float(event.value), relation)
 
@@ -178,15 +156,7 @@ def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> f
 def compute_caps(
     sources: Sources, data: PrivateDataset, promise: Secrecy, event: Event, relation: Relation
 ) -> FloatArray:
-    """Return what secrets leave each private text of a vote, float64 ``(texts,)``.
-
-    Args:
-        event: What pays for the release.
-        relation: Neighbour relation of the event.
-
-    Raises:
-        DataError: A secret stands in more texts than the promise says.
-    """
+    """Return what secrets leave each private text of a vote, float64 ``(texts,)``; errors as ``cap_weights``."""
     multiplier = float(event.value)
     return cap_weights(
         sources, data, promise.most, lambda budget: secret_share(budget, promise.most, multiplier, relation)

@@ -53,10 +53,7 @@ class Progress:
     """The progress of a run; public facts alone, all of which the provider knows too.
 
     Attributes:
-        images: How many the API has answered so far.
-        total: How many the whole run asks for.
         iteration: Round that is under way; 0 while the first candidates are made.
-        iterations: Rounds of the whole run.
         epsilon: Spent so far; None for a run that promises nothing.
         bill: What the provider was asked for and what that cost so far, in words.
         seconds_per_image: What one takes in this process; None while it has got none, whatever is on record already.
@@ -87,11 +84,7 @@ def tell_nobody(progress: Progress) -> None:
 
 @dataclass(frozen=True)
 class Audience:
-    """The console and the callback that are told of a run while it goes on.
-
-    Attributes:
-        verbose: Whether every fact is told, and not only what has to be read.
-    """
+    """The console and the callback that are told of a run; ``verbose``: of every fact."""
 
     console: Console = field(default_factory=error_console)
     tell: Tell = tell_nobody
@@ -99,11 +92,7 @@ class Audience:
 
 
 class RunProgress:
-    """A progress bar with ETA; in a log file, a line every ten seconds.
-
-    Args:
-        recorded: Slots of the calls that were answered before: they come at once, and tell nothing about the rest.
-    """
+    """A progress bar with ETA, or in a log file a line every ten seconds; ``recorded`` calls tell nothing."""
 
     def __init__(
         self,
@@ -195,11 +184,7 @@ def tabulate(title: str, rows: dict[str, Any]) -> Table:
 
 
 def describe_padding(tick: float) -> str:
-    """Tell the owner before a run how the length of private work is hidden.
-
-    Args:
-        tick: Seconds of ``privacy.pad_selection``; 0: it is not hidden.
-    """
+    """Tell the owner before a run how the length of private work is hidden."""
     if not tick:
         return (
             "not hidden: privacy.pad_selection=0 lets the provider time all private work between two requests"
@@ -209,9 +194,6 @@ def describe_padding(tick: float) -> str:
 
 def judge_padding(longest: float, tick: float) -> str:
     """Say if all private sections of a run fitted into one tick: private, so for the owner's screen alone.
-
-    Args:
-        longest: Seconds of work in the longest section.
 
     Returns:
         One line; it begins with WARNING if the provider saw more than one tick.
@@ -240,11 +222,7 @@ class _SecondsLeft(ProgressColumn):
 
 @contextmanager
 def show_work(console: Console, title: str, in_seconds: bool = False) -> Iterator[ProgressCallback]:
-    """Tell about one piece of long work; what ends before anybody would ask leaves no trace.
-
-    Args:
-        in_seconds: Whether work is counted in the seconds that it takes: then it says first how many are expected.
-    """
+    """Tell about one piece of long work; what ends before anybody would ask leaves no trace."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
     left = _SecondsLeft() if in_seconds else TimeRemainingColumn()
     bar = Bar(*columns, left, console=console, transient=True, disable=not console.is_terminal)

@@ -51,20 +51,12 @@ class Connection(NamedTuple):
 
 
 def make_address(provider: ProviderSettings, spoken: Dialect, api: str, key: str | None) -> Address:
-    """Return where requests go, and how.
-
-    Raises:
-        UsageError: Nothing can be sent there like that.
-    """
+    """Return where requests go, and how; ``UsageError`` where nothing can be sent like that."""
     return Address(api, key, spoken.scheme, provider.greeting, Route(provider.ca_file, provider.proxy))
 
 
 def make_rewriter_address(settings: RunConfig, key: str | None) -> Address | None:
-    """Return where prompts are reworded; None where nobody rewords any.
-
-    Raises:
-        UsageError: Nothing can be sent there like that.
-    """
+    """Return where prompts are reworded, None where nobody rewords any; errors as ``make_address``."""
     own = settings.rewriter
     return None if own.api is None else Address(own.api, key, greets=False, route=Route(own.ca_file))
 
@@ -139,11 +131,7 @@ def choose_fields(given: tuple[str, ...] | None, model: str) -> tuple[str, ...]:
 
 
 def plan_rewriter(settings: RunConfig) -> PlannedRewriter | None:
-    """Return the second provider as the plan has it; None where nobody rewords prompts.
-
-    Raises:
-        UsageError: An option is out of bounds.
-    """
+    """Return the second provider as the plan has it, if there is one; ``UsageError`` for options out of bounds."""
     own = settings.rewriter
     if own.api is None:
         return None

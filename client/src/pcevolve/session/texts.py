@@ -113,12 +113,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
 
 def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
-    """The texts that a run uses, and those that it is measured on, if there are any.
-
-    Raises:
-        DataError: They cannot be used.
-        UsageError: The options do not go together.
-    """
+    """The texts that a run uses, and those that it is measured on, if there are any."""
     columns = replace(_columns(settings), secrets=_secret_columns(settings))
     found = read_records(source.path, columns, settings.data.domain if settings.data.unlabelled else None)
     rest: Records | None = None

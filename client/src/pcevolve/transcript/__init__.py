@@ -2,8 +2,7 @@
 
 ``records`` are the lines, ``log`` their chain, ``bodies`` what they carried, ``traffic`` what they say when they are
 put together, ``manifest`` what the release adds. A run is written by ``Transcript`` and read by ``RunReader``, and by
-nothing else. May import what is public and ``durable``. May be imported by ``auditing``, ``benchmarks``, ``egress``,
-``pages``, ``publish`` and ``session``.
+nothing else.
 """
 
 from __future__ import annotations

@@ -37,7 +37,6 @@ class BodyRef(BaseModel):
 
     Attributes:
         sha256: Digest of the whole body as it crossed the wire.
-        size: Its length in bytes.
         text: The body with images replaced by placeholders; None when ``sha256`` itself is a stored file.
     """
 
@@ -71,11 +70,7 @@ class Bodies:
         return digest
 
     def get(self, ref: BodyRef) -> bytes:
-        """Put a body together again.
-
-        Raises:
-            TranscriptError: A stored file is missing or changed, or it all is larger than it says or than any body is.
-        """
+        """Put a body together again; ``TranscriptError`` for what is missing, changed, or larger than it says."""
         # As large as the line says, at most: a few bytes of text may name one file a million times.
         left = min(ref.size, MOST_BYTES)
 
@@ -94,11 +89,7 @@ class Bodies:
         return body
 
     def file(self, digest: str) -> bytes:
-        """Read a stored file and check it against its name.
-
-        Raises:
-            TranscriptError: It is missing or changed, or its name is no digest and might lead elsewhere.
-        """
+        """Read a stored file and check it against its name; ``TranscriptError`` where it is missing or changed."""
         # A name that is no digest could lead out of the folder.
         if not _DIGEST.fullmatch(digest):
             raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
@@ -128,12 +119,7 @@ class Bodies:
 
 @dataclass
 class Cut:
-    """A body taken apart.
-
-    Attributes:
-        text: The body with a placeholder for each image; None where that could not be undone exactly.
-        files: The images, by digest; of a body without text there are none.
-    """
+    """A body taken apart: its images, and its ``text`` with placeholders, None where that cannot be undone."""
 
     text: str | None = None
     files: dict[str, bytes] = field(default_factory=dict)

@@ -27,11 +27,7 @@ _MOST_LOG_BYTES: Final = 2**62
 
 
 def require_format(log: Path, root: Path) -> None:
-    """Refuse a run that another version wrote, by the first line of its record.
-
-    Raises:
-        UsageError: It begins with the opening line of another version; which version reads the run.
-    """
+    """Refuse a run that another version wrote, by its record's first line (``UsageError``: which version reads it)."""
     try:
         # No more than an opening line has: what lies there may be anything.
         with open_file(log, _MOST_LOG_BYTES) as file:
@@ -159,11 +155,7 @@ class RunLayout:
         return self.root / EXPORTS[form]
 
     def require_transcript(self) -> None:
-        """Refuse a path that is not a run's folder, or that of a run which another version wrote.
-
-        Raises:
-            UsageError: There is no transcript in it, or which version reads it.
-        """
+        """Refuse a path that is no run's folder, or that of another version's run (``UsageError``)."""
         if not self.transcript.is_dir():
             raise UsageError(not_a_run(self.root, "it has no transcript"))
         require_format(self.log, self.root)
@@ -198,9 +190,6 @@ def find_file_faults(
     """Yield every file in a folder that is not listed, every listed one that is not there, and folders without one.
 
     Args:
-        root: The run's folder.
-        name: The folder in it.
-        listed: Paths in that folder, with ``/``.
         why: What is wrong with a file that is not listed.
         empty: Folders in it that may hold no listed file.
     """

@@ -73,11 +73,7 @@ def read(folder: Path) -> Iterator[Entry]:
 
 
 def _no_number(constant: str) -> None:
-    """Python reads and writes NaN and Infinity, which are no JSON.
-
-    Raises:
-        ValueError: Always.
-    """
+    """Refuse NaN and Infinity, which Python reads and writes and which are no JSON."""
     raise ValueError(constant)
 
 
@@ -106,11 +102,7 @@ def list_files(record: Record) -> tuple[str, ...]:
 
 
 def _lines(folder: Path) -> list[bytes]:
-    """The log's lines with their ends.
-
-    Raises:
-        TranscriptError: There is no log, or it cannot be read.
-    """
+    """The log's lines with their ends; ``TranscriptError`` where there is none, or it cannot be read."""
     try:
         return read_file(folder / LOG, MOST_BYTES).splitlines(keepends=True)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -123,11 +115,7 @@ class Transcript:
     """A transcript that is being written."""
 
     def __init__(self, folder: Path) -> None:
-        """Open for appending; a last line that a crash tore off is dropped, for it announced nothing.
-
-        Raises:
-            TranscriptError: What is there is damaged.
-        """
+        """Open for appending, less a line that a crash tore off; ``TranscriptError`` for what is damaged."""
         self.folder = folder
         self.bodies = Bodies(folder / BODIES)
         self.bodies.folder.mkdir(parents=True, exist_ok=True)

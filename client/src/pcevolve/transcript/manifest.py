@@ -21,7 +21,6 @@ class Guarantee(_Part):
     """A run's guarantee.
 
     Attributes:
-        epsilon_budget: What the run was allowed to spend.
         epsilon_spent: What it spent, at ``delta``; None for an INSECURE run, which promises nothing.
         epsilon_folder: What one unit of the folder bears that the private dataset was drawn from, at ``delta``;
             None where nothing was drawn, or nothing is promised.
@@ -51,7 +50,6 @@ class ReleasedImage(_Part):
 
     Attributes:
         path: In the release folder, with ``/``.
-        candidate: Whose image it is.
         received_sha256: Of the bytes that the provider had sent, which the transcript holds.
     """
 
@@ -66,8 +64,6 @@ class Manifest(_Part):
 
     Attributes:
         marks: Warnings that nobody can switch off.
-        how_made: How the dataset came out of the provider's answers.
-        receipts: How many releases were paid for.
         unreadable: Candidates that would be in it, could what the provider sent be used.
     """
 

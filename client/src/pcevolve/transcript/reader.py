@@ -39,8 +39,6 @@ class RunReader:
     The private folder is never looked into.
 
     Attributes:
-        layout: Where things lie.
-        entries: The lines that could be read.
         trouble: Why they are not the whole record; None when they are.
         proven: How many of them, from the first on, form an unbroken chain.
     """
@@ -52,11 +50,7 @@ class RunReader:
 
     @classmethod
     def strict(cls, root: Path) -> RunReader:
-        """Read a whole record.
-
-        Raises:
-            TranscriptError: There is none, its chain is broken, or what lies there is no plain file or folder.
-        """
+        """Read a whole record; ``TranscriptError`` where there is none, or its chain is broken."""
         reader = cls.lenient(root)
         reader.require_whole()
         return reader
@@ -82,11 +76,7 @@ class RunReader:
         return cls(layout, tuple(entries), trouble=trouble, proven=proven)
 
     def require_whole(self) -> None:
-        """Make sure that this is all of a run's record.
-
-        Raises:
-            TranscriptError: What is wrong with it.
-        """
+        """Raise a ``TranscriptError`` that says what is wrong, unless this is all of a run's record."""
         why = self.why_not_whole
         if why is not None:
             raise TranscriptError(why)
@@ -218,21 +208,13 @@ class RunReader:
         return frozenset(f"{BODIES}/{name}" for name in named) | {LOG}
 
     def require_finished(self) -> PublicPlan:
-        """The plan of a run whose record is closed.
-
-        Raises:
-            UsageError: The run is unfinished, or an extension of it is under way.
-        """
+        """The plan of a run whose record is closed; ``UsageError`` if it is unfinished or is being extended."""
         if self.plan is None or not self.finished:
             raise self._unfinished()
         return self.plan
 
     def require_plan(self) -> PublicPlan:
-        """The plan of a run that is far enough to say something about.
-
-        Raises:
-            UsageError: The run is unfinished.
-        """
+        """The plan of a run that is far enough to say something about; else ``UsageError``."""
         if self.plan is None:
             raise self._unfinished()
         return self.plan

@@ -70,8 +70,6 @@ class Opened(_Record):
     """The first line: where requests may go, and how they get there.
 
     Attributes:
-        run_id: Random and public.
-        greets: Whether the first request is a greeting.
         authority: Digest of the file whose certificates alone are trusted; None for the usual authorities.
         proxy: Address of the proxy that carries the connections; None where they are direct.
         rewriter: Where prompts go that are reworded; None where nobody rewords any.
@@ -208,10 +206,6 @@ def to_event(record: Record) -> dict[str, Any]:
 
 
 def from_event(event: dict[str, Any]) -> Record:
-    """A record from the JSON values of a line.
-
-    Raises:
-        pydantic.ValidationError: Not an event of this version.
-    """
+    """Read a record from a line's JSON values; pydantic's ``ValidationError`` if it is none of this version."""
     # By JSON, so that strict types are those of JSON: a tuple is a list there, and 1 no True.
     return _ADAPTER.validate_json(json.dumps(event))

@@ -51,9 +51,7 @@ class Attempt:
     Attributes:
         call: What the plan says about it; None for a greeting or what is not in the plan. A request for what lies
             behind a link belongs to the call whose answer held the link.
-        nth: Which attempt at its slot it is, from 1.
         repeats: The earlier attempt whose very bytes it sends again.
-        proven: Whether it stands before any break of the chain.
         by_prompt: Whether its plan varies images by their prompts alone.
         outcome: What came of it; None while the record does not say.
     """
@@ -187,9 +185,6 @@ class Counts:
 
     Attributes:
         slots: Different requests; ``attempts`` counts retries too.
-        unusable: Attempts that brought no answer, or one with an error status.
-        bytes_sent: HTTP request lines, headers and bodies.
-        bytes_received: HTTP status lines, headers and bodies.
         images: Images that left, each as often as it did; ``distinct`` of them differ.
     """
 

@@ -100,7 +100,6 @@ class Appearance:
     Attributes:
         ground: Luminance of the rim.
         ink: Luminance of what stands out most against the ground.
-        saturation: Mean colourfulness.
         sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
         down: Where the subject lies from top to bottom; see ``find_position``.
         across: Where it lies from left to right.
@@ -124,11 +123,7 @@ class Appearance:
 
     @classmethod
     def released(cls, values: Sequence[float]) -> Self:
-        """The appearance in a receipt of a run.
-
-        Raises:
-            TranscriptError: The receipt holds another set of numbers.
-        """
+        """The appearance in a receipt of a run; ``TranscriptError`` where it holds another set of numbers."""
         if len(values) != NUMBERS:
             raise TranscriptError(
                 f"the run's receipt holds {len(values)} numbers of appearance, and this version reads {NUMBERS}: "
@@ -238,7 +233,6 @@ def blur(pixels: FloatArray, deviation: float) -> FloatArray:
     """Blur an image by a Gaussian that ends at four deviations; at an edge the outermost pixels go on.
 
     Args:
-        pixels: float64 ``(height, width, channels)``.
         deviation: In pixels, > 0.
 
     Returns:

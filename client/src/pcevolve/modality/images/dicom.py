@@ -150,11 +150,7 @@ def _dataset_start(data: bytes) -> int:
 
 
 def _inflate(data: bytes, most: int) -> bytes:
-    """Inflate what was deflated; counted first, so that what is too large never is in memory.
-
-    Raises:
-        DicomError: It is.
-    """
+    """Inflate what was deflated; counted first, so that what is too large (``DicomError``) never is in memory."""
     inflater, size = zlib.decompressobj(-zlib.MAX_WBITS), 0
     for start in range(0, len(data), PIECE):
         size += len(inflater.decompress(data[start : start + PIECE]))
@@ -277,11 +273,7 @@ def _require_no_more_than_declared(frame: bytes, pixels: int) -> None:
 
 
 def _colours(values: Numbers, kind: str) -> DecodedImage:
-    """RGB of 8-bit components.
-
-    Raises:
-        DicomError: They are of a kind that no viewer of today writes.
-    """
+    """RGB of 8-bit components; ``DicomError`` for kinds that no viewer of today writes."""
     values = np.asarray(values).astype(np.uint8)
     if kind in _YBR:
         values = convert_color_space(values, "YBR_FULL", "RGB")

@@ -20,11 +20,7 @@ class DicomError(Exception):
 
 
 def read_grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bool) -> Grey:
-    """Grey values, and what the file says of how they are shown.
-
-    Raises:
-        DicomError: They are no grey values.
-    """
+    """Grey values, and what the file says of how they are shown; ``DicomError`` where they are none."""
     if kind == "PALETTE COLOR":
         raise DicomError(f"is DICOM with a palette{HOW}")
     if kind not in {"MONOCHROME1", "MONOCHROME2"} or header.SamplesPerPixel != 1:
@@ -51,11 +47,7 @@ def _physical(values: Numbers, header: pydicom.Dataset) -> NDArray[np.float64]:
 
 
 def _read_rescale(header: pydicom.Dataset) -> tuple[float, float]:
-    """Slope and intercept; one and nothing where there are none.
-
-    Raises:
-        DicomError: They make one value of all.
-    """
+    """Slope and intercept, one and nothing where there are none; ``DicomError`` if they make one value of all."""
     slope, intercept = _first(header, "RescaleSlope"), _first(header, "RescaleIntercept")
     slope, intercept = 1.0 if slope is None else slope, intercept or 0.0
     if not slope:
@@ -64,11 +56,7 @@ def _read_rescale(header: pydicom.Dataset) -> tuple[float, float]:
 
 
 def _first(header: pydicom.Dataset, name: str) -> float | None:
-    """The first number of an element; None where it is absent or empty.
-
-    Raises:
-        ValueError: It is no finite number.
-    """
+    """The first number of an element, None where it is absent or empty; ``ValueError`` if it is not finite."""
     value = header.get(name)
     if isinstance(value, pydicom.multival.MultiValue):
         value = value[0] if len(value) else None

@@ -57,11 +57,7 @@ logging.getLogger("PIL").setLevel(logging.INFO)
 
 
 class RejectedImageError(Exception):
-    """This file cannot be a private image; the text says why, without naming the file.
-
-    Attributes:
-        seen: Between which values it lies, where that is why; for the owner's screen alone.
-    """
+    """This file cannot be a private image; the text says why. ``seen`` is for the owner's screen alone."""
 
     def __init__(self, message: str, seen: Seen | None = None) -> None:
         super().__init__(message)
@@ -123,11 +119,7 @@ def examine(path: Path, window: Window | None = None) -> Examined:
 
 
 def _require_usable_size(width: int, height: int) -> None:
-    """Refuse what shows nothing once it is given the size that encoders look at.
-
-    Raises:
-        RejectedImageError: A side is too short, or far longer than the other.
-    """
+    """Refuse a side that is too short, or far longer than the other, for what encoders look at."""
     short, long = sorted((width, height))
     if short < _LEAST_SIDE:
         raise RejectedImageError(
@@ -173,7 +165,6 @@ class _Colours:
     """A picture whose levels are those of its file.
 
     Attributes:
-        image: RGB as the file stores it.
         shown: The same in the colours that every screen assumes.
         inverted: Whether high values of the file are dark.
     """
@@ -228,11 +219,7 @@ def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
 
 
 def _decode_dicom(data: bytes, by_itself: bool) -> Grey | _Colours:
-    """Decode with a library that only DICOM needs.
-
-    Raises:
-        RejectedImageError: It cannot be decoded.
-    """
+    """Decode with a library that only DICOM needs; ``RejectedImageError`` where it cannot be."""
     from pcevolve.modality.images import dicom
     from pcevolve.modality.images.dicom_grey import DicomError
 

@@ -77,11 +77,7 @@ class Seen:
 
 
 class ContrastError(Exception):
-    """A picture would be shown without its contrast; the text says what to do, to be read after its name.
-
-    Attributes:
-        seen: For the owner's screen alone.
-    """
+    """A picture would be shown without contrast; the text says what to do, ``seen`` is for the owner alone."""
 
     def __init__(self, message: str, seen: Seen) -> None:
         super().__init__(message)
@@ -245,11 +241,7 @@ def is_grey(image: DecodedImage) -> bool:
 
 
 def make_grey(image: DecodedImage, bits: int, inverted: bool) -> Grey:
-    """A grey picture of up to 8 bits, from an RGB image whose channels are one.
-
-    Args:
-        inverted: Whether it is shown so because high values of its file are dark.
-    """
+    """A grey picture of up to 8 bits, from an RGB image whose channels are one."""
     most = 2**bits - 1
     values = np.asarray(image.getchannel(0)) // (255 // most)
     values = most - values if inverted else values

@@ -37,8 +37,6 @@ class ImageMedium:
     """A file of a release is a PNG that holds pixels and nothing else.
 
     Attributes:
-        kind: Its name; also of the privacy unit that is one of them.
-        suffix: Of the files of a release.
         loaders: Lines of Python that load a release in ``DIR``, by the form that it was exported to; None for its files
             in class folders.
         feature: What Hugging Face is told of its column in a table.
@@ -97,10 +95,6 @@ class ImageMedium:
 
     def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Mark candidates that equal another but for what a provider writes on a placeholder.
-
-        Args:
-            kept: Their signatures, ``(candidates, length)``.
-            signature: The other's.
 
         Returns:
             bool ``(candidates,)``: whether all but a few fields have the same colour.
@@ -161,7 +155,6 @@ class ImageMedium:
         """Hold a released file that is not what was expected against it.
 
         Args:
-            found: What lies there.
             expected: What ``encode_release`` gives.
             exact: Whether no arithmetic was done, which machines might round differently by one level.
         """

@@ -1,7 +1,4 @@
-"""The page about a run that a person looks at: one file, made from public records alone.
-
-May import what ``pages`` may. May be imported by ``auditing``, ``cli`` and ``session``.
-"""
+"""The page about a run that a person looks at: one file, made from public records alone."""
 
 from __future__ import annotations
 

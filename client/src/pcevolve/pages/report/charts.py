@@ -29,7 +29,6 @@ class Series:
     """A line over the iterations.
 
     Attributes:
-        values: ``(iteration, value)`` pairs.
         errors: Half-lengths of error bars, one per value; empty for none.
     """
 
@@ -140,8 +139,6 @@ class AccuracyPoint:
 
     Attributes:
         voted: Whether the run selected by that judge, which flatters what was selected.
-        iteration: Round, 0 for text-to-image.
-        mean: Top-1 accuracy in 0..1.
     """
 
     name: str
@@ -295,7 +292,6 @@ class Protection:
     Attributes:
         guess: The line of somebody who did not see the run.
         after: The curve of somebody who did, at most.
-        rows: For a table: prior and bound.
     """
 
     secrecy: Secrecy

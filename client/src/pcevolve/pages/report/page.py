@@ -54,11 +54,7 @@ class Glance:
 
     @classmethod
     def of(cls, run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> Glance | None:
-        """Of a run whose accuracy was measured on public images by a judge that did not vote; None of any other.
-
-        Raises:
-            TranscriptError: A stored answer is missing or was changed.
-        """
+        """Of a run whose accuracy was measured on public images by a judge that did not vote; None of any other."""
         trusted = [point for point in accuracy if not point.voted]
         if not trusted or run.plan.modality.kind != "image":
             return None
@@ -115,12 +111,7 @@ def write_report(
 
 
 def rewrite_report(root: Path) -> Path:
-    """Write the page about the finished run in a folder anew.
-
-    Raises:
-        UsageError: It is no run, or an unfinished one.
-        TranscriptError: Its transcript or manifest is damaged.
-    """
+    """Write the page about the finished run in a folder anew."""
     RunLayout(root).require_transcript()
     return write_report(RunReader.strict(root))
 
@@ -131,11 +122,7 @@ def render(
     wire_page: str = WIRE_PAGE,
     others: Mapping[str, FinishedRun] = NO_OTHERS,
 ) -> str:
-    """Make the page's HTML; every string from the run is escaped.
-
-    Args:
-        wire_page: Where the page about all that left lies, seen from this one.
-    """
+    """Make the page's HTML; every string from the run is escaped."""
     style = inline_parts(read_style(), read_own("report/page.css"))
     return compile_template(run.plan.modality.kind).render(
         {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compare(run, others)}

@@ -57,11 +57,7 @@ TILES = 500  # in the whole page; keeps it under 4 MB
 
 @dataclass(frozen=True)
 class Tile:
-    """One candidate.
-
-    Attributes:
-        receipt: What allowed it to be sent back; None when it was not chosen.
-    """
+    """One candidate; ``receipt`` is what allowed it to be sent back, None when it was not chosen."""
 
     id: str
     picture: PagePicture
@@ -79,11 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One class over the run.
-
-    Attributes:
-        prompts: How many of the dataset's images were made with which prompt, where the class has several.
-    """
+    """One class over the run; ``prompts`` counts the dataset's images by prompt, where the class has several."""
 
     label: str
     prompts: Shares

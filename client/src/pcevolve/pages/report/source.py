@@ -46,7 +46,6 @@ class TrafficTable:
         unexplained: Images that left although the provider had not sent them, or neither a receipt nor the plan named
             them for that request.
         sent: Bytes sent by the end of each iteration.
-        received: Bytes received by the end of each iteration.
     """
 
     kinds: dict[str, Counts]

@@ -1,7 +1,4 @@
-"""A page on which a person can scroll through everything that left, made from public records alone.
-
-May import what ``pages`` may. May be imported by ``auditing``.
-"""
+"""A page on which a person can scroll through everything that left, made from public records alone."""
 
 from __future__ import annotations
 

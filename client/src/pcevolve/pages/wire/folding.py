@@ -24,11 +24,7 @@ WIDE = 24  # characters that no longer fit beside another field
 
 @dataclass(frozen=True)
 class Part:
-    """Text, or an image in its place.
-
-    Attributes:
-        left_out: Characters that are too many to show.
-    """
+    """Text, or an image in its place; ``left_out`` characters are too many to show."""
 
     text: str
     image: str | None = None
@@ -115,11 +111,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Request:
-    """A request, with the attempts that left the very same bytes.
-
-    Attributes:
-        shown: The attempt that stands for all: the last with a usable answer, or the last.
-    """
+    """A request and the attempts that left its very bytes; ``shown`` is the last usable one, which stands for all."""
 
     shown: Attempt
     again: tuple[Attempt, ...] = ()
@@ -144,7 +136,6 @@ class Column:
 
     Attributes:
         values: What stood there, each once, as many as are shown.
-        different: How many different values there were.
         span: The least and the greatest, where all are whole numbers.
     """
 
@@ -171,11 +162,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Group:
-    """Requests of one kind to one address with the same fields.
-
-    Attributes:
-        unlisted: Fields of the body that are too many to list.
-    """
+    """Requests of one kind to one address with the same fields; ``unlisted`` ones are too many to list."""
 
     kind: str
     target: str

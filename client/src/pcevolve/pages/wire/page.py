@@ -44,7 +44,6 @@ class Price:
 
     Attributes:
         own: Of one receipt alone.
-        total: Of all receipts so far.
     """
 
     own: float | None
@@ -93,7 +92,6 @@ class WirePicture:
     """The way in which an image is shown.
 
     Attributes:
-        state: ``shown``, or why it is not.
         name: CSS class; empty for no picture.
     """
 

@@ -5,8 +5,6 @@ digests, embeddings and votes without noise; noise is drawn in the process that 
 docs/first-run.md ("Large folders").
 
 ``engine.run_jobs`` has whole runs on public images carried out, for tables.
-
-May import what ``private`` may. Imported by ``session`` and ``benchmarks``, when ``encoder.engine`` is ray.
 """
 
 from __future__ import annotations

@@ -89,11 +89,7 @@ def _start(scratch: Path) -> Iterator[None]:
 
 
 def _begin(ray: Any, folder: Path) -> None:  # noqa: ANN401 - a module that need not be installed
-    """Start a cluster.
-
-    Raises:
-        UsageError: It does not come up.
-    """
+    """Start a cluster; ``UsageError`` where it does not come up."""
     try:
         ray.init(
             address="local",

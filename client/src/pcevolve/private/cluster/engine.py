@@ -90,11 +90,7 @@ def embed_batch(batch: Mapping[str, NDArray[Any]], embedding: Embedding) -> Tabl
 
 @cache
 def _encoder(name: str, weights: str | None, digest: str | None, device: str) -> Encoder:
-    """The encoder of this process.
-
-    Raises:
-        ModelError: Its weights cannot be had here, or are others.
-    """
+    """The encoder of this process; ``ModelError`` where its weights cannot be had, or are others."""
     keep_quiet()
     if named_weights(name, weights) != digest:
         raise ModelError(f"encoder {name}: a machine of the cluster has other weights than this one")
@@ -114,7 +110,6 @@ class RayEngine:
 
     Attributes:
         weights: The file of the encoder's weights, on every machine; None for the installed ones.
-        digest: What the plan says of these weights.
         device: Of the workers, ``cpu`` or ``cuda``; a worker on ``cuda`` has one GPU to itself.
         address: ``HOST:PORT`` of the owner's cluster; None for one of the run's own.
     """

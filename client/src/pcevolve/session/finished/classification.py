@@ -82,11 +82,7 @@ class NearestMean:
         return found
 
     def label(self, path: Path) -> str:
-        """Class of the image or text in a file.
-
-        Raises:
-            DataError: It is none, or has no embedding.
-        """
+        """Class of the image or text in a file."""
         embedding = self.encoder.embed([self._read(path)])
         if not np.isfinite(embedding).all():
             raise DataError(f"{path} has no embedding")

@@ -63,7 +63,6 @@ class Column:
     """A run on the page.
 
     Attributes:
-        facts: What is public of it, by title.
         figures: What judges found, by judge; private.
         initial: Pictures of the first images of each class, by label; ``dataset`` has those of its dataset.
     """
@@ -76,11 +75,7 @@ class Column:
 
 
 def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
-    """Return the settings that two runs on one line must share: all but the axis.
-
-    Args:
-        epsilon_spent: Of the run; nothing or zero for one that has no place over ε.
-    """
+    """Return the settings that two runs on one line must share: all but the axis."""
     return {
         "method": plan.method,
         "ε": float(plan.budget.epsilon) if epsilon_spent else None,
@@ -147,11 +142,7 @@ BAR = 280.0
 
 @dataclass(frozen=True)
 class Compared:
-    """One run.
-
-    Attributes:
-        judges: What ``pcevolve evaluate`` found, by judge; empty where it was not asked. Private.
-    """
+    """One run; ``judges``, which is private, has what ``pcevolve evaluate`` found, empty where it was not asked."""
 
     name: str
     summary: dict[str, Any]
@@ -165,20 +156,12 @@ class Compared:
 
 
 def read_runs(roots: Sequence[Path]) -> list[Compared]:
-    """Read several runs.
-
-    Raises:
-        UsageError: One is no run, or has not ended.
-    """
+    """Read several runs; ``UsageError`` for one that is none, or has not ended."""
     return [_one(root) for root in roots]
 
 
 def write_sheet(roots: Sequence[Path], path: Path) -> None:
-    """Draw some images of each run's dataset, a row each.
-
-    Raises:
-        UsageError: A run has not ended, or is of texts.
-    """
+    """Draw some images of each run's dataset, a row each."""
     plans = [RunReader.strict(each).require_plan() for each in roots]
     for root, plan in zip(roots, plans, strict=True):
         load_kind(plan.modality.kind).require_drawable(root.name)
@@ -186,11 +169,7 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
 
 
 def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> None:
-    """Write the runs beside each other for people to look at; a page that is there is replaced.
-
-    Raises:
-        TranscriptError: A stored image is missing or was changed.
-    """
+    """Write the runs beside each other for people to look at; a page that is there is replaced."""
     columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
     judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
     content = {

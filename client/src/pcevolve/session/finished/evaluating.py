@@ -39,12 +39,7 @@ CLASSIFIER = "dp-means-classifier"
 
 @dataclass(frozen=True, repr=False)
 class Question:
-    """The owner's question to an evaluation.
-
-    Attributes:
-        private: The private images; None if nothing is to be compared with them.
-        control: A run of method ``random``; None for the one that lies beside the run, if any does.
-    """
+    """The owner's question to an evaluation; without a ``control``, the one beside the run is taken."""
 
     test: str
     private: str | None = None
@@ -79,12 +74,7 @@ def evaluate(root: Path, question: Question, told: ProgressCallback = no_progres
 
 
 def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Labelled:
-    """The owner's images or texts that an option names, under the run's labels.
-
-    Raises:
-        DataError: They cannot be used.
-        UsageError: They are of other classes, or of another kind.
-    """
+    """The owner's images or texts that an option names, under the run's labels; errors as ``read_owned``."""
     data = load_kind(plan.modality.kind).read_owned(given, plan, option, folder)
     if plan.words:
         data = name_classes(data, RunConfig.load(folder.config).data.words)
@@ -97,12 +87,7 @@ def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Lab
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """All that is measured.
-
-    Attributes:
-        control: A run of the control ``random``, if there is one.
-        mix: Whether to train on the private images too, alone and together with the dataset.
-    """
+    """All that is measured."""
 
     root: Path
     labels: tuple[str, ...]
@@ -116,11 +101,7 @@ class Evaluation:
     kind: Kind = "image"
 
     def measure(self) -> dict[str, object]:
-        """Measure, keep it in ``private/``, and return it.
-
-        Raises:
-            DataError: A class has no usable image.
-        """
+        """Measure, keep it in ``private/``, and return it; ``DataError`` where a class has no usable image."""
         found: dict[str, object] = {
             "run": self.root.name,
             "subject": digest_subject(self.test.digest, filter(None, (self.root, self.control))),
@@ -131,11 +112,7 @@ class Evaluation:
         return found
 
     def judge(self) -> dict[str, object]:
-        """Measure, and keep nothing but pictures of confusions.
-
-        Raises:
-            DataError: A class has no usable image.
-        """
+        """Measure, and keep nothing but pictures of confusions; errors as ``measure``."""
         sets = dict(self._sets())
         clock = Clock.of(self.judges, sets, self.test, self.told)
         rows = [self._row(judge, sets, clock) for judge in self.judges]

@@ -50,7 +50,6 @@ class Asked:
     Attributes:
         strength: Image-to-image strength; if None the last that the run used, or its method's last, where its API
             takes any.
-        settings: The run's options, with new ones for how to reach the API.
     """
 
     folder: RunFolder
@@ -70,11 +69,7 @@ class Asked:
         key: str | None = None,
         generator: Generator | None = None,
     ) -> Self:
-        """Take the options that the run began with, and new ones for how its API is reached.
-
-        Raises:
-            UsageError: It is no folder of a run, or an option is out of bounds.
-        """
+        """Take the options that the run began with, and new ones for how its API is reached."""
         folder = RunFolder(root)
         folder.require_transcript()
         for option in list_options(RunConfig):
@@ -97,11 +92,7 @@ class _Recorded:
         """There is nothing to prepare."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """The receipt on record.
-
-        Raises:
-            TranscriptError: There is none.
-        """
+        """The receipt on record; ``TranscriptError`` where there is none."""
         if query.iteration not in self.receipts:
             raise TranscriptError(f"the record has no receipt for iteration {query.iteration}")
         return self.receipts[query.iteration]
@@ -150,11 +141,7 @@ class _Due:
 
 
 def _due(asked: Asked, run: RunReader) -> _Due:
-    """A new extension, or the one that was cut off, while it was asked for or while it was published.
-
-    Raises:
-        UsageError: Another one was cut off, or there are as many as a run may have.
-    """
+    """A new extension, or the one that was cut off; ``UsageError`` where another one was, or there are too many."""
     plan = run.require_plan()
     if not plan.grades_variations and asked.strength is not None:
         why = "this run varies prompts" if plan.varies_prompts else "this run's API takes none"
@@ -215,11 +202,7 @@ def _stop_error(root: Path, extension: Extension) -> StoppedError:
 
 @contextmanager
 def _connect(asked: Asked, run: RunReader, audience: Audience) -> Iterator[Connection]:
-    """The gate to where the run's own requests went, on its own record.
-
-    Raises:
-        UsageError: The run's images were made by an object in its process and none is given, or the other way round.
-    """
+    """The gate to where the run's own requests went, on its own record."""
     settings, plan = asked.settings, run.require_plan()
     if plan.in_process != (asked.generator is not None):
         raise UsageError(

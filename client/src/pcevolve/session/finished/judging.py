@@ -53,9 +53,6 @@ def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "
     Whatever the dataset's size, a head takes 400 steps and the network from scratch 100, so that a run's end is
     not the longest part of it; ``judges_of`` takes as long as it takes.
 
-    Args:
-        voted: Whether the run selected by it.
-
     Raises:
         ModelError: Weights of another encoder that was fetched cannot be read.
     """
@@ -99,11 +96,7 @@ def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """The scores that one judge gives the populations of a run, the initial one first.
-
-    Attributes:
-        by_iteration: Accuracy of each population.
-    """
+    """The scores that one judge gives the populations of a run, the initial one first."""
 
     judge: str
     voted: bool
@@ -138,12 +131,7 @@ def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, A
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
-    """List what a run made, to train on: its text-to-image images as they came, and its dataset.
-
-    Args:
-        labels: Of the held-out data, in their order.
-        every: Whether all populations between are wanted, too; then a run without any has its dataset alone.
-    """
+    """List what a run made, to train on: its text-to-image images as they came, and its dataset."""
     evolved, look = outcome.evolved, find_released_appearance(outcome.evolved.receipts)
     every_set = [*evolved.populations[:-1], evolved.dataset]
     first, *later = every_set if every else [evolved.populations[0], evolved.dataset]

@@ -16,8 +16,6 @@ def carry_out(run: CheckedRun, audience: Audience, in_sight: bool = False) -> Ou
     """Carry out a run, or the rest of one, and measure its accuracy if there are test data.
 
     Args:
-        run: What nothing speaks against.
-        audience: Who is told.
         in_sight: Whether a page for the owner's browser shows the run while it goes on, and is told in their place.
 
     Returns:

@@ -69,12 +69,7 @@ class InspectedFolder(BaseModel):
 
 @dataclass(frozen=True, repr=False)
 class Checkup:
-    """The findings about a folder, in words; private, and for the owner's screen alone.
-
-    Attributes:
-        faults: What a run would refuse, each with what mends it.
-        warnings: What a run would take, and its owner should know.
-    """
+    """The findings about a folder, in words; private, and for the owner's screen alone."""
 
     rows: tuple[tuple[str, str], ...]
     faults: tuple[str, ...]
@@ -100,11 +95,7 @@ class Checkup:
 
 
 def check_folder(folder: Path, meant: InspectedFolder, told: ProgressCallback) -> Checkup:
-    """Look at a private folder; each image is read once, and none is kept.
-
-    Args:
-        told: Is told how many images are read.
-    """
+    """Look at a private folder; each image is read once, and none is kept."""
     try:
         nested = meant.unit_map is not None
         listing = list_folder(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
@@ -220,12 +211,7 @@ def spell_units(meant: InspectedFolder) -> str:
 def find_shot_faults(
     counts: Mapping[str, int], drawable: Mapping[str, int], meant: InspectedFolder
 ) -> list[str]:
-    """Say what a run would refuse of the numbers of units; a class without any is reported elsewhere.
-
-    Args:
-        counts: Units of each class, by label; private.
-        drawable: How many of them a draw could take, by label; private.
-    """
+    """Say what a run would refuse of the private numbers of units, by label, and of those that could be drawn."""
     there = {label: count for label, count in counts.items() if count}
     if not there:
         return []

@@ -34,11 +34,7 @@ EXTRAS = {"torch": "torch", "pyarrow": "parquet", "ray": "ray", "transformers": 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
-
-    Attributes:
-        found: What was found, and what mends it.
-    """
+    """One thing that was looked at; ``found`` says what was found, and what mends it."""
 
     what: str
     found: str

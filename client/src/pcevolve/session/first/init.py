@@ -42,11 +42,7 @@ BY_NAME: Mapping[str, float | str] = {
 
 
 def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
-    """Write an annotated configuration file and return where it is.
-
-    Raises:
-        UsageError: There is one, or nothing can be written there.
-    """
+    """Write an annotated configuration file and return where it is; ``UsageError`` where it cannot be written."""
     path = folder / NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)

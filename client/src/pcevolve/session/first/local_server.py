@@ -31,9 +31,6 @@ POLL_SECONDS = 0.05
 def serve_locally(log: Path, port: int = 0, model: str = "bundled") -> Iterator[str]:
     """Start the API server on loopback, yield its address once it is ready, and stop it in the end.
 
-    Args:
-        port: Where it listens; 0 for any free one.
-
     Raises:
         UsageError: It is not installed.
         ProviderUnreachableError: It does not start.
@@ -64,14 +61,7 @@ def _replicas() -> int:
 
 
 def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
-    """Wait until the server says where it answers, its model being in memory.
-
-    Args:
-        begin: Where its own lines begin, in bytes.
-
-    Raises:
-        ProviderUnreachableError: It ended, or it took too long.
-    """
+    """Wait until the server says where it answers, its model being in memory. Raises ``ProviderUnreachableError``."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         whole_lines = log.read_bytes()[begin:].rpartition(b"\n")[0].splitlines()

@@ -71,11 +71,7 @@ class PlannedRun(BaseModel):
     secret_size: settings.SecretSize | None = None
 
     def require_one_question(self) -> None:
-        """Refuse options that answer each other.
-
-        Raises:
-            UsageError: ε and noise are both given, or the noise and what would choose it.
-        """
+        """Refuse options that answer each other: ε and noise, or noise and what would choose it (``UsageError``)."""
         if self.noise_multiplier is None:
             return
         if self.epsilon is not None:
@@ -87,11 +83,7 @@ class PlannedRun(BaseModel):
 
 
 def price(asked: PlannedRun) -> BudgetPlan:
-    """Price a run and say why ``auto`` chose its method; nothing is spent.
-
-    Raises:
-        UsageError: Options answer each other, or such a run cannot be.
-    """
+    """Price a run and say why ``auto`` chose its method; ``UsageError`` where such a run cannot be."""
     # SciPy takes a second to load; --help should not
     from pcevolve.selectors import Scope, choose_delta, resolve_method
     from pcevolve.selectors.planner import plan, plan_for_noise
@@ -116,11 +108,7 @@ def price(asked: PlannedRun) -> BudgetPlan:
 
 
 def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
-    """Plan the promise about declared secrets, where the method takes any.
-
-    Raises:
-        UsageError: Something is asked of secrets, and it takes none.
-    """
+    """Plan the promise about declared secrets, where the method takes any."""
     from pcevolve.selectors import find_method
 
     chosen, scope = find_method(planned.method), planned.scope
@@ -178,11 +166,7 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
 
 
 def compare_budgets(classes: int, shots: int) -> Iterator[tuple[str, ...]]:
-    """Yield which classes a run could tell apart with a folder's shots and with more of them, at several budgets.
-
-    Yields:
-        The number of shots, and for each of ``EPSILONS`` which classes are told apart, in words.
-    """
+    """Yield which classes a run could tell apart with a folder's shots and with more of them, at several budgets."""
     for more in MORE:
         yield f"{shots * more}", *(_tell_apart(epsilon, classes, shots * more) for epsilon in EPSILONS)
 

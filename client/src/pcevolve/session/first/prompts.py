@@ -43,20 +43,12 @@ class Writer(Protocol):
     """A language model that is given public words."""
 
     def asked(self, question: str, seed: int) -> str:
-        """Its answer.
-
-        Raises:
-            ClientError: It has none.
-        """
+        """Return its answer; a ``ClientError`` where it has none."""
         ...
 
 
 def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tuple[str, ...]]:
-    """Prompts of each class without a language model.
-
-    Raises:
-        UsageError: More than the grammar has.
-    """
+    """Prompts of each class without a language model; ``UsageError`` for more than the grammar has."""
     if count > MOST:
         raise UsageError(
             f"the grammar has {MOST} prompts for a class: ask for fewer, or a language model with --api"
@@ -67,11 +59,7 @@ def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str
 def ask_chat(
     chat: Writer, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
-    """Prompts of each class by a language model, which is asked a few times if it writes too few.
-
-    Raises:
-        ProviderError: It cannot be reached, refuses, or does not write prompts.
-    """
+    """Prompts of each class by a language model, which is asked a few times if it writes too few."""
     found = {}
     for done, label in enumerate(labels, 1):
         found[label] = _of_class(chat, domain, label, count)
@@ -82,14 +70,7 @@ def ask_chat(
 def refine(
     writer: Writer, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
-    """Prompts of each class as LE has them: its public prompt, refined by a language model once for each image.
-
-    Args:
-        count: Prompts of each class, one for each image; a model that says the same twice is believed twice.
-
-    Raises:
-        ProviderError: It cannot be reached, refuses, or says nothing.
-    """
+    """Prompts of each class as LE has them: its public prompt, refined by a language model once for each image."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
     for done, (label, seed) in enumerate(product(labels, range(count)), 1):
         answer = writer.asked(REFINE + fill(TEMPLATE, domain, label), seed)
@@ -104,22 +85,14 @@ def count_unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
 
 
 def find_writer(source: str) -> Writer:
-    """A language model of the transformers library, from a directory or its library's cache.
-
-    Raises:
-        ModelError: It is not at hand.
-    """
+    """A language model of transformers, from a directory or its cache; ``ModelError`` where it is not at hand."""
     from pcevolve.writers import load_writer  # waits for torch
 
     return load_writer(source)
 
 
 def open_chat(url: str, model: str, key: str | None) -> Chat:
-    """A language model over the network.
-
-    Raises:
-        UsageError: Not an address, or a key that cannot be sent.
-    """
+    """A language model over the network; ``UsageError`` for an address or key that cannot be used."""
     console = error_console()
     patience = RetryPolicy(
         report=lambda notice: console.print(notice.message),
@@ -129,11 +102,7 @@ def open_chat(url: str, model: str, key: str | None) -> Chat:
 
 
 def require_words(domain: str, labels: Sequence[str]) -> None:
-    """Refuse words that no run would take.
-
-    Raises:
-        UsageError: There are some.
-    """
+    """Refuse words that no run would take (``UsageError``)."""
     if not labels:
         raise UsageError(
             "--labels names the classes, separated by commas; or --private has a folder for each"
@@ -145,22 +114,14 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
 
 
 def write_prompts(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
-    """Write the file that ``pcevolve run provider.prompts`` reads.
-
-    Raises:
-        UsageError: There is one, and nobody said that it may go.
-    """
+    """Write the file that ``provider.prompts`` reads; ``UsageError`` where there is one, without ``force``."""
     if out.exists() and not force:
         raise UsageError(f"{out} is there already: give --force to write over it, or another --out")
     write_durably(out, spell_prompts(prompts).encode(), 0o644)
 
 
 def _refine(answer: str, label: str) -> str:
-    """An answer as one prompt: without what introduces it, in one line.
-
-    Raises:
-        ProviderReplyError: Nothing is left.
-    """
+    """An answer as one prompt, in one line without what introduces it; ``ProviderReplyError`` if nothing is left."""
     lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
     prompt = put_in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
     if not prompt:
