@@ -49,6 +49,32 @@ def test_a_lora_for_another_model_is_refused(tiny_model, lora, of, reason):
         draw(tiny_model, loras=(Lora(lora(of)),))
 
 
+def test_a_lora_most_of_whose_layers_the_model_has_not_is_refused(tiny_model, lora, tmp_path):
+    """As one of a larger model of the same family, of which a part would be added and the rest left out."""
+    weights = load_file(lora())
+    layer = "unet.down_blocks.1.attentions.0.transformer_blocks.{}.attn1.to_q.lora_{}.weight"
+    shapes = {"A": (2, 16), "B": (16, 2)}
+    absent = {layer.format(k, end): torch.zeros(shape) for k in range(1, 40) for end, shape in shapes.items()}
+    larger = saved(weights | absent, tmp_path / "larger.safetensors")
+    with pytest.raises(
+        ModelLoadError, match=r"is not for .*: the model has 16 of the 55 layers that it changes"
+    ):
+        draw(tiny_model, loras=(Lora(larger),))
+    foreign = saved(absent, tmp_path / "foreign.safetensors")
+    with pytest.raises(ModelLoadError, match=r"is not for .*: it changes layers that the model has not"):
+        draw(tiny_model, loras=(Lora(foreign),))
+
+
+def test_a_loha_is_called_what_it_is(tiny_model, tmp_path):
+    layer = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn1_to_q.hada_w{}_{}"
+    file = saved(
+        {layer.format(one, end): torch.zeros(2, 2) for one in (1, 2) for end in "ab"},
+        tmp_path / "loha.safetensors",
+    )
+    with pytest.raises(ModelLoadError, match=r"it is a LoHa or a LoKr, .*convert it into a LoRA"):
+        draw(tiny_model, loras=(Lora(file),))
+
+
 def test_pickled_loras_are_read_only_if_allowed(tiny_model, lora, tmp_path):
     file, pickled = lora(), tmp_path / "style.bin"
     torch.save(load_file(file), pickled)
@@ -98,7 +124,9 @@ def test_sdxl_has_a_vector_for_each_of_its_encoders(zoo, tmp_path):
 @pytest.mark.parametrize(
     ("tensors", "reason"),
     [
-        ({"emb_params": vectors(1, dimension=7)}, "incorrect shape"),
+        ({"emb_params": vectors(1, dimension=7)}, "incorrect shape.*have 7 numbers.*32, .*another family"),
+        ({"clip_l": vectors(1), "clip_g": vectors(2)}, r"2 text encoder\(s\) and not for the 1.*SDXL"),
+        ({"emb_params": vectors(1) * float("nan")}, "values that are no numbers"),
         ({"a": vectors(1), "b": vectors(1), "c": vectors(2)}, "has 3 tensors"),
     ],
 )
@@ -106,6 +134,14 @@ def test_an_embedding_for_another_model_or_of_another_kind_is_refused(tiny_model
     file = saved({name: each.clone() for name, each in tensors.items()}, tmp_path / "thing.safetensors")
     with pytest.raises(ModelLoadError, match=f"cannot load the embedding .*{reason}"):
         draw(tiny_model, embeddings=(Embedding(file),))
+
+
+def test_an_embedding_that_one_of_two_encoders_would_not_read_is_refused(zoo, tmp_path):
+    file = saved({"emb_params": vectors(1)}, tmp_path / "thing.safetensors")
+    with pytest.raises(
+        ModelLoadError, match=r"vectors for 1 text encoder\(s\) and not for the 2 of the model"
+    ):
+        draw(zoo("sdxl"), embeddings=(Embedding(file, "zebra"),))
 
 
 def test_a_pickled_embedding_is_read_only_if_allowed(tiny_model, tmp_path):
@@ -141,6 +177,16 @@ def adapted(tiny_model, generator, tmp_path_factory):
     """A model with an IP-Adapter in the layout of the authors' releases."""
     file = save_adapter(tmp_path_factory.mktemp("adapter"), generator.text_to_image.unet)
     return load(model=str(tiny_model), adapter=str(file), threads=1)
+
+
+def test_an_adapter_for_another_model_or_without_its_encoder_is_refused(zoo, tmp_path):
+    file = save_adapter(tmp_path / "one", tiny_pipeline().unet)
+    with pytest.raises(ModelLoadError, match=r"the IP-Adapter .* is not for .*sdxl: .*other shapes"):
+        draw(zoo("sdxl"), adapter=str(file))
+    (tmp_path / "two").mkdir()
+    alone = file.rename(tmp_path / "two" / file.name)
+    with pytest.raises(ModelLoadError, match="there is no folder image_encoder beside its weights"):
+        draw(zoo("sd15"), adapter=str(alone))
 
 
 def vary(generator, *images, **changes):

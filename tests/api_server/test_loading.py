@@ -1,6 +1,9 @@
 """Models in the shapes in which people have them: folders, one file, half precision alone, pickles; and refusals."""
 
+import json
+import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,7 +15,7 @@ from pcevolve_server.model_settings import Batching, Lora, ModelSettings, Safety
 from pcevolve_server.work import Recipe
 from support import single_file
 from support.drawing import apart, pixels, tasks
-from support.tiny_model import load, save_lora, tiny_pipeline
+from support.tiny_model import load, save_lora, tiny_pipeline, tiny_unet
 
 pytestmark = pytest.mark.models
 
@@ -93,6 +96,67 @@ def test_one_file_without_the_text_encoder_is_refused_as_incomplete(folder, chec
     save_file(weights, tmp_path / "part.safetensors")
     with pytest.raises(ModelLoadError, match="the file has not all of the model's networks"):
         draw(tmp_path / "part.safetensors")
+
+
+@pytest.mark.parametrize("layer", ["cond_stage_model.*q_proj", "decoder.mid.block_1", "output_blocks.0.0"])
+def test_one_file_without_weights_of_some_layers_is_refused(changed, layer):
+    model = changed(
+        lambda weights: {name: each for name, each in weights.items() if not re.search(layer, name)}
+    )
+    with pytest.raises(ModelLoadError, match=r"weights.*: download the model again, whole"):
+        draw(model)
+
+
+@pytest.fixture
+def changed(folder, checkpoint, tmp_path):
+    """Return one file with the weights as a function leaves them, beside its configuration."""
+
+    def copy(change, **scheduler):
+        shutil.copytree(folder, tmp_path / "part")
+        settings = tmp_path / "part" / "scheduler" / "scheduler_config.json"
+        settings.write_text(json.dumps(json.loads(settings.read_text()) | scheduler))
+        weights = {name: each.clone() for name, each in change(load_file(checkpoint)).items()}
+        save_file(weights, tmp_path / "part.safetensors")
+        return tmp_path / "part.safetensors"
+
+    return copy
+
+
+def predicts(model):
+    config = load(model=str(model), **PLAIN).scheduler.config
+    return config.prediction_type, config.get("rescale_betas_zero_snr", False), config.timestep_spacing
+
+
+def test_what_a_file_says_of_what_its_unet_predicts_is_read(changed):
+    """As finetunes of SDXL to velocities say it, on a schedule without a signal at its end."""
+    marks = {"v_pred": torch.zeros(1), "ztsnr": torch.zeros(1)}
+    assert predicts(changed(lambda weights: weights | marks)) == ("v_prediction", True, "trailing")
+
+
+def test_a_unet_that_predicts_noise_is_known_whatever_its_configuration_says(changed, monkeypatch):
+    """As of Stable Diffusion 2, of which there are both kinds and one configuration."""
+    from pcevolve_server.diffusion import prediction
+
+    model = changed(lambda weights: weights, prediction_type="v_prediction")
+    assert predicts(model)[0] == "v_prediction"
+    monkeypatch.setattr(prediction, "predicts_noise", lambda unet: True)
+    assert predicts(model)[0] == "epsilon"
+
+
+@pytest.mark.parametrize(("share", "noise"), [(1.0, True), (0.9, True), (0.0, False), (-1.0, False)])
+def test_noise_is_told_from_velocities_by_what_a_unet_says_of_pure_noise(share, noise):
+    from pcevolve_server.diffusion.prediction import predicts_noise
+
+    unet = tiny_unet()
+    other = torch.randn((1, 4, 32, 32), generator=torch.Generator().manual_seed(1))
+    unet.forward = lambda noisy, *_: SimpleNamespace(sample=share * noisy + (1 - share**2) ** 0.5 * other)
+    assert predicts_noise(unet) is noise
+
+
+def test_one_file_of_a_model_on_other_noise_levels_is_refused(changed):
+    model = changed(lambda weights: weights | {"edm_vpred.sigma_max": torch.zeros(1)})
+    with pytest.raises(ModelLoadError, match="noise levels of EDM, as CosXL"):
+        draw(model)
 
 
 @pytest.mark.parametrize("parts", [(), ("unet", "vae")], ids=["all", "some"])

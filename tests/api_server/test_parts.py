@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
 from pcevolve_server.errors import ModelLoadError
-from support.tiny_model import load, save_lora, tiny_pipeline
+from support.model_zoo import ZOO
+from support.tiny_model import load, save_adapter, save_lora, tiny_pipeline, tiny_unet
 
 pytestmark = pytest.mark.models
 
@@ -46,9 +48,30 @@ def without_a_shard(folder: Path) -> None:
     sorted((folder / "unet").glob("*-of-*"))[-1].unlink()
 
 
-def without_weights(folder: Path) -> None:
-    weights = load_file(folder / UNET)
-    save_file({name: weights[name] for name in sorted(weights)[3:]}, folder / UNET)
+def without_weights(folder: Path, file: str = UNET) -> None:
+    weights = load_file(folder / file)
+    save_file({name: weights[name] for name in sorted(weights)[3:]}, folder / file, metadata={"format": "pt"})
+
+
+def without_words(folder: Path) -> None:
+    without_weights(folder, "text_encoder/model.safetensors")
+
+
+def without_first_encoder(folder: Path) -> None:
+    index = json.loads((folder / "model_index.json").read_text())
+    index |= {"_class_name": "StableDiffusionXLPipeline", "text_encoder": [None, None]}
+    (folder / "model_index.json").write_text(json.dumps(index))
+
+
+def of_another_library(folder: Path) -> None:
+    index = json.loads((folder / "model_index.json").read_text())
+    index["_class_name"] = "OnnxStableDiffusionPipeline"
+    (folder / "model_index.json").write_text(json.dumps(index))
+
+
+def of_two_models(folder: Path) -> None:
+    shutil.rmtree(folder / "unet")
+    ZOO["sdxl"]().unet.save_pretrained(folder / "unet")
 
 
 LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -60,6 +83,10 @@ LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
     "a file that was cut off": (cut, r"unet/\S+ is cut off, with [\d,]+ of [\d,]+ bytes"),
     "no last shard": (without_a_shard, r"index\.json names files that are not there, such as diffusion"),
     "no weights for some layers": (without_weights, r"unet has \d+ of its \d+ weights"),
+    "no weights for some words": (without_words, r"text_encoder has no weights for \S+: download the model"),
+    "an encoder, as of a refiner": (without_first_encoder, "it is a refiner"),
+    "networks for PyTorch": (of_another_library, "its networks are for ONNX Runtime"),
+    "a UNet of its own": (of_two_models, "names StableDiffusionPipeline, and its UNet is one of SDXL"),
 }
 
 
@@ -107,3 +134,18 @@ def test_a_folder_that_is_none_of_a_model_is_told_as_what_it_is(folder: Path, tm
     (tmp_path / "other" / "config.json").write_text(json.dumps({"a": 1}))
     for name in ("void", "other"):
         refused(tmp_path / name, "it is no folder in the layout of diffusers")
+
+
+def test_a_folder_of_an_addition_to_a_model_says_how_it_is_given(tmp_path: Path):
+    from diffusers import ControlNetModel
+
+    guide, adapter, style, word = (tmp_path / each for each in ("guide", "adapter", "style", "word"))
+    ControlNetModel.from_unet(tiny_unet()).save_pretrained(guide)
+    refused(guide, "it is a ControlNet, which guides a model by a picture of edges")
+    save_adapter(adapter, tiny_pipeline().unet)
+    refused(adapter, r"it is an IP-Adapter.*--model MODEL --ip-adapter \S+tiny-adapter\.safetensors")
+    save_lora(style, tiny_pipeline(), name="my-style.safetensors")
+    refused(style, r"it is a LoRA, which changes a model: --model MODEL --lora \S+my-style\.safetensors")
+    word.mkdir()
+    save_file({"<thing>": torch.zeros(1, 32)}, word / "learned_embeds.safetensors")
+    refused(word, r"it is an embedding, a word for a model: --model MODEL --embedding \S+learned_embeds")

@@ -172,4 +172,10 @@ def identify(settings: ModelSettings) -> str:
     path = Path(name).expanduser()
     if is_checkpoint(name):
         return path.stem
-    return path.resolve().name if path.is_dir() else name
+    return folder_name(path.resolve()) if path.is_dir() else name
+
+
+def folder_name(path: Path) -> str:
+    """Name of a model's directory; of one in the hub's cache the model's id, and not its revision."""
+    owner, *rest = path.parent.parent.name.split("--")
+    return "/".join(rest) if path.parent.name == "snapshots" and owner == "models" and rest else path.name

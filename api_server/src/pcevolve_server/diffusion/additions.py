@@ -39,6 +39,14 @@ logger = logging.getLogger(__name__)
 _SAFE = ".safetensors"
 _USUAL_NAME = "pytorch_lora_weights.safetensors"
 _ADAPTER = "lora"
+_OTHER_KIND: Final = "it is a LoHa or a LoKr, which diffusers does not read: convert it into a LoRA"
+_MISFITS: Final = {
+    "size mismatch": "its weights have other shapes",
+    "not found in the base model": "it changes layers that the model has not",
+    ".hada_": _OTHER_KIND,
+    ".lokr_": _OTHER_KIND,
+}
+"""What the library says of a LoRA that does not fit, and what that means."""
 
 
 def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
@@ -63,8 +71,8 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         found = pipeline.lora_state_dict(folder, **where)
         pipeline.load_lora_weights(folder, adapter_name=_ADAPTER, **where)
     except LOAD_ERRORS as error:
-        if "size mismatch" in str(error):
-            raise ModelLoadError(f"{misfit}: its weights have other shapes") from error
+        if reason := next((why for said, why in _MISFITS.items() if said in str(error)), None):
+            raise ModelLoadError(f"{misfit}: {reason}") from error
         raise ModelLoadError(sources.explain_failure(lora.source, "LoRA", error)) from error
     parts = _list_changed_parts(pipeline)
     if not parts:
@@ -74,6 +82,8 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         _layers(found[0] if isinstance(found, tuple) else found),
     )
     # Counted, because the library passes over layers that it does not know in silence.
+    if layers < meant / 2:
+        raise ModelLoadError(f"{misfit}: the model has {layers} of the {meant} layers that it changes")
     if layers < meant:
         logger.warning("lora fits in part", extra={"lora": lora.source, "layers": layers, "of": meant})
     if lora.scale:
@@ -145,7 +155,9 @@ def add_word(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelS
     try:
         file = _word_file(embedding.source, settings)
         found = _vectors(file)
-        word = embedding.word or found.pop("word", None) or file.stem
+        word = found.pop("word", None)
+        word = embedding.word or word or file.stem
+        _require_fit(found, pipeline)
         for end, vectors in found.items():
             pipeline.load_textual_inversion(
                 vectors,
@@ -156,6 +168,29 @@ def add_word(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelS
     except LOAD_ERRORS as error:
         raise ModelLoadError(sources.explain_failure(embedding.source, "embedding", error)) from error
     logger.info("embedding added", extra={"embedding": embedding.source, "word": word})
+
+
+def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
+    """Refuse vectors that a model's text encoders cannot read, or one of them would not.
+
+    Raises:
+        ValueError: They are of another family of models, or damaged.
+    """
+    has = {"", "_2"} if "XL" in type(pipeline).__name__ else {""}
+    if found.keys() != has:
+        raise ValueError(
+            f"it has vectors for {len(found)} text encoder(s) and not for the {len(has)} of the model, so it was made"
+            f" for {'another' if len(has) > 1 else 'SDXL or another'} family of models"
+        )
+    for end, vectors in found.items():
+        width = getattr(pipeline, f"text_encoder{end}").get_input_embeddings().weight.shape[-1]
+        if vectors.shape[-1] != width:
+            raise ValueError(
+                f"its vectors are of incorrect shape: they have {vectors.shape[-1]} numbers, and those of the model's"
+                f" text encoder {width}, so it was made for another family of models"
+            )
+        if not torch.isfinite(vectors).all():
+            raise ValueError("its vectors have values that are no numbers: it is damaged")
 
 
 def _vectors(file: Path) -> dict[str, Any]:
@@ -245,12 +280,21 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
         raise ModelLoadError(
             f"--ip-adapter is for models with a UNet; {settings.model} has none: leave it out"
         )
+    source, subfolder, weights = _place(settings.adapter, "XL" in type(pipeline).__name__)
     try:
-        source, subfolder, weights = _place(settings.adapter, "XL" in type(pipeline).__name__)
         pipeline.load_ip_adapter(
             source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
     except LOAD_ERRORS as error:
+        if "expected shape" in str(error):
+            raise ModelLoadError(
+                f"the IP-Adapter {settings.adapter} is not for {settings.model}: its weights have other shapes"
+            ) from error
+        if (local := Path(source)).is_dir() and not (local / subfolder / "image_encoder").is_dir():
+            raise ModelLoadError(
+                f"the IP-Adapter {settings.adapter}: there is no folder image_encoder beside its weights, which shows"
+                " images to it; download it, too"
+            ) from error
         raise ModelLoadError(sources.explain_failure(settings.adapter, "IP-Adapter", error)) from error
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)

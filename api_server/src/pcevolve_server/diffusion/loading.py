@@ -12,7 +12,7 @@ from diffusers import DiffusionPipeline
 from PIL import Image
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import numerics, pipelines, schedulers, textless, traits
+from pcevolve_server.diffusion import distilled, numerics, pipelines, schedulers, textless, traits
 from pcevolve_server.diffusion.additions import Adapter, add_lora, add_word, load_adapter
 from pcevolve_server.diffusion.encodings import remember_images, remember_prompts
 from pcevolve_server.diffusion.generator import DiffusionGenerator, EditGenerator, Stages
@@ -87,6 +87,7 @@ def load(settings: ModelSettings) -> Generator:
         torch.set_num_threads(threads)
     for each in settings.loras:
         add_lora(each, pipeline, settings)
+    pipeline.scheduler = distilled.begin_at_noise(pipeline.scheduler, settings)
     for word in settings.embeddings:
         add_word(word, pipeline, settings)
     adapter = load_adapter(settings, pipeline)
@@ -195,7 +196,7 @@ def _generator(
 def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
     """The name of the scheduler that requests get which name none; None for that which the model brought along."""
     if settings.scheduler is None:
-        best = traits.solver(settings.model, pipeline)
+        best = traits.solver(settings, pipeline)
         return best if best in traits.scheduler_names(pipeline, pipeline.scheduler) else None
     return None if settings.scheduler == OWN_SCHEDULER else settings.scheduler
 

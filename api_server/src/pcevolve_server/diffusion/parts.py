@@ -7,12 +7,16 @@ model loads, and fails when it draws.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from diffusers import DiffusionPipeline, ModelMixin
+from diffusers import DiffusionPipeline
+from torch import nn
 
 from pcevolve_shared.reading import FETCH_LFS, LFS_POINTER
 
@@ -23,6 +27,7 @@ _LENGTH_BYTES: Final = 8
 _LONGEST_HEADER: Final = 10**8
 """Bytes, as the library that reads these files has it."""
 _AGAIN: Final = "download the model again, whole"
+LACKS_SOME: Final = f"it lacks weights of some layers: {_AGAIN}"
 
 
 def describe_other(folder: Path) -> str:
@@ -36,14 +41,48 @@ def describe_other(folder: Path) -> str:
     if len(inner) == 1:
         return f"the model lies one folder deeper: give {inner[0]}"
     if (folder / _LORA).is_file():
-        return f"it is a LoRA, which changes a model: --model MODEL --lora {folder / _LORA}"
+        return f"{_IS_LORA} {folder / _LORA}"
     if "model_type" in config:
         return f"it is a model of transformers; one that writes texts is served as --model text:{folder}"
+    if guide := next((each for each in _GUIDES if each in str(config.get("_class_name"))), None):
+        return f"it is a {guide}, {_GUIDES[guide]}"
     if "_class_name" in config:
         return f"it is one part of a model ({config['_class_name']}): give the folder with {INDEX}"
+    if len(files) == 1 and (addition := describe_addition(_header(files[0]), str(files[0]))):
+        return addition
     if len(files) == 1 and not config:
         return f"it has no {INDEX}, but one file with weights: give {files[0]}"
     return f"it has no {INDEX}: it is no folder in the layout of diffusers, or not all of it was downloaded"
+
+
+_IS_LORA: Final = "it is a LoRA, which changes a model: --model MODEL --lora"
+_GUIDES: Final = {
+    "ControlNet": "which guides a model by a picture of edges, poses or depths, and this server serves none",
+    "T2IAdapter": "which guides a model by a picture of edges, poses or depths, and this server serves none",
+    "MotionAdapter": "which makes a model draw films, and this server serves none",
+}
+_LORA_NAMES: Final = re.compile(r"lora_|\.lora[._]|\.(?:hada|lokr)_")
+_CONTROL_NAMES: Final = re.compile(r"control_model\.|controlnet_|zero_convs\.|input_hint_block\.")
+_ADAPTER_NAMES: Final = re.compile(r"image_proj\.|ip_adapter\.")
+_WORD_NAMES: Final = re.compile(r"(?:emb_params|clip_[lg]|<.*>|\*)$")
+
+
+def describe_addition(names: Collection[str], file: str) -> str | None:
+    """Say what a file of weights is that only adds to a model, and how it is given; None for any other."""
+    if any(map(_LORA_NAMES.search, names)):
+        return f"{_IS_LORA} {file}"
+    if any(map(_CONTROL_NAMES.match, names)):
+        return f"it is a ControlNet, {_GUIDES['ControlNet']}"
+    if any(map(_ADAPTER_NAMES.match, names)):
+        return f"it is an IP-Adapter, which lets a model draw by an image: --model MODEL --ip-adapter {file}"
+    if names and all(map(_WORD_NAMES.match, names)):
+        return f"it is an embedding, a word for a model: --model MODEL --embedding {file}"
+    return None
+
+
+def names_in(file: Path) -> Collection[str]:
+    """Names of the tensors in a file; none of one that is no safetensors file."""
+    return _header(file).keys() if file.suffix == ".safetensors" else ()
 
 
 def find_fault(folder: Path, index: Mapping[str, Any]) -> str | None:
@@ -60,13 +99,52 @@ def find_fault(folder: Path, index: Mapping[str, Any]) -> str | None:
 def find_unfilled(pipeline: DiffusionPipeline) -> str | None:
     """Say which network did not find all of its weights; None where each did.
 
-    diffusers leaves those without memory. Those of transformers it fills itself, and says so in its log.
+    diffusers leaves those without memory; transformers fills its own by chance, see :func:`hear_of_lacks`.
     """
     for name, network in pipeline.components.items():
-        weights = network.state_dict().values() if isinstance(network, ModelMixin) else ()
+        weights = network.state_dict().values() if isinstance(network, nn.Module) else ()
         if lacking := sum(each.is_meta for each in weights):
             return f"{name} has {len(weights) - lacking} of its {len(weights)} weights: {_AGAIN}"
     return None
+
+
+class _Lacks(logging.Handler):
+    """Keeps what transformers reports of networks whose weights it did not find."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Read one report: a table of names and what is wrong with each."""
+        told = _COLOURS.sub("", record.getMessage())
+        lacking = _MISSING.findall(told)
+        if lacking and (place := _REPORT.search(told)):
+            self.found.append(f"{Path(place[1]).name} has no weights for {lacking[0]}: {_AGAIN}")
+
+
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_REPORT: Final = re.compile(r"LOAD REPORT from: (.+)")
+_MISSING: Final = re.compile(r"^(\S.*?) *\| *MISSING\b", re.MULTILINE)
+
+
+@contextmanager
+def hear_of_lacks() -> Iterator[list[str]]:
+    """Collect which networks of transformers lack weights while they are read: it fills them by chance, and goes on.
+
+    diffusers reads them and passes on no report, so its log is all that tells.
+    """
+    log, lacks = logging.getLogger("transformers.modeling_utils"), _Lacks()
+    before = log.level, log.propagate
+    log.addHandler(lacks)
+    log.setLevel(logging.WARNING)
+    log.propagate = False
+    try:
+        yield lacks.found
+    finally:
+        log.removeHandler(lacks)
+        log.setLevel(before[0])
+        log.propagate = before[1]
 
 
 def _parts(index: Mapping[str, Any]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING,
 from huggingface_hub import list_repo_files, snapshot_download, try_to_load_from_cache
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import parts, textless, traits
+from pcevolve_server.diffusion import parts, prediction, textless, traits
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings, Offload
 from pcevolve_server.networks import LOAD_ERRORS
@@ -79,12 +79,15 @@ _UNFIT: Final = {
     "Fill": "it is an inpainting model, which fills holes in images; serve the model that it was made from",
     "Upscale": "it makes images larger, and none of its own",
     "ControlNet": "it wants a picture of edges, poses or depths with each prompt; serve the model that it controls",
+    "Onnx": "its networks are for ONNX Runtime; serve the version of it that is for PyTorch",
+    "Flax": "its networks are for JAX; serve the version of it that is for PyTorch",
 }
 
 
 def _unfit(source: Source) -> str | None:
     """Say why a model cannot be served, as far as its index tells."""
-    if source.index.get("requires_aesthetics_score"):
+    without_first = source.index.get("text_encoder") == [None, None] and "XL" in source.kind
+    if source.index.get("requires_aesthetics_score") or without_first:
         return "it is a refiner, which finishes what a base model began; serve the base model"
     return next((reason for part, reason in _UNFIT.items() if part in source.kind), None)
 
@@ -97,31 +100,46 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     """
     dtype = _dtype(source, settings, device)
     try:
-        if source.file is not None:
-            pipeline = _class_of(source).from_single_file(
-                str(source.file), config=source.folder, dtype=dtype, local_files_only=True
-            )
-        else:
-            kind = DiffusionPipeline if textless.is_textless(source.index) else _class_of(source)
-            pipeline = kind.from_pretrained(
-                source.folder,
-                dtype=dtype,
-                variant=_variant(source, settings),
-                # Pickled weights run code when they are read.
-                use_safetensors=None if settings.allow_pickle else True,
-                local_files_only=settings.offline,
-            )
+        with parts.hear_of_lacks() as lacks:
+            pipeline = _read(source, settings, dtype)
     except SingleFileComponentError as error:
         raise ModelLoadError(
             f"cannot load the model {settings.model}: the file has not all of the model's networks; serve a folder"
             f" with all of them. Cause: {_first_line(error)}"
         ) from error
     except LOAD_ERRORS as error:
+        if "meta tensor" in str(error):  # what was not in the file has no memory
+            raise ModelLoadError(f"cannot load the model {settings.model}: {parts.LACKS_SOME}") from error
         raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
-    if fault := parts.find_unfilled(pipeline):
+    if fault := next(iter(lacks), None) or parts.find_unfilled(pipeline):
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
+    if source.file is not None:
+        _settle(pipeline, source.file, settings.model)
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
+
+
+def _settle(pipeline: DiffusionPipeline, file: Path, name: str) -> None:
+    try:
+        prediction.settle_prediction(pipeline, parts.names_in(file))
+    except ModelLoadError as error:
+        raise ModelLoadError(f"cannot serve {name}: {error}") from error
+
+
+def _read(source: Source, settings: ModelSettings, dtype: torch.dtype) -> DiffusionPipeline:
+    if source.file is not None:
+        return _class_of(source).from_single_file(
+            str(source.file), config=source.folder, dtype=dtype, local_files_only=True
+        )
+    kind = DiffusionPipeline if textless.is_textless(source.index) else _class_of(source)
+    return kind.from_pretrained(
+        source.folder,
+        dtype=dtype,
+        variant=_variant(source, settings),
+        # Pickled weights run code when they are read.
+        use_safetensors=None if settings.allow_pickle else True,
+        local_files_only=settings.offline,
+    )
 
 
 def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
@@ -251,10 +269,8 @@ _DENOISERS: Final = ("model.diffusion_model.", "double_blocks.", "joint_blocks."
 
 
 def _require_whole(checkpoint: Mapping[str, Any], name: str) -> None:
-    if any("lora_" in each for each in checkpoint):
-        raise ModelLoadError(
-            f"cannot serve {name}: it is a LoRA, which changes a model: --model MODEL --lora {name}"
-        )
+    if addition := parts.describe_addition(checkpoint.keys(), name):
+        raise ModelLoadError(f"cannot serve {name}: {addition}")
     if not any(each.startswith(_DENOISERS) for each in checkpoint):
         raise ModelLoadError(
             f"cannot serve {name}: the file has no denoiser, so it is a part of a model or an addition to one, such"

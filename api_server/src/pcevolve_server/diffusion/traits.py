@@ -11,7 +11,6 @@ takes 50. It does so with the noise levels of Karras et al. 2022 (arXiv 2206.003
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
 from typing import Final
 
 from diffusers import DiffusionPipeline, ModelMixin, SchedulerMixin
@@ -19,7 +18,7 @@ from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
 from torch import nn
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import schedulers
+from pcevolve_server.diffusion import distilled, schedulers
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import weight
@@ -50,6 +49,9 @@ _QWEN_PLUS: Final = Recommended(steps=40, guidance=4.0, strength_low=0.36, stren
 _EDITED_FLOW: Final = Recommended(steps=28, guidance=2.5, strength_low=0.36, strength_high=0.92)
 _SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, strength_high=0.92)
 
+# Distilled for fewer steps with the guidance as an input, as before.
+_HELD_FLOW: Final = Recommended(steps=8, guidance=3.5, strength_low=0.36, strength_high=0.92)
+
 _SECOND_ORDER: Final = "dpmpp_2m_karras"
 _CONSISTENT: Final = "lcm"
 _CONSISTENT_SCHEDULERS: Final = {"LCMScheduler", "TCDScheduler"}
@@ -63,33 +65,42 @@ _SLOWER: Final = {
 }
 
 
-def recommend(name: str, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
-    """Settings for the model called ``name``.
+def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
+    """Settings for a model.
 
-    Distilled models are known by their scheduler or, because files say nothing else, by their name; a wrong guess
+    Distilled models are known by their scheduler or, because files say nothing else, by their names; a wrong guess
     costs quality and nothing more, and whoever asks may ask otherwise.
     """
-    if name == BUNDLED:
+    if settings.model == BUNDLED:
         return _BUNDLED
-    told = Path(name).name.lower()  # not of the folders that it lies in, or of who published it
-    if "turbo" in told or "lightning" in told:
-        return _TURBO
+    names = distilled.names_of(settings)
     unet, transformer = getattr(pipeline, "unet", None), getattr(pipeline, "transformer", None)
-    if unet is not None and unet.config.get("time_cond_proj_dim"):
+    # Flux: dev has them, schnell has none
+    embeds = None if transformer is None else transformer.config.get("guidance_embeds")
+    for name in names:
+        if distilled.is_consistent(name) and embeds is None and not _takes_guidance(unet):
+            return _CONSISTENCY_LORA
+        if distilled.is_few_step(name):
+            best = _HELD_FLOW if embeds else _TURBO if transformer is None else _SHORT_FLOW
+            return best.model_copy(update={"steps": distilled.steps_in(name) or best.steps})
+    if _takes_guidance(unet):
         return _CONSISTENCY
-    if "lcm" in told or type(scheduler).__name__ in _CONSISTENT_SCHEDULERS:
+    if type(scheduler).__name__ in _CONSISTENT_SCHEDULERS:
         return _CONSISTENCY_LORA
     if is_qwen(pipeline):
         return _QWEN_PLUS if "EditPlus" in type(pipeline).__name__ else _QWEN
-    if (
-        transformer is not None and "guidance_embeds" in transformer.config
-    ):  # Flux: dev has them, schnell has none
+    if embeds is not None:
         if is_edit(pipeline):
             return _EDITED_FLOW
-        return _GUIDED_FLOW if transformer.config["guidance_embeds"] else _SHORT_FLOW
+        return _GUIDED_FLOW if embeds else _SHORT_FLOW
     if type(scheduler).__name__.startswith("FlowMatch"):
         return _flow(transformer)
     return _XL if "XL" in type(pipeline).__name__ else _DIFFUSION
+
+
+def _takes_guidance(unet: ModelMixin | None) -> bool:
+    """True of a latent consistency model's UNet, to which guidance is an input."""
+    return unet is not None and bool(unet.config.get("time_cond_proj_dim"))
 
 
 def _flow(transformer: ModelMixin | None) -> Recommended:
@@ -98,15 +109,16 @@ def _flow(transformer: ModelMixin | None) -> Recommended:
     return _FLOW_MEDIUM if transformer.config.get("dual_attention_layers") else _FLOW_LARGE
 
 
-def solver(name: str, pipeline: DiffusionPipeline) -> str | None:
+def solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
     """The server's name of the scheduler that a model is best asked with; None for that which it brought along.
 
     Few-step models were distilled for their own. So were, most likely, those whose schedule is "trailing", which begins
     at pure noise; a schedule without a signal at its end has no logarithm there, by which the second order goes.
     """
     own = pipeline.scheduler
-    best = recommend(name, pipeline, own)
-    if best is _CONSISTENCY_LORA:
+    best = recommend(settings, pipeline, own)
+    matched = any(map(distilled.is_matched, distilled.names_of(settings)))
+    if best is _CONSISTENCY_LORA or matched:
         return None if type(own).__name__ in _CONSISTENT_SCHEDULERS else _CONSISTENT
     special = own.config.get("timestep_spacing") == "trailing" or own.config.get("rescale_betas_zero_snr")
     slower = best in (_DIFFUSION, _XL) and type(own).__name__ in _SLOWER
@@ -171,6 +183,12 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
         raise ModelLoadError(f"{type(text_to_image).__name__} is no latent diffusion model")
     if not hasattr(text_to_image, "unet") or is_edit(image_to_image):
         return
+    described, built = "XL" in type(text_to_image).__name__, text_to_image.unet.config.addition_embed_type
+    if described != (built == "text_time") and family(text_to_image).startswith("stable-diffusion"):
+        raise ModelLoadError(
+            f"its index names {type(text_to_image).__name__}, and its UNet is {'none' if described else 'one'} of SDXL:"
+            " the folder has parts of two models"
+        )
     taken, made = text_to_image.unet.config.in_channels, text_to_image.vae.config.latent_channels
     if taken != made:
         raise ModelLoadError(
@@ -265,7 +283,7 @@ def describe(
         solver: Its name; None if the model brought it along.
     """
     identity = sources.identify(settings)
-    best = recommend(settings.model, pipeline, scheduler)
+    best = recommend(settings, pipeline, scheduler)
     pipelines: tuple[Pipeline, ...] = ("text-to-image", "image-to-image")
     return ModelInfo(
         id=identity,

@@ -1,0 +1,74 @@
+"""Settles what the UNet of a model in one file predicts: noise, or velocities. The file itself has no configuration.
+
+Velocities are those of Salimans and Ho 2022, "Progressive Distillation" (arXiv 2202.00512). Trainers that finetune
+SDXL to them leave empty tensors called ``v_pred`` and, for a schedule without a signal at its end (Lin et al. 2023,
+arXiv 2305.08891), ``ztsnr``. Of Stable Diffusion 2 there are both kinds, and no file says which it is: diffusers takes
+all for the larger one, which predicts velocities.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import Final
+
+import torch
+from diffusers import DiffusionPipeline, EulerDiscreteScheduler, UNet2DConditionModel
+
+from pcevolve_server.errors import ModelLoadError
+
+logger = logging.getLogger(__name__)
+
+_NOISE, _VELOCITY = "epsilon", "v_prediction"
+_OTHER_LEVELS: Final = ("edm_vpred.", "edm_mean", "edm_std")
+"""Tensors of models on other noise levels (CosXL, Playground 2.5), whose pictures would be noise."""
+_SAME: Final = 0.7
+"""Correlation of what is predicted for pure noise with that noise: about 1 for noise, about 0 for velocities."""
+
+_SIDE: Final = 32
+"""Latents on a side, which any such UNet takes."""
+
+
+def settle_prediction(pipeline: DiffusionPipeline, names: Collection[str]) -> None:
+    """Let a pipeline's scheduler take what its UNet predicts, as its file or the UNet itself tells.
+
+    Args:
+        names: Of the tensors in the file.
+
+    Raises:
+        ModelLoadError: It was trained on noise levels that no scheduler here has.
+    """
+    unet = getattr(pipeline, "unet", None)
+    if not isinstance(unet, UNet2DConditionModel):
+        return
+    if any(each.startswith(_OTHER_LEVELS) for each in names):
+        raise ModelLoadError(
+            "it was trained on the noise levels of EDM, as CosXL and Playground 2.5 were, which this server does not"
+            " serve from one file"
+        )
+    own = pipeline.scheduler
+    told = own.config.get("prediction_type")
+    found = told
+    if "v_pred" in names:
+        found = _VELOCITY
+    elif told == _VELOCITY and unet.config.addition_embed_type is None and predicts_noise(unet):
+        found = _NOISE
+    kind, changes = type(own), {"prediction_type": found}
+    if "ztsnr" in names:  # it begins where there is no signal, or not at all
+        changes |= {"rescale_betas_zero_snr": True, "timestep_spacing": "trailing"}
+        kind = kind if "rescale_betas_zero_snr" in own.config else EulerDiscreteScheduler
+    if any(own.config.get(name) != value for name, value in changes.items()):
+        pipeline.scheduler = kind.from_config(own.config, **changes)
+        logger.info("what the file's UNet predicts was settled", extra=changes)
+
+
+def predicts_noise(unet: UNet2DConditionModel) -> bool:
+    """True if a UNet answers pure noise with that noise, where one that predicts velocities answers with an image."""
+    shape = (1, unet.config.in_channels, _SIDE, _SIDE)
+    noise = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(unet.device, unet.dtype)
+    across = unet.config.cross_attention_dim
+    words = torch.zeros((1, 1, across), device=unet.device, dtype=unet.dtype)
+    with torch.inference_mode():
+        said = unet(noise, 999, words).sample
+    both = torch.stack([noise.float().flatten(), said.float().flatten()])
+    return bool(torch.corrcoef(both)[0, 1] > _SAME)
