@@ -115,6 +115,7 @@ class StandIn(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     side = SIDE
+    disable_nagle_algorithm = True  # or each answer would wait 40 ms for its head to be confirmed
 
     def do_GET(self) -> None:
         """The list of models."""

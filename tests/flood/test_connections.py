@@ -16,9 +16,12 @@ from pathlib import Path
 
 import h11
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from flood.servers import KEY, MIB, LightServer, Start, running, waited
-from pcevolve_server.http.connections import LingeringTransport
+from pcevolve_server.http.connections import LingeringTransport, make_protocol
+from pcevolve_server.server import bind
 from pcevolve_shared import wire
 from support.processes import free_port
 
@@ -320,3 +323,29 @@ def _answers(server: LightServer) -> bool:
     with contextlib.suppress(OSError):
         return server.ask("GET", wire.READY)[0] == 200
     return False
+
+
+def test_an_answers_body_does_not_wait_until_the_peer_has_confirmed_its_head():
+    made = asyncio.Queue[asyncio.Transport]()
+
+    class Watched(make_protocol(4, 60)):
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            made.put_nowait(transport)
+
+    async def ask() -> int:
+        config = uvicorn.Config(lambda *_: None, http=Watched, log_config=None)
+        config.load()
+        listener = bind("127.0.0.1", 0)
+        loop = asyncio.get_running_loop()
+        served = await loop.create_server(
+            lambda: Watched(config=config, server_state=ServerState(), app_state={}), sock=listener
+        )
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        accepted = (await made.get()).get_extra_info("socket")
+        found = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        writer.close()
+        served.close()
+        return found
+
+    assert asyncio.run(ask())

@@ -72,7 +72,7 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     """
     tracing.configure()
     process = _Process()
-    listener = _bind(settings.host, settings.port)
+    listener = bind(settings.host, settings.port)
     app = create_app(
         settings,
         opening or choice.opening(settings, process.stopping),
@@ -116,7 +116,12 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
+    """Listen on an address, with port 0 on any free one.
+
+    Raises:
+        BindError: It cannot be had.
+    """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)

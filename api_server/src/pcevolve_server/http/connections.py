@@ -5,6 +5,7 @@ does not read coming, and resets a connection whose peer is still sending, which
 """
 
 import asyncio
+import socket
 from typing import Any, ClassVar
 
 import h11
@@ -106,6 +107,18 @@ class LingeringTransport(asyncio.Transport):
             self._stalling = self._loop.call_later(self._stall_seconds, self._watch, self._written - left)
 
 
+def _send_at_once(transport: asyncio.BaseTransport) -> None:
+    """Let a TCP connection send what is written without waiting for the peer to confirm what went before.
+
+    asyncio does so itself, but not for sockets of a listener that was made without naming its protocol, as ours and
+    uvicorn's are. An answer is written in two, head and body: its body would wait 40 ms for the peer's delayed
+    confirmation of the head.
+    """
+    connection = transport.get_extra_info("socket")
+    if connection.family in (socket.AF_INET, socket.AF_INET6):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
     """uvicorn's HTTP/1.1 with bounds on connections and on the time of a request's head.
 
@@ -126,6 +139,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         self._head: asyncio.TimerHandle | None = None
         self._lingering = LingeringTransport(transport, self.conn)
         self._idle_since = self.loop.time()
+        _send_at_once(transport)
         super().connection_made(self._lingering)
         self._time_head()
         # An idle connection goes first: whoever holds many without a request should not keep others out.

@@ -57,7 +57,12 @@ def parts_of(request: Request) -> Parts:
     return parts
 
 
-PartsDep = Annotated[Parts, Depends(parts_of)]
+async def _depend_on_parts(request: Request) -> Parts:
+    # Async although it waits for nothing: FastAPI runs any other dependency on a worker thread, for each request.
+    return parts_of(request)
+
+
+PartsDep = Annotated[Parts, Depends(_depend_on_parts)]
 
 
 router = APIRouter()
