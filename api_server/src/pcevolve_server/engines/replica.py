@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import multiprocessing
+import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -178,6 +179,9 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
                     if failure is None
                     else _portable_error(failure, GenerationError)
                 )
+    # Python would take torch apart for a second and a half, of which nobody has anything: a child leaves nothing behind.
+    logging.shutdown()
+    os._exit(0)
 
 
 def _state(cache: ModelCache) -> tuple[Traffic, Counter[str]]:
