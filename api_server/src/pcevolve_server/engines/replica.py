@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import util
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,6 +26,7 @@ from pcevolve_server.work import Made, Work
 
 _CONTEXT = multiprocessing.get_context("spawn")  # a fork would share threads and locks of the server's
 _ENDING_SECONDS = 3
+_LAST = -100  # others have 0 and above, as the semaphores that a library left
 
 Load = Callable[[], ModelCache]
 
@@ -179,9 +181,8 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
                     if failure is None
                     else _portable_error(failure, GenerationError)
                 )
-    # Python would take torch apart for a second and a half, of which nobody has anything: a child leaves nothing behind.
-    logging.shutdown()
-    os._exit(0)
+    # Last of all that multiprocessing does in the end: Python would take torch apart for another second and a half.
+    util.Finalize(None, os._exit, args=(0,), exitpriority=_LAST)
 
 
 def _state(cache: ModelCache) -> tuple[Traffic, Counter[str]]:
