@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opendp.combinators import make_fix_delta, make_zCDP_to_approxDP
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
 from pcevolve.dp.accountants import (
@@ -26,7 +27,13 @@ from pcevolve.dp.accountants import (
     pure_epsilon,
     within,
 )
-from pcevolve.dp.curves import bounded_range_renyi, gaussian_delta, gaussian_epsilon
+from pcevolve.dp.curves import (
+    bounded_range_renyi,
+    gaussian_delta,
+    gaussian_epsilon,
+    log_normal_cdf,
+    normal_cdf,
+)
 from pcevolve.dp.mechanisms import exponential_measurement, gaussian_measurement
 from pcevolve.privacy import FREE, Budget, Event
 
@@ -307,3 +314,9 @@ def test_a_group_has_a_multiple_of_the_range_gaussian_noise_no_pure_epsilon_and_
     assert gaussian("6").on_group(3) == gaussian("2")
     assert pure_epsilon([exponential(1), gaussian(2)]) is None
     assert epsilon([Event("gaussian", "0")], 1e-5) == math.inf
+
+
+@given(x=st.floats(-1e6, 35))
+def test_normal_tails_are_those_of_scipy(x: float):
+    assert log_normal_cdf(x) == pytest.approx(log_ndtr(x), rel=4e-15 * (1 + max(x, 0) ** 2), abs=1e-300)
+    assert normal_cdf(x) == pytest.approx(ndtr(x), rel=4e-15 * (1 + x * x), abs=1e-300)

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from statistics import NormalDist
 
 import numpy as np
 
 from pcevolve.dp.accountants import epsilon, merge
+from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.privacy import Event, Relation
 
 PRIORS = tuple(10.0**-power for power in range(6, 0, -1))
 """For which it is told what a guess is worth: a diagnosis has no prior of 1e-4."""
+_NORMAL = NormalDist()
 _DOWN = 1 - 2**-40
 """More than what is rounded here can be rounded up by."""
 
@@ -26,16 +29,12 @@ def secret_budget(prior: float, bound: float) -> float:
     """η: the largest μ at which a secret of prior p is guessed with r at most; ``ValueError`` unless 0 < p <= r < 1."""
     if not 0 < prior <= bound < 1:
         raise ValueError(f"a prior of {prior:g} and a bound of {bound:g}: 0 < prior <= bound < 1 is needed")
-    from scipy.special import ndtri  # slow to load, and not needed by who only imports
-
-    return max(0.0, float(ndtri(bound) - ndtri(prior)))
+    return max(0.0, _NORMAL.inv_cdf(bound) - _NORMAL.inv_cdf(prior))
 
 
 def most_success(mu: float, prior: float) -> float:
     """r: the largest probability with which a secret is guessed after a μ-GDP release, by its prior."""
-    from scipy.special import ndtr, ndtri
-
-    return float(ndtr(ndtri(prior) + mu))
+    return normal_cdf(_NORMAL.inv_cdf(prior) + mu)
 
 
 def protection(mu: float) -> dict[float, float]:

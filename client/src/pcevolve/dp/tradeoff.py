@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from statistics import NormalDist
 
 import numpy as np
 
 from pcevolve.dp.accountants import above, gaussian_mu, merge, pure_epsilon, renyi_divergences
-from pcevolve.dp.curves import ROUNDING_SHARE, FloatArray
+from pcevolve.dp.curves import ROUNDING_SHARE, FloatArray, normal_cdf
 from pcevolve.privacy import Event
 
 _ORDERS = np.logspace(-3, 6, 901)
@@ -57,9 +58,9 @@ def _gaussian(spent: tuple[Event, ...], alpha: float) -> float:
     """The exact curve of Gaussian noise alone; 1 where anything else was done, or the noise has no width."""
     if any(event.mechanism != "gaussian" or event.value == 0 for event in spent):
         return 1.0
-    from scipy.special import ndtr, ndtri  # slow to load, and not needed to refuse a command
-
-    return float(ndtr(ndtri(alpha) + gaussian_mu(spent))) * (1 + ROUNDING_SHARE) + ROUNDING_SHARE
+    return (
+        normal_cdf(NormalDist().inv_cdf(alpha) + gaussian_mu(spent)) * (1 + ROUNDING_SHARE) + ROUNDING_SHARE
+    )
 
 
 def _pure(spent: tuple[Event, ...], alpha: float) -> float:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
 from pcevolve.geometry.distances import IntArray, squared_distances
@@ -218,11 +220,11 @@ def means_lift(events: tuple[Event, ...], scope: Scope) -> float:
     s·r on each coordinate of the mean, the projection of a candidate on the released mean is normal, shifted by 1/s
     for the best: ``Φ(1/s - Φ⁻¹(0.9))``. The centre's own noise moves all candidates alike and is left out.
     """
-    from scipy.special import ndtr, ndtri
-
     noise = means_noise(events, scope)
     share = best_tenth(scope.candidates) / scope.candidates
-    return float(ndtr(1 / noise - ndtri(1 - share)))
+    if share == 1:  # a lone candidate
+        return 1.0
+    return normal_cdf(1 / noise - NormalDist().inv_cdf(1 - share))
 
 
 METHOD = Method(

@@ -15,6 +15,7 @@ from typing import Self, TypeAlias
 import numpy as np
 from pydantic import model_validator
 
+from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate, histogram_sensitivity
 from pcevolve.geometry.distances import IntArray
@@ -219,10 +220,8 @@ def draws_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 def kept_votes(votes: float, sigma: float) -> float:
     """``E max(v + N(0, σ²), 0) = v Φ(v/σ) + σ φ(v/σ)``."""
-    from scipy.special import ndtr
-
     ratio = votes / sigma
-    return float(votes * ndtr(ratio) + sigma * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi))
+    return float(votes * normal_cdf(ratio) + sigma * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi))
 
 
 def _spread(scope: Scope) -> tuple[int, float]:
