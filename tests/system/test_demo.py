@@ -84,18 +84,18 @@ def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("per_image", "candidates"), [(0.01, 40), (0.042, 40), (0.044, 30), (0.056, 30), (0.058, 20), (1, 20)]
+    ("per_image", "candidates"), [(0.01, 40), (0.019, 40), (0.02, 30), (0.026, 30), (0.027, 20), (1, 20)]
 )
 def test_a_slow_machine_makes_less(per_image: float, candidates: int):
     assert demo.choose_candidates(per_image) == candidates
 
 
-def test_what_is_affordable_takes_ninety_seconds_at_most():
-    assert demo.estimate_seconds(0.031, demo.choose_candidates(0.031)) <= 90
+def test_what_is_affordable_takes_a_minute_at_most():
+    assert demo.estimate_seconds(0.025, demo.choose_candidates(0.025)) <= 60
 
 
 def test_a_slow_machine_does_all_else_slowly_too():
-    assert demo.estimate_seconds(0.02, 20) == pytest.approx(42 + 0.02 * 560)
+    assert demo.estimate_seconds(0.02, 20) == pytest.approx(38 + 0.02 * 560)
     assert demo.estimate_seconds(0.2, 20) == pytest.approx(0.2 * (750 + 560))
 
 

@@ -47,13 +47,13 @@ from pcevolve.session.preflight import CheckedRun, check_run
 from pcevolve.session.progress import Audience, Progress, error_console, show_work, spell_duration
 from pcevolve.transcript import RunReader
 
-SECONDS = 90.0
+SECONDS = 60.0
 """That the demonstration should take after installation, on two quiet cores."""
 CANDIDATES = (40, 30, 20)
 """Per class; fewer tell little."""
 IMAGES = 28
 """That the run and its control ask for, per candidate."""
-OVERHEAD_SECONDS = 42.0
+OVERHEAD_SECONDS = 38.0
 """All else, on two cores: starting the server, reading libraries, embedding; training what measures is nearly half."""
 OVERHEAD_IMAGES = 750
 """Images in whose time a slow machine does all else, which it does more slowly, too."""
