@@ -7,8 +7,9 @@ With ``--before TREE`` an earlier version that is checked out there is measured 
 Both versions do the same work in processes of their own, in turns; who goes first alternates. Ratios are of processor
 time, which other programs on the machine change least. The run is the demonstration's, against a stand-in in another
 process that sleeps for each image as long as the bundled model computes, one request after the other: what its wall
-time is above that is the client's own. The audit is of that run; the evaluation is of random images. The client is
-installed into a fresh environment by pip, from the package registry that pip is set up for.
+time is above that is the client's own; a larger run has the same opening and sections. The audit is of the smaller run;
+the evaluation is of random images. The client is installed into a fresh environment by pip, from the package registry
+that pip is set up for.
 """
 
 from __future__ import annotations
@@ -71,12 +72,15 @@ def main() -> None:
 def _measure(asked: argparse.Namespace, folder: Path, address: str) -> dict[str, Any]:
     load = os.getloadavg()[0]
     works: dict[str, Callable[[Path, int], dict[str, float]]] = {
-        "run beside its generator": lambda tree, turn: _run(tree, folder / f"{tree.name}-{turn}", address),
-        "`audit` of that run": lambda tree, turn: _time(
+        "run of 400 images": lambda tree, turn: _run(tree, folder / f"{tree.name}-{turn}", address, 20),
+        "`audit` of that": lambda tree, turn: _time(
             tree, ["-c", CLI, "audit", str(folder / f"{tree.name}-0")]
         ),
         f"`evaluate --mix`, {MADE} + {OWN} images": lambda tree, turn: _part(tree, "evaluate", str(folder)),
     }
+    works["run of 2,000 images"] = lambda tree, turn: _run(
+        tree, folder / f"{tree.name}-large-{turn}", address, 100
+    )
     works["installation of the client alone"] = lambda tree, turn: _install(
         tree, folder / f"installed-{tree.name}-{turn}"
     )
@@ -144,11 +148,11 @@ def _part(tree: Path, name: str, *given: str) -> dict[str, float]:
     return _time(tree, [str(Path(__file__)), "--part", name, *given])
 
 
-def _run(tree: Path, out: Path, address: str) -> dict[str, float]:
-    return _part(tree, "run", str(out), address)
+def _run(tree: Path, out: Path, address: str, candidates: int) -> dict[str, float]:
+    return _part(tree, "run", str(out), address, str(candidates))
 
 
-def run(out: str, address: str) -> None:
+def run(out: str, address: str, candidates: str) -> None:
     """Make the demonstration's run, and print the seconds of its parts as the main thread passes them."""
     began = time.perf_counter()
     import pcevolve
@@ -176,7 +180,7 @@ def run(out: str, address: str) -> None:
     seconds["imports"] = time.perf_counter() - began
     pcevolve.evolve(
         private=private, domain="blood smear", epsilon="10", shots=10, iterations=1, steps=4, guidance=1.0, batch=30,
-        candidates=20, seed=2026, encoder="bundled", quiet=True, yes=True, out=out, ledger=f"{out}.sqlite",
+        candidates=int(candidates), seed=2026, encoder="bundled", quiet=True, yes=True, out=out, ledger=f"{out}.sqlite",
         provider=pcevolve.Provider(f"{address}/images", dialect="getimg"),
     )  # fmt: skip
     whole = time.perf_counter() - began

@@ -78,13 +78,11 @@ def reconstruct(vae: AutoencoderKL, images: Images) -> tuple[Images, float]:
     return found, float(np.mean(decibel))
 
 
-def measure_autoencoder(
-    vae: AutoencoderKL, encoder: Encoder, reference: Reference, public: Path
-) -> dict[str, Any]:
+def measure_autoencoder(vae: AutoencoderKL, encoder: Encoder, reference: Reference) -> dict[str, Any]:
     """Return how much of each domain's held-back images the autoencoder keeps: a bound for what is drawn."""
     rows: dict[str, Any] = {}
     for domain in reference.domains:
-        back, decibel = reconstruct(vae, reference.images(public, domain))
+        back, decibel = reconstruct(vae, reference.images(domain))
         rows[domain] = {"PSNR": decibel, "KID": kernel_distance(encoder(back), reference.rows(domain))}
     return {"autoencoder": rows, "autoencoder, mean": _means(rows)}
 
@@ -162,6 +160,7 @@ def standard_error(share: float, count: int) -> float:
 class Reference:
     """Real images by domain: features of training photographs, for the readers, and of held-back ones."""
 
+    public: Path
     training: list[Photograph]
     training_features: Tensor
     held: list[Photograph]
@@ -174,15 +173,16 @@ class Reference:
         training = _bounded(training)
         if cache and cache.exists():
             known = torch.load(cache, weights_only=True)
-            return cls(training, known["training"], held, known["held"])
+            return cls(public, training, known["training"], held, known["held"])
         features = [encoder([plain_view(load(public, p)) for p in part]) for part in (training, held)]
         if cache:
             torch.save({"training": features[0], "held": features[1]}, cache)
-        return cls(training, features[0], held, features[1])
+        return cls(public, training, features[0], held, features[1])
 
-    def images(self, public: Path, domain: str) -> Images:
-        """Return one domain's held-back images."""
-        return [plain_view(load(public, p)) for p in self.held if p.domain == domain]
+    def images(self, domain: str, held: bool = True) -> Images:
+        """Return one domain's images."""
+        chosen = self.held if held else self.training
+        return [plain_view(load(self.public, p)) for p in chosen if p.domain == domain]
 
     @property
     def domains(self) -> list[str]:
@@ -214,13 +214,17 @@ def _bounded(photographs: list[Photograph]) -> list[Photograph]:
 
 
 def measure_domains(
-    create: Create, vary: Vary, encoder: Encoder, reference: Reference, each: int
+    create: Create, vary: Vary, vae: AutoencoderKL, encoder: Encoder, reference: Reference, each: int
 ) -> dict[str, Any]:
     """Return distances, prompt following and what variations keep of every domain, and their means.
+
+    Labels are read by a reader that learnt from real images and from the same after the autoencoder: one of sharp
+    images alone calls every X-ray that went through it pneumonia, and is worse on real ones, too.
 
     Args:
         create: Draws one image for each prompt, given a seed.
         vary: Draws one variation of each image, given prompts and a strength.
+        vae: The model's.
         encoder: Gives features of images.
         reference: Real images.
         each: Images to draw per domain with labels, and with labels that mean nothing.
@@ -248,7 +252,7 @@ def measure_domains(
             "unknown label, spread": _spread(marginal) / _spread(real),
         }
         if len(named) > 1:
-            labels = _reader_of_labels(reference, domain, named)
+            labels = _reader_of_labels(vae, encoder, reference, domain, named)
             rows[domain] |= _labels_read(labels, reference, domain, named, drawn, asked)
             read = labels.read(marginal)
             rows[domain] |= {"unknown label, kinds": effective(read), "unknown label, read as": Counter(read)}
@@ -301,10 +305,14 @@ def effective(read: Sequence[str]) -> float:
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
-def _reader_of_labels(reference: Reference, domain: str, named: list[str]) -> Reader:
-    members = [i for i, p in enumerate(reference.training) if p.domain == domain and p.label in named]
-    names = [reference.training[i].label for i in members]
-    return fit_reader(reference.training_features[members], names, decay=1e-2)
+def _reader_of_labels(
+    vae: AutoencoderKL, encoder: Encoder, reference: Reference, domain: str, named: list[str]
+) -> Reader:
+    names = [p.label for p in reference.training if p.domain == domain]
+    back, _ = reconstruct(vae, reference.images(domain, held=False))
+    features = torch.cat([reference.rows(domain, held=False), encoder(back)])
+    members = [i for i, name in enumerate(2 * names) if name in named]
+    return fit_reader(features[members], [(2 * names)[i] for i in members], decay=1e-2)
 
 
 def _labels_read(
@@ -343,15 +351,20 @@ def _means(rows: dict[str, Any]) -> dict[str, float]:
     return {key: float(np.mean([row[key] for row in rows.values() if key in row])) for key in keys}
 
 
-def measure_surfaces(create: Create, vary: Vary, encoder: Encoder, each: int) -> dict[str, Any]:
+def measure_surfaces(
+    create: Create, vary: Vary, vae: AutoencoderKL, encoder: Encoder, each: int
+) -> dict[str, Any]:
     """Return how often material and defect of a drawn surface are read as asked, beside fresh renderings.
+
+    The readers learnt from renderings and from the same after the autoencoder, as for domains.
 
     And how varied defects are under a label that means nothing, and whether variations keep them.
     """
     rng = np.random.default_rng(5)
     pairs = [(m, d) for m in MATERIALS for d in DEFECTS]
     known = [pair for pair in pairs for _ in range(SURFACES_EACH)]
-    features = encoder([draw_surface(rng, *pair).image for pair in known])
+    shown = [draw_surface(rng, *pair).image for pair in known]
+    features = encoder([*shown, *reconstruct(vae, shown)[0]])
     fresh = [pair for pair in pairs for _ in range(2)]
     rendered = encoder([draw_surface(rng, *pair).image for pair in fresh])
     asked = [pair for pair in pairs for _ in range(each)]
@@ -363,7 +376,7 @@ def measure_surfaces(create: Create, vary: Vary, encoder: Encoder, each: int) ->
     ]
     pictures = create(unknown, 950)
     for place, name in enumerate(("material", "defect")):
-        reader = fit_reader(features, [pair[place] for pair in known], decay=1e-2)
+        reader = fit_reader(features, [pair[place] for pair in 2 * known], decay=1e-2)
         for title, found, wanted in (("", drawn, asked), (", rendered", rendered, fresh)):
             hits = [r == w[place] for r, w in zip(reader.read(found), wanted, strict=True)]
             result[f"{name} read{title}"] = float(np.mean(hits))

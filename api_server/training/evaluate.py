@@ -212,17 +212,16 @@ def others(subject: Subject, args: argparse.Namespace) -> dict[str, Any]:
     if importlib.util.find_spec("onnxruntime") is None:
         return {"surfaces and domains": "skipped: onnxruntime is not installed"}
     encoder = Encoder(args.weights / ENCODER, args.threads)
-    result: dict[str, Any] = {
-        "surfaces": measure_surfaces(subject.images, subject.variations, encoder, args.each_surface)
-    }
+    vae, draws = subject.create.vae, (subject.images, subject.variations)
+    result: dict[str, Any] = {"surfaces": measure_surfaces(*draws, vae, encoder, args.each_surface)}
     if not args.public or not (args.public / "manifest.csv").exists():
         return {**result, "domains": "skipped: no manifest.csv below --public"}
     reference = Reference.of(args.public, encoder, args.features)
     if args.domain_sheet:
         labels = {d: reference.labels(d) or ["type A"] for d in reference.domains}
         sheet(subject.images, reference.domains, labels).quantize(160).save(args.domain_sheet, optimize=True)
-    result |= measure_autoencoder(subject.create.vae, encoder, reference, args.public)
-    return result | measure_domains(subject.images, subject.variations, encoder, reference, args.each_domain)
+    result |= measure_autoencoder(vae, encoder, reference)
+    return result | measure_domains(*draws, vae, encoder, reference, args.each_domain)
 
 
 @torch.no_grad()
