@@ -50,9 +50,10 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
             "the words alone",
             "a random choice",
             "the private images",
-            "chance: 25%",
+            "chance is 25%",
         )
     )
+    assert page.index("Is it useful?") < page.index("What left") < page.index("Before and after")
     assert audit(shown).holds
     assert RunReader.strict(shown).require_plan().frame
 

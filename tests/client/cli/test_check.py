@@ -124,7 +124,7 @@ def test_copies_that_look_the_same_are_told_and_are_no_fault(check, folder):
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ("", "the classes hold 4 units each, and --shots says 10: give one of '--shots 4: use all of them"),
+        ("", "the classes hold 4 units each, and --shots says 10: give --shots 4: use all of them"),
         ("--shots 4 --unit-map units.csv", "units.csv does not list cut/1.png"),
         (
             "--set data.subsample=9",

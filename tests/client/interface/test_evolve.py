@@ -122,6 +122,8 @@ def test_an_audit_that_finds_something_is_false_and_says_what(evolved):
     assert any("note.txt" in fault for fault in found.faults)
     page = found._repr_html_()
     assert page.index("Does NOT hold") < page.index("note.txt") < page.index("<table>")
+    assert repr(found).startswith("<AuditResult: does NOT hold: ")
+    assert "note.txt" in repr(found)
 
 
 def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
@@ -131,12 +133,29 @@ def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
     assert planned.reason
     assert planned.epsilon_total <= 10
     assert planned.verdict in planned._repr_html_()
+    assert repr(planned).startswith("<Plan: dp-means, epsilon 10 at delta 1e-05: strong: ")
     assert pcevolve.plan("random").reason == ""
     with pytest.raises(pcevolve.UsageError, match="unknown method 'luck'"):
         pcevolve.plan("luck")
     with pytest.raises(pcevolve.UsageError, match=r"^shots: "):
         pcevolve.plan(shots=0)
     assert not (tmp_path / "ledger.sqlite").exists()
+
+
+def test_an_error_calls_options_by_their_keywords(evolved, private, tmp_path):
+    def refusal(**changed: object) -> str:
+        with pytest.raises(pcevolve.ClientError) as found:
+            evolved(**changed)
+        return str(found.value)
+
+    assert refusal(private=tmp_path / "none").startswith(f"private {tmp_path / 'none'}: no such folder")
+    assert refusal(test=tmp_path / "none").startswith(f"test {tmp_path / 'none'}: no such folder")
+    assert refusal(epsilon=-1) == "epsilon must be a finite number above 0, not -1: try epsilon=10"
+    assert refusal(lifetime_epsilon="x").endswith("try lifetime_epsilon=10")
+    assert refusal(shots=30).startswith("the classes do not hold about as many as shots says")
+    evolved()
+    assert refusal(out=tmp_path / "two").split("knowingly with ")[1].startswith("lifetime_epsilon=")
+    assert refusal().endswith("is a finished run: choose another out; nothing was overwritten")
 
 
 HEAVY = ("numpy", "pydantic", "rich", "torch", "scipy", "httpx", "importlib.metadata")

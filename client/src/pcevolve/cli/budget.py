@@ -49,10 +49,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
     else:
         print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned))
         typer.echo(f"Selection against noise: {planned.verdict}.")
-        typer.echo(
-            "Whether the provider can draw your images is another question, which no budget answers: see pcevolve "
-            "preview."
-        )
+        typer.echo("What the provider can draw is another question: pcevolve preview shows it.")
 
 
 @budget.command("show", cls=CommandWithPanels)

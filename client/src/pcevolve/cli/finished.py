@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -88,15 +87,9 @@ def classify(
     from pcevolve.session.finished.classification import NearestMean
 
     nearest = NearestMean.of(folder, partial(find_encoder, weights=weights))
-    for path in _files(images):
-        typer.echo(f"{path}\t{nearest.label(path)}")
-
-
-def _files(paths: list[Path]) -> Iterator[Path]:
-    """Yield files, those of folders in order; hidden ones are none."""
-    for path in paths:
-        inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-        yield from (each for each in inner if path == each or not each.name.startswith("."))
+    for path in images:
+        for file in nearest.list_files(path) if path.is_dir() else [path]:
+            typer.echo(f"{file}\t{nearest.label(file)}")
 
 
 def compare(

@@ -16,7 +16,7 @@ from pcevolve.errors import UsageError
 from pcevolve.interface.options import RunOptions
 from pcevolve.interface.result import Result
 from pcevolve.public.fields import IN_PROCESS
-from pcevolve.public.options import spell_as
+from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.session.components import Generator
 from pcevolve.session.finished.extension import Asked
 from pcevolve.session.finished.extension import extend as extended
@@ -96,7 +96,7 @@ def evolve(
             f"{twice[0]} is said by the provider: give provider=Provider(url, dialect, key, model)"
         )
     console = Console(quiet=True) if quiet else error_console()
-    with spell_as(str):
+    with spell_as(AS_KEYWORDS):
         run = check_run(RunConfig.of({**options, **values, **where}), resume, key, generator)
         outcome = carry_out(run, Audience(console, progress))
     return Result.of(outcome.folder.root, outcome.summary)
@@ -148,7 +148,7 @@ def extend(
         UsageError: It is no finished run, or its release folder holds what is not the run's.
         ClientError: Any other reason.
     """
-    with spell_as(str):
+    with spell_as(AS_KEYWORDS):
         asked = Asked.of(Path(run), more, strength, options, key, generator)
         summary = extended(asked, Audience(Console(quiet=True) if quiet else error_console(), progress))
     return Result.of(Path(run), summary)

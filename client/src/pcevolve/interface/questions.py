@@ -12,13 +12,19 @@ from pcevolve.auditing import Audit, find_encoder
 from pcevolve.interface.options import PlanOptions
 from pcevolve.pages.notebook import render_table
 from pcevolve.public.finding import Finding
-from pcevolve.public.options import spell_as, validate
+from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
 from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 
 
 class PricedPlan(BudgetPlan):
     """The price and the worth of a run, which a notebook shows as a table."""
+
+    def __repr__(self) -> str:
+        """One line: what it costs and whether it is worth that."""
+        return (
+            f"<Plan: {self.method}, epsilon {self.epsilon_total:.4g} at delta {self.delta:g}: {self.verdict}>"
+        )
 
     def _repr_html_(self) -> str:
         said = f"{self.method}: selection against noise is {self.verdict}"
@@ -38,7 +44,7 @@ def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:
     Raises:
         UsageError: An option is unknown or out of bounds, or such a run cannot be.
     """
-    with spell_as(str):
+    with spell_as(AS_KEYWORDS):
         return PricedPlan(**vars(price(validate(PlannedRun, {"method": method, **options}))))
 
 
@@ -70,6 +76,12 @@ class AuditResult:
     def __bool__(self) -> bool:
         """Return True if it holds."""
         return self.holds
+
+    def __repr__(self) -> str:
+        """One line: the verdict, then what speaks against it."""
+        found = (*self.marks, *self.faults)
+        said = f"holds, {len(self.findings)} claims" if self.holds else f"does NOT hold: {'; '.join(found)}"
+        return f"<AuditResult: {said}>"
 
     def _repr_html_(self) -> str:
         found = (*self.marks, *self.faults)

@@ -22,6 +22,7 @@ from pcevolve.ledger.others import CumulativeLoss, PriorRuns, name_runs
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import format_loss, format_upwards
+from pcevolve.public.options import advise, spell_flag
 from pcevolve.public.parts import Earlier
 from pcevolve.public.release import Choice, Query, Receipt
 
@@ -30,6 +31,8 @@ INSECURE_BEFORE = (
     "reveal. Use data that no such run has seen, or leave such runs out of the sum knowingly, with "
     "--set privacy.forget_insecure=true; card and report will say so"
 )
+
+LIFETIME = "privacy.lifetime_epsilon"
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> 
         return _spell_unbounded(limit)
     return (
         f"asked epsilon={asked:g}, {left:g} left in this run at delta {limit.delta:g}: nothing was drawn; "
-        "use fewer iterations, or begin a run with a larger --epsilon"
+        f"use fewer iterations, or begin a run with a larger {spell_flag('epsilon')}"
     )
 
 
@@ -258,7 +261,7 @@ def _over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
         f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
         f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
         f"{format_upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that is already paid "
-        f"for, or raise the limit knowingly with --set privacy.lifetime_epsilon={format_upwards(total)}"
+        f"for, or raise the limit knowingly with {advise('lifetime_epsilon', format_upwards(total), LIFETIME)}"
     )
 
 

@@ -135,7 +135,7 @@ def _of_classes(path: Path, nested: bool) -> Listing:
     folders = Folders()
     entries = folders.visible(path)
     outer = [entry for entry in entries if _is_folder(entry)]
-    loose = [entry for entry in entries if not _is_folder(entry) and _kind(entry) is Kind.IMAGE]
+    loose = [entry for entry in entries if not _is_folder(entry) and tell_file_kind(entry) is Kind.IMAGE]
     if not outer:
         return _without_classes(path, loose)
     within = {folder: folders.visible(folder) for folder in outer}
@@ -170,7 +170,7 @@ def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
 
 
 def _holds_image(entries: Sequence[Path]) -> bool:
-    return any(not _is_folder(each) and _kind(each) is Kind.IMAGE for each in entries)
+    return any(not _is_folder(each) and tell_file_kind(each) is Kind.IMAGE for each in entries)
 
 
 def _loose_faults(loose: Sequence[Path]) -> list[str]:
@@ -251,7 +251,7 @@ def _sort_out(
     root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], faults: Sequence[str]
 ) -> Listing:
     """Tell images from what is passed over, and name what is neither; ``DataError`` for too many images."""
-    kinds = {file: _kind(file) for file, _ in found}
+    kinds = {file: tell_file_kind(file) for file, _ in found}
     odd = [f"{shorten(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
     images = [(file, target) for file, target in found if kinds[file] is Kind.IMAGE]
     if len(images) > MAX_IMAGES:
@@ -271,7 +271,7 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _kind(file: Path) -> Kind:
+def tell_file_kind(file: Path) -> Kind:
     """Return the kind of a file; a folder is nothing that can be read."""
     if _is_folder(file):
         return Kind.OTHER

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.errors import DataError, UsageError
+from pcevolve.public.options import advise
 from pcevolve.public.words import find_label_faults
 
 OF_CLASSES = "with one subfolder of images per class"
@@ -117,6 +118,6 @@ def require_folder(path: Path, wanted: str, option: str = "") -> None:
         there = "is a file" if path.exists() else "no such folder"
         if path.is_file() and path.suffix.lower() in TABLES:
             raise DataError(
-                f"{option}{path}: is a table of texts: --dialect chat is for APIs that write texts"
+                f"{option}{path}: is a table of texts: give {advise('dialect', 'chat')}, for an API that writes texts"
             )
         raise DataError(f"{option}{path}: {there}; give a folder {wanted}")

@@ -20,6 +20,7 @@ from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import Listing, list_some
 from pcevolve.private.subsample import count_drawable
+from pcevolve.public.options import advise
 from pcevolve.public.words import find_label_fault
 from pcevolve_shared.reading import read_file
 
@@ -203,15 +204,17 @@ class Shots:
         offers = []
         if self.even:
             offers.append(
-                f"--shots {(self.fewest + self.most) // 2}: use all of them; the number becomes public"
+                f"{advise('shots', (self.fewest + self.most) // 2)}: use all of them; the number becomes public"
             )
         else:
             offers.append(
-                "--method pe --set method.class_counts=true: use all of them; noisy numbers by class are released"
+                f"{advise('method', 'pe')} {advise('class_counts', True, 'method.class_counts')}: use all of "
+                "them; noisy numbers by class are released"
             )
         if 0 < drawn < self.most:
             offers.append(
-                f"--set data.subsample={drawn}: use {drawn} per class, drawn at random; --test rest uses the others"
+                f"{advise('subsample', drawn, 'data.subsample')}: use {drawn} per class, drawn at random; "
+                f"{advise('test', 'rest')} uses the others"
             )
         return offers
 

@@ -12,6 +12,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from pcevolve.errors import UsageError
+from pcevolve.public.options import advise, spell_flag
 
 LARGEST = 10**9
 """Most that a user can ask for as ε or noise, and one over the least."""
@@ -48,24 +49,28 @@ def describe_guesses(success: Mapping[float, float]) -> str:
     return f"guessed with a probability of at most {curve}"
 
 
-def parse_epsilon(text: str | float, option: str = "--epsilon") -> Fraction:
-    """Read ε as the exact number that the user wrote; ``UsageError`` for what makes no sense as a guarantee."""
-    return _exact(option, text, "10")
+def parse_epsilon(text: str | float, name: str = "epsilon", path: str = "") -> Fraction:
+    """Read ε as the exact number that the user wrote; ``UsageError`` for what makes no sense as a guarantee.
+
+    Args:
+        path: Where the option is among a run's, if it has no flag.
+    """
+    return _exact(path or spell_flag(name), text, advise(name, 10, path))
 
 
 def parse_noise_multiplier(text: str | float) -> Fraction:
     """Read a noise multiplier (deviation over L2 sensitivity) exactly; ``UsageError`` beyond what makes sense."""
-    return _exact("--noise-multiplier", text, "2")
+    return _exact(spell_flag("noise_multiplier"), text, advise("noise_multiplier", 2))
 
 
 def parse_delta(value: float) -> float:
     """Check δ, 0 being pure differential privacy; ``UsageError`` outside of [0, 1)."""
     if not 0 <= value < 1:
-        raise UsageError(f"delta must be at least 0 and below 1, not {value:g}: try --delta 1e-5")
+        raise UsageError(f"delta must be at least 0 and below 1, not {value:g}: try {advise('delta', 1e-5)}")
     return value
 
 
-def _exact(option: str, text: str | float, example: str) -> Fraction:
+def _exact(option: str, text: str | float, advice: str) -> Fraction:
     # The pattern bounds the length and the exponent: a fraction of 1e999999999 would take for ever to write out.
     known = re.fullmatch(r"[0-9.]{1,60}(e[+-]?[0-9]{1,3}|/[0-9]{1,60})?", str(text).strip().lower(), re.ASCII)
     try:
@@ -73,9 +78,9 @@ def _exact(option: str, text: str | float, example: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         number = Fraction(0)
     if number <= 0:
-        raise UsageError(f"{option} must be a finite number above 0, not {text}: try {option} {example}")
+        raise UsageError(f"{option} must be a finite number above 0, not {text}: try {advice}")
     if not Fraction(1, LARGEST) <= number <= LARGEST:
-        raise UsageError(f"{option} must lie between 1e-9 and 1e9, not at {text}: try {option} {example}")
+        raise UsageError(f"{option} must lie between 1e-9 and 1e9, not at {text}: try {advice}")
     return number
 
 

@@ -176,6 +176,10 @@ def _inner(hint: TypeHint) -> tuple[TypeHint, ...]:
     return get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
 
 
+AS_KEYWORDS: Callable[[str], str] = str
+"""For ``spell_as``: options are keywords of Python, called by their names."""
+
+
 @contextmanager
 def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
     """Let messages call options as somebody typed them: ``spelling`` takes a name, or gives None for the usual word."""
@@ -194,6 +198,19 @@ def spell(name: str, model: type[BaseModel]) -> str:
         known = {each.name: each for each in list_options(model)}
         return known[name].path if name in known else name
     return f"--{name.replace('_', '-')}"
+
+
+def spell_flag(name: str) -> str:
+    """Return what a message calls an option that has a flag: as it was typed, else the flag."""
+    return _TYPED.get()(name) or f"--{name.replace('_', '-')}"
+
+
+def advise(name: str, value: object, path: str = "") -> str:
+    """Return what a message tells somebody to type: a keyword in Python, else a flag, or ``--set`` with a path."""
+    if _TYPED.get() is AS_KEYWORDS:
+        return f"{name}={value!r}"
+    word = str(value).lower() if isinstance(value, bool) else value
+    return f"--set {path}={word}" if path else f"--{name.replace('_', '-')} {word}"
 
 
 def is_sectioned(model: type[BaseModel]) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from pcevolve.errors import UsageError
+from pcevolve.public.options import spell_flag
 from pcevolve.transcript import RunLayout
 from pcevolve.transcript.layout import not_a_run
 from pcevolve.transcript.log import find_plan, read
@@ -54,12 +55,12 @@ class RunFolder(RunLayout):
     def refuse_overwriting(self, resume: bool) -> None:
         """Refuse a folder that holds something else, or a run that is not to be resumed (``UsageError``)."""
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
-            raise UsageError(not_a_run(self.root, "it is not a folder: choose another --out"))
+            raise UsageError(not_a_run(self.root, f"it is not a folder: choose another {spell_flag('out')}"))
         if not self.root.is_dir() or not any(self.root.iterdir()):
             return
         ours = self.config.exists() or self.lock.exists()
         if not ours:
-            why = "it holds something else; choose another --out, nothing was overwritten"
+            why = f"it holds something else; choose another {spell_flag('out')}, nothing was overwritten"
             raise UsageError(not_a_run(self.root, why))
         if not resume and self.has_plan():
             state = (
@@ -67,7 +68,9 @@ class RunFolder(RunLayout):
                 if self.finished
                 else f"holds an unfinished run: continue it with pcevolve run --resume {self.root}, or"
             )
-            raise UsageError(f"{self.root} {state} choose another --out; nothing was overwritten")
+            raise UsageError(
+                f"{self.root} {state} choose another {spell_flag('out')}; nothing was overwritten"
+            )
 
     def has_plan(self) -> bool:
         """True if the run in it has begun: its plan is fixed, and it may have paid for something.

@@ -29,7 +29,7 @@ from pcevolve.private.sources import (
 )
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import list_options, spell
+from pcevolve.public.options import list_options, spell, spell_flag
 from pcevolve.session.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
             raise UsageError(
                 f"{spell(option.name, RunConfig)} is not what this run began with, which was {began}: a run's "
                 "options do not change; "
-                "leave it out, or begin a new run with another --out"
+                f"leave it out, or begin a new run with another {spell_flag('out')}"
             )
     return stored.changed(**changeable)
 
@@ -128,7 +128,7 @@ def _check_figures(settings: RunConfig) -> None:
     """Refuse figures and an address that no run can have, which takes least to tell."""
     parse_epsilon(settings.privacy.epsilon)
     if settings.privacy.lifetime_epsilon is not None:
-        parse_epsilon(settings.privacy.lifetime_epsilon, "privacy.lifetime_epsilon")
+        parse_epsilon(settings.privacy.lifetime_epsilon, "lifetime_epsilon", "privacy.lifetime_epsilon")
     require_address(settings.provider.api)
     if settings.rewriter.api is not None:
         require_address(settings.rewriter.api)
@@ -281,13 +281,15 @@ def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
 
 def _require_image_files(settings: RunConfig, private: Path) -> None:
     """Refuse a folder of private or held-out images, a map or weights that are not there."""
-    require_folder(private, OF_IMAGES if settings.data.unlabelled else OF_CLASSES, "--private ")
+    require_folder(
+        private, OF_IMAGES if settings.data.unlabelled else OF_CLASSES, f"{spell_flag('private')} "
+    )
     if settings.data.test is not None:
-        require_torch("--test, which trains networks,")
+        require_torch(f"{spell_flag('test')}, which trains networks,")
     if settings.data.test not in (None, REST):
-        require_folder(Path(settings.data.test), OF_CLASSES, "--test ")
+        require_folder(Path(settings.data.test), OF_CLASSES, f"{spell_flag('test')} ")
     if settings.data.unit_map is not None and not settings.data.unit_map.is_file():
-        raise DataError(f"--unit-map {settings.data.unit_map}: no such file")
+        raise DataError(f"{spell_flag('unit_map')} {settings.data.unit_map}: no such file")
     if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_file():
         raise UsageError(f"encoder.weights {settings.encoder.weights}: no such file")
 
@@ -335,12 +337,12 @@ def _require_text_files(settings: RunConfig, private: Path) -> None:
     """Refuse private or held-out texts, columns or weights that are not there."""
     from pcevolve.private.records import require_records  # NumPy takes a moment to import
 
-    require_records(private, "--private ")
+    require_records(private, f"{spell_flag('private')} ")
     if settings.get("secret_columns") and private.is_dir():
         raise UsageError("method.secret_columns names a column of a table, and --private is a folder")
     if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_dir():
         raise UsageError(f"encoder.weights {settings.encoder.weights}: no such directory")
     if settings.data.test is not None:
-        require_torch("--test, which trains a network,")
+        require_torch(f"{spell_flag('test')}, which trains a network,")
     if settings.data.test not in (None, REST):
-        require_records(Path(settings.data.test), "--test ")
+        require_records(Path(settings.data.test), f"{spell_flag('test')} ")

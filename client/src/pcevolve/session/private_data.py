@@ -17,7 +17,7 @@ from pcevolve.privacy import Event, Relation
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.private.units import Shots
-from pcevolve.public.options import validate
+from pcevolve.public.options import spell_flag, validate
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.public.words import choose_labels
@@ -93,13 +93,13 @@ def require_shots(
         return
     console = error_console()
     console.print(
-        f"your classes hold {shots.told} {unit} each, and --shots says {settings.data.shots}; choose one of"
+        f"your classes hold {shots.told} {unit} each, and {spell_flag('shots')} says {settings.data.shots}; give"
     )
     for offer in shots.offers:
         console.print(f"  {offer}")
     raise DataError(
-        "the classes do not hold about as many as --shots says, so what is released about them would be wrong: "
-        f"nothing was spent or sent{more}"
+        f"the classes do not hold about as many as {spell_flag('shots')} says, so what is released about them would be "
+        f"wrong: nothing was spent or sent{more}"
     )
 
 

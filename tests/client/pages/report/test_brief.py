@@ -56,13 +56,19 @@ def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
     [
         (
             {"relation": "replace-one"},
-            "whether one given image was used, or another in its place, and says yes",
+            "whether one given image was used, or another in its place. Whoever wrongly",
         ),
-        ({"relation": "add-remove"}, "whether one given image was used, and says yes in 5 of 100"),
-        ({"unit": "patient", "relation": "add-remove"}, "one given patient's images were used, and says yes"),
+        (
+            {"relation": "add-remove"},
+            "whether one given image was used. Whoever wrongly says yes in 5 of 100",
+        ),
+        (
+            {"unit": "patient", "relation": "add-remove"},
+            "one given patient's images were used. Whoever wrongly",
+        ),
         (
             {"unit": "patient", "relation": "replace-one"},
-            "one given patient's images were used, or another in its place, and",
+            "one given patient's images were used, or another in its place. Whoever",
         ),
     ],
 )

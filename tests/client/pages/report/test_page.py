@@ -106,7 +106,7 @@ def test_an_image_that_no_receipt_names_is_told_instead_of_a_reassurance(finishe
     shown = page(root)
     assert "1 image left without being named by a receipt" in shown.text
     assert "Every image that was sent" not in shown.text
-    assert "They were not sent" not in shown.text
+    assert "were not sent" not in shown.text
 
 
 def test_accuracy_is_shown_only_when_it_is_given_and_then_said_to_be_public(finished: Make):

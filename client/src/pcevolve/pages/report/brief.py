@@ -86,7 +86,7 @@ def _say_kept(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
-        f"{noisy} that are priced below. The provider sees of them {seen}; dataset and record hold them as numbers too."
+        f"{noisy} that are priced below. Of these the provider sees {seen}; dataset and record have their numbers."
     )
 
 
@@ -104,9 +104,8 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     verb = "was" if plan.unit == plan.modality.kind else "were"
     other = ", or another in its place" if plan.relation == "replace-one" else ""
     words = (
-        f"Suppose that somebody knows everything else, has to decide whether {unit} {verb} {used}{other}, and says yes "
-        f"in {ALARMS} of 100 cases where it is not so. Then they say yes in at most "
-        f"{count_found_members(paid)} of 100 where it is."
+        f"Suppose that somebody knows everything else and has to say whether {unit} {verb} {used}{other}. Whoever "
+        f"wrongly says yes in {ALARMS} of 100 cases rightly says yes in at most {count_found_members(paid)} of 100."
     )
     trust = (
         " That holds only if the generator looked at nothing but what it was asked."

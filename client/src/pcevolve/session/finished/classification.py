@@ -19,7 +19,9 @@ from pcevolve.geometry.distances import squared_distances
 from pcevolve.geometry.frame import project
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance
+from pcevolve.modality.images.kinds import Kind
 from pcevolve.modality.medium import Item, UnreadableError
+from pcevolve.private.listing import tell_file_kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.transcript import RunLayout, RunReader
@@ -87,6 +89,12 @@ class NearestMean:
         if not np.isfinite(embedding).all():
             raise DataError(f"{path} has no embedding")
         return self.labels[int(self.nearest(embedding)[0])]
+
+    def list_files(self, folder: Path) -> list[Path]:
+        """Files in a folder and below it, in order, without hidden ones, and without text that lies beside images."""
+        files = sorted(each for each in folder.rglob("*") if each.is_file() and not each.name.startswith("."))
+        of_images = self.plan.modality.kind == "image"
+        return [each for each in files if not (of_images and tell_file_kind(each) is Kind.NOTES)]
 
     def _read(self, path: Path) -> Item:
         try:

@@ -225,8 +225,8 @@ def find_shot_faults(
         ]
     if shots.fit:
         return []
-    offers = " or ".join(f"'{offer}'" for offer in shots.offers)
-    return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give one of {offers}"]
+    offers = "; or ".join(shots.offers)
+    return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give {offers}"]
 
 
 def _warnings(found: Inspection) -> Iterator[str]:

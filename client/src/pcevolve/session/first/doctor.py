@@ -67,7 +67,7 @@ def _gpu() -> Finding:
     from pcevolve.encoders.loading import find_gpu  # torch takes seconds to load
 
     return Finding(
-        "GPU", find_gpu() or "none: encoders run on the CPU, which is enough for some thousand images"
+        "GPU", find_gpu() or "none; encoders run on the CPU, which is enough for some thousand images"
     )
 
 
