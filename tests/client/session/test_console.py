@@ -94,6 +94,20 @@ def test_status_says_how_an_unfinished_run_goes_on(words, server):
     assert f"to go on: pcevolve run --resume {Path('r').absolute()}" in story
 
 
+def test_a_plan_shows_what_is_public_of_a_run_finished_or_not(words, server):
+    told(words())
+    finished = flat(told(["plan", "r"]))
+    server.speak = lambda heard: (
+        online.said(500, {"error": "x", "errors": "x"}) if "img2img" in heard.path else online.a1111(heard)
+    )
+    again = words(out="cut-off", lifetime_epsilon=30)
+    assert CliRunner().invoke(cli.app, again).exit_code != 0
+    for page in (finished, flat(told(["plan", "cut-off"]))):
+        for part in ("prompts, cut", "A scratch image with cut", "epsilon 10", "candidates per class"):
+            assert part in page
+    assert max(map(len, told(["plan", "r"]))) <= 80
+
+
 @pytest.mark.parametrize("command", [["status"], ["budget", "show"]])
 def test_a_ledger_without_a_run_says_so(command, tmp_path):
     Ledger(tmp_path / "ledger.sqlite").close()

@@ -8,6 +8,7 @@ import shutil
 import stat
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from safetensors.numpy import load_file
 from typer.testing import CliRunner
 
 from pcevolve.auditing import audit
+from pcevolve.cli.finished import _compare_classifier
 from pcevolve.cli.main import app
 from pcevolve.encoders.bundled import BundledEncoder
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
@@ -292,6 +294,20 @@ def test_the_command_prints_a_table_that_fits_a_terminal(world):
         assert part in table.stdout
     assert "random" in table.stdout
     assert all(len(row) <= 80 for row in table.stdout.splitlines() if row.startswith(("┃", "│", "┏", "└")))
+
+
+@pytest.mark.parametrize(
+    ("voted", "trained", "is_better"), [(False, 0.5, True), (False, 0.9, False), (True, 0.5, False)]
+)
+def test_released_means_that_beat_the_images_are_told_with_the_command(voted, trained, is_better):
+    def scored(judge: str, mean: float, **more: bool) -> dict[str, Any]:
+        return {"judge": judge, "dataset": {"accuracy": {"mean": mean}}, **more}
+
+    said = _compare_classifier(
+        scored("dp-means-classifier", 0.8), [scored("cnn", trained, voted=voted)], "image"
+    )
+    assert "without any image: 80.0%" in said
+    assert ("better than training on the images: pcevolve classify RUN FILES" in said) == is_better
 
 
 def test_what_an_evaluation_will_take_is_counted_in_seconds_and_all_of_them_are_told(world):

@@ -1,4 +1,4 @@
-"""Commands on a finished run: report, export, extend, classify, compare and evaluate."""
+"""Commands on a run: plan, report, export, extend, classify, compare and evaluate."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from rich.table import Table
 from pcevolve.cli.options import Json, RunFolder, Said, gather, require_run, takes
 from pcevolve.cli.run import show
 from pcevolve.config.sections import Config
-from pcevolve.errors import UsageError
+from pcevolve.errors import UsageError, printable
 from pcevolve.public.modality import MODALITIES
 from pcevolve.public.options import Option
+from pcevolve.screen import NARROW, print_table
 
 
 def report(folder: RunFolder) -> None:
@@ -25,6 +26,15 @@ def report(folder: RunFolder) -> None:
     from pcevolve.pages.report import rewrite_report
 
     typer.echo(rewrite_report(folder))
+
+
+def plan(folder: RunFolder) -> None:
+    """Show all that is public of a run: what it sends and promises, its prompts and settings."""
+    require_run(folder)
+    from pcevolve.session.console import describe_begun
+
+    rows = ((title, printable(text)) for title, text in describe_begun(folder))
+    print_table(f"Plan of {folder}", ("what", "value"), rows, NARROW)
 
 
 def export(
@@ -208,10 +218,7 @@ def _show(found: dict[str, Any]) -> None:
         f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
     )
     if classifier := found.get("classifier"):
-        accuracy = classifier["dataset"]["accuracy"]["mean"]
-        console.print(
-            f"{classifier['judge']}, the class means that the run released, without any {kind}: {accuracy:.1%}"
-        )
+        console.print(_compare_classifier(classifier, found["judges"], kind))
     if "longest_copied_words" in found:
         console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
     if "distinct_pairs" in found:
@@ -229,6 +236,16 @@ def _show(found: dict[str, Any]) -> None:
         console.print(_by_class(row, found["classes"]))
         for line in _describe_distances(row):
             console.print(line)
+
+
+def _compare_classifier(classifier: dict[str, Any], judges: list[dict[str, Any]], kind: str) -> str:
+    """Say how good the released means are as a classifier, and where they do better than the dataset."""
+    accuracy = classifier["dataset"]["accuracy"]["mean"]
+    said = f"{classifier['judge']}, the class means that the run released, without any {kind}: {accuracy:.1%}"
+    trained = [each["dataset"]["accuracy"]["mean"] for each in judges if not each["voted"]]
+    if trained and accuracy > max(trained):
+        said += f"\nthat is better than training on the {kind}s: pcevolve classify RUN FILES"
+    return said
 
 
 def _accuracies(found: dict[str, Any]) -> Table:

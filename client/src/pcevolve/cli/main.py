@@ -80,6 +80,10 @@ COMMANDS = {
         "pcevolve.cli.first:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",
     ),
+    "plan": (
+        "pcevolve.cli.finished:plan",
+        "Show all that is public of a run: what it sends and promises, its prompts and settings.",
+    ),
     "prompts": (
         "pcevolve.cli.first:prompts",
         "Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model.",

@@ -14,9 +14,10 @@ from pcevolve.egress.allowance import Meter
 from pcevolve.errors import StoppedError
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages import spell_size
+from pcevolve.pages.report.page import list_settings
 from pcevolve.privacy import Event
 from pcevolve.public.figures import format_loss
-from pcevolve.public.modality import Kind
+from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
@@ -30,11 +31,13 @@ from pcevolve.publish import (
     state_folder_promise,
 )
 from pcevolve.screen import Line
+from pcevolve.selectors import find_method
 from pcevolve.session.approval import PrivateNotes, forecast_costs, list_paid_events
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.progress import describe_padding, tabulate
 from pcevolve.session.reaching import describe_rewriter
+from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import CLASSIFIER, RELEASE
 
 NAMED = 4
@@ -88,6 +91,23 @@ def describe_plan(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
         else f"names {_names(plan.labels)}"
     )
     yield "public", f"{said}; words {plan.domain!r}; {plan.shots} {plan.unit}s in a class"
+
+
+def describe_begun(root: Path) -> Iterator[Line]:
+    """Yield all that is public of a run that has begun, finished or not.
+
+    Raises:
+        TranscriptError: No plan is on record.
+    """
+    plan = RunReader.lenient(root).require_plan()
+    method = find_method(plan.method)
+    events = [event for each in method.plan_events(plan).values() for event in each]
+    yield "method", f"{plan.method}: {reword_for(method.summary, plan.modality.kind)}"
+    yield from describe_plan(plan, [event for event in events if not event.free])
+    for label in plan.labels:
+        yield f"prompts, {label}", "; ".join(plan.first_prompts(label))
+    for name, value in list_settings(plan):
+        yield name[:1].lower() + name[1:], str(value)
 
 
 def _number(count: int, word: str) -> str:
