@@ -76,11 +76,22 @@ def test_a_share_of_a_class_is_needed_and_two_at_least(sent: int, share: float, 
     assert look_at(*map(png, range(sent)), share=share).needed == needed
 
 
+def as_file(kind: str, **more: object) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (9, 9), "red").save(buffer, kind, **more)
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize(
     ("made", "fault"),
     [
         (b"no image", "no images"),
         (png(1)[:100], "no images"),
+        (as_file("AVIF"), "in AVIF, which is not read: ask for PNG"),
+        (as_file("GIF"), "in GIF, which is not read: ask for PNG"),
+        (as_file("WEBP", save_all=True, append_images=[Image.new("RGB", (9, 9))]), "animated"),
+        (as_file("PNG", save_all=True, append_images=[Image.new("RGB", (9, 9))]), "animated"),
+        (b"\0\0\0\x18ftypisom" + bytes(99), "no images"),
         (flat(0), "all of one colour"),
         (flat(255), "all of one colour"),
         (flat(100, spread=8), "all of one colour"),

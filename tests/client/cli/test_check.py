@@ -162,6 +162,19 @@ def test_a_folder_that_is_none_is_told_in_a_line(check, tmp_path, name, fault):
     assert fault in told
 
 
+def test_labels_in_a_table_beside_images_are_told_to_be_unread(check, folder):
+    images = folder / "cut"
+    assert "which is not read" not in check(images)[1]
+    (images / "labels.csv").write_text("file,label\n0.png,cut\n")
+    assert "labels.csv beside them, which is not read, may say which goes where" in check(images)[1]
+
+
+def test_one_image_is_told_to_be_no_folder_of_classes(check, folder):
+    code, told = check(folder / "cut" / "0.png")
+    assert code == 3
+    assert "0.png is one image: give the folder that holds a folder of images for each class" in told
+
+
 def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check, folder):
     for place, path in enumerate(sorted(folder.rglob("*.png"))):  # Hounsfield units of -1000 to 60, moved up
         values = np.random.default_rng(place).integers(-1000, 60, (48, 48))

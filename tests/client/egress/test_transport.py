@@ -153,6 +153,13 @@ def test_a_key_with_line_breaks_is_refused_and_not_repeated():
         ("https://host", "/v1/models", "https://host/v1/models"),
         ("https://host/v1/", "/v1/models", "https://host/v1/models"),
         ("https://host/api/paas/v4", "/v1/chat/completions", "https://host/api/paas/v4/chat/completions"),
+        (
+            "https://host/v1beta/openai/",
+            "/v1/chat/completions",
+            "https://host/v1beta/openai/chat/completions",
+        ),
+        ("https://host/v1/openai", "/v1/images/edits", "https://host/v1/openai/images/edits"),
+        ("https://host/openai/v1", "/v1/models", "https://host/openai/v1/models"),
         ("https://host/v2beta", "/v2beta/stable-image", "https://host/v2beta/stable-image"),
         ("https://host/openai", "/v1/models", "https://host/openai/v1/models"),
         ("https://v1", "/v1/models", "https://v1/v1/models"),

@@ -55,6 +55,15 @@ def test_the_run_is_paid_for_and_recorded_like_any_other(evolved, tmp_path):
         evolved(provider=generator, out=tmp_path / "again")
 
 
+def test_an_array_is_no_image_and_never_a_black_one(evolved):
+    class Arrays(Noise):
+        def create(self, prompt: str, seeds: Sequence[int]) -> list[np.ndarray]:
+            return [np.full((16, 16, 3), np.nan) for _ in seeds]
+
+    with pytest.raises(pcevolve.UsageError, match=r"made a ndarray where a PIL image .* without NaN"):
+        evolved(provider=Arrays())
+
+
 def test_every_output_says_that_there_was_no_boundary(evolved, capfd):
     result = evolved(provider=Noise(), quiet=False)
     assert LOUD in capfd.readouterr().err

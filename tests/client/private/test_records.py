@@ -145,6 +145,8 @@ def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_pat
         ("t.csv", b"sep=;\ntext;label\n", "has semicolons between its cells"),
         ("t.tsv", b"text,label\na bird,animal\n", "has commas between its cells, and a .tsv file needs tabs"),
         ("t.csv", b"words\na bird\n", "has no column 'text': it has 'words'"),
+        ("t.csv", b"Image,label\na.png,x\n", "names files in its column 'Image'.*a folder for each label"),
+        ("t.jsonl", b'{"file_name": "a.png", "label": "x"}\n', "names files in its column 'file_name'"),
         ("t.csv", "text,label\n".encode("utf-16-le"), "is in UTF-16"),
         ("t.csv", b"PK\x03\x04" + bytes(60), "is a spreadsheet or packed"),
         ("t.csv", b"<!DOCTYPE html><html>404", "is a web page"),

@@ -51,8 +51,15 @@ def open_run(tmp_path):
     def begin(speak, greets: bool = True, **changes) -> SmallRun:
         servers.append(LocalServer(speak))
         address = Address(servers[-1].address, KEY, greets=greets)
-        shape = {"batch": 2, "candidates": 2, "iterations": 0, "strengths": (), **changes}
-        plan = small_plan(dialect="openai", api=address.base_url, **shape)
+        shape = {
+            "batch": 2,
+            "candidates": 2,
+            "iterations": 0,
+            "strengths": (),
+            "dialect": "openai",
+            **changes,
+        }
+        plan = small_plan(api=address.base_url, **shape)
         run = SmallRun.open(tmp_path, plan, HttpTransport(5), address=address)
         run.server = servers[-1]
         return run
@@ -148,6 +155,14 @@ def test_a_run_begins_without_a_greeting_where_the_api_has_none(open_run, tmp_pa
     assert not first.greets
     assert all(each.slot != "hello" for each in others if isinstance(each, Sent))
     assert faults_of(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("a1111", "started with its own option --api"), ("openai", "provider.greeting=false")]
+)
+def test_an_address_without_the_first_question_says_what_may_be_wrong(open_run, name, hint):
+    with pytest.raises(ProviderRefusedError, match=f"is --api right.*{hint}"):
+        open_run(lambda heard: said(404, {"detail": "Not Found"}), dialect=name).finish()
 
 
 def test_the_gate_takes_for_a_success_what_record_and_audit_take_for_one(open_run, tmp_path):

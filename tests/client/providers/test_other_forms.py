@@ -45,6 +45,7 @@ def told(name: str, body: object, count: int = 1) -> str:
         (b'<?xml version="1.0"?><Made/>', "XML: is the address"),
         (b'{"done":false}\n{"done":true}\n', "a stream"),
         (b'"made"', "it is a single value"),
+        (b"Too many users \x1b[2J today", "the words 'Too many users"),
         ({"\x1b[2J" * 99: 1}, OTHER),
     ],
 )

@@ -188,7 +188,7 @@ class Exchange:
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
         if record.slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
-            hint = ": is --api right? For an API without a list of models, --set provider.greeting=false"
+            hint = f": {self.dialect.unknown}"
         raise ProviderRefusedError(f"the API refused {outgoing.method} {outgoing.url}: {reason}{hint}")
 
     def _send(self, outgoing: Outgoing) -> Incoming:

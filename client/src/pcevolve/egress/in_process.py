@@ -87,7 +87,16 @@ class InProcess:
 
 
 def _encode(made: ModelImage) -> bytes:
-    """The bytes of what a generator made."""
+    """The bytes of what a generator made.
+
+    Raises:
+        UsageError: It is no image.
+    """
+    if not isinstance(made, bytes) and not hasattr(made, "convert"):
+        raise UsageError(
+            f"the generator made a {type(made).__name__} where a PIL image or the bytes of one were expected: of an "
+            "array without NaN, with values from 0 to 255, Image.fromarray(array.astype('uint8')) makes one"
+        )
     return made if isinstance(made, bytes) else images.encode(made.convert("RGB"), "png")
 
 

@@ -232,10 +232,10 @@ def require_proxy(url: str, proxy: str | None) -> None:
 
 
 def join(base_url: str, path: str) -> str:
-    """The address of a path below an API's; where its own path ends in a version, as ``/v1``, that one counts."""
+    """The address of a path below an API's; where its own path names a version, as ``/v1beta/openai``, that counts."""
     base, (_, first, *rest) = base_url.rstrip("/"), path.split("/")
-    last = urlsplit(base).path.rpartition("/")[2]
-    versioned = _VERSION.fullmatch(last) and _VERSION.fullmatch(first)
+    own = any(map(_VERSION.fullmatch, urlsplit(base).path.split("/")))
+    versioned = own and _VERSION.fullmatch(first)
     return "/".join([base, *rest]) if versioned else base + path
 
 

@@ -166,7 +166,15 @@ def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
     """A folder that holds no folders: its images, if it has any, are listed as one class."""
     fault = f"{path} has no class folders: put the images into one subfolder per class"
     more = ", or take them as one class by --set data.unlabelled=true" if loose else ""
-    return _sort_out(path, ("images",), [(file, 0) for file in loose], [fault + more])
+    table = next((each for each in sorted(path.iterdir()) if each.suffix.lower() in _TABLES), None)
+    told = (
+        f"; {table.name} beside them, which is not read, may say which goes where" if loose and table else ""
+    )
+    return _sort_out(path, ("images",), [(file, 0) for file in loose], [fault + more + told])
+
+
+_TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"})
+"""Ends of the names of files in which labels may stand."""
 
 
 def _holds_image(entries: Sequence[Path]) -> bool:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.images.kinds import HEAD_BYTES, advise_by_name, describe_misnamed_table
+from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, advise_by_name, describe_misnamed_table
 from pcevolve.modality.texts import MOST_BYTES, Text, normalise, read_text
 from pcevolve.private.listing import Folders
 from pcevolve.private.parquet_pages import count_unpacked_bytes, find_column_start
@@ -121,6 +121,10 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
     readers = {".csv": _read_separated, ".tsv": _read_separated, ".jsonl": _lines, ".parquet": _parquet}
     found = readers.get(path.suffix.lower())
     if found is None:
+        if path.suffix.lower() in SUFFIXES:
+            raise DataError(
+                f"{path} is one image: give the folder that holds a folder of images for each class"
+            )
         if advice := advise_by_name(path.name):
             raise DataError(f"{path} {advice}")
         raise DataError(f"{path} is no table that can be read: give a folder {OF_TEXTS}")
@@ -259,12 +263,35 @@ def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
     return compute.sum(lengths.take(column.indices.drop_null())).as_py() or 0
 
 
+_FILES: Final = frozenset(
+    {
+        "file",
+        "files",
+        "filename",
+        "file_name",
+        "filepath",
+        "file_path",
+        "path",
+        "image",
+        "images",
+        "image_path",
+    }
+    | {"image_file", "image_name", "image_id", "img", "img_path", "dicom"}
+)
+"""Usual names of columns with the paths of images."""
+
+
 def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in there]
     if missing and len(there) == 1 and (mark := _other_separator(there[0])):
         kind = "a .tsv" if path.suffix.lower() == ".tsv" else "a .csv"
         needed = "tabs" if kind == "a .tsv" else "commas"
         raise DataError(f"{path} has {mark} between its cells, and {kind} file needs {needed}: save it so")
+    if missing and (files := next((name for name in there if name.strip().lower() in _FILES), None)):
+        raise DataError(
+            f"{path} names files in its column {files!r}, and a table is read as texts: images are read from class "
+            "folders, so make a folder for each label, move its images there, and give --private the folder above them"
+        )
     if missing:
         offers = ", ".join(map(repr, there[:10])) or "none"
         raise DataError(

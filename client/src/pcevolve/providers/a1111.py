@@ -85,6 +85,9 @@ class A1111Dialect(Dialect):
     scheme = "Basic"
     most = 8
     reports_cost = True
+    unknown = (
+        "is --api right, and was the web UI started with its own option --api? Without that it has no API"
+    )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call as JSON for ``txt2img``, or for ``img2img`` where there is an image."""

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pcevolve.errors import ProviderReplyError, UsageError, printable
+from pcevolve.providers.faults import read_message
 from pcevolve.public.answers import BYTE_ORDER_MARK, LONGEST_FAULT, parse
 from pcevolve.public.calls import Call
 from pcevolve_shared import images
@@ -72,7 +73,7 @@ def parse_answer(model: type[Model], body: bytes) -> Model:
         return model.model_validate_json(body.removeprefix(BYTE_ORDER_MARK))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        if first["type"] == "json_invalid" and (form := _form_of(body)):
+        if first["type"] == "json_invalid" and (form := _form_of(body) or _words_of(body)):
             raise ProviderReplyError(f"the API answered with {form} where JSON was expected") from None
         where = ".".join(str(part) for part in first["loc"]) or "the whole answer"
         other = describe_other(body) if len(first["loc"]) <= 1 else ""
@@ -130,6 +131,12 @@ def _form_of(body: bytes) -> str:
     if start.startswith(b"{") and b"}\n{" in body[:LONGEST_FAULT].replace(b"\r", b""):
         return "several documents, one a line (a stream): turn streaming off at the API"
     return ""
+
+
+def _words_of(body: bytes) -> str:
+    """A short plain text that stands where JSON should, printable; empty for anything else."""
+    said = read_message(body, None)
+    return f"the words '{said}'" if said else ""
 
 
 def require_count(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:

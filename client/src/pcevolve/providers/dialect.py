@@ -76,6 +76,7 @@ class Dialect(Protocol):
         links_images: Whether answers only point to the images.
         reports_cost: Whether answers say what they cost.
         reasons: What the API's error codes mean, where asking again would not help.
+        unknown: What to do where the first request finds nothing at its address.
     """
 
     name: ClassVar[str]
@@ -87,6 +88,9 @@ class Dialect(Protocol):
     reports_cost: ClassVar[bool] = False
     currency: ClassVar[str] = "in the currency of your account"
     reasons: ClassVar[Mapping[str, Reason]] = {}
+    unknown: ClassVar[str] = (
+        "is --api right? For an API without a list of models, --set provider.greeting=false"
+    )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call of the plan, with the bytes that it varies, as the API had sent them; None for text-to-image.

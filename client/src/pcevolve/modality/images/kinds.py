@@ -76,6 +76,16 @@ def tell_format(head: bytes) -> str:
     return next((name for name, marks in _MARKS.items() if head.startswith(marks)), "")
 
 
+def tell_other_format(head: bytes) -> str:
+    """The format of an image that no API should send, by how its file begins; empty for anything else."""
+    if head[4:8] == b"ftyp":
+        return "HEIC" if is_heic(head) else "AVIF" if head[8:12] in (b"avif", b"avis") else ""
+    if head.startswith((b"\xff\x0a", b"\0\0\0\x0cJXL ")):
+        return "JPEG XL"
+    found = tell_format(head)
+    return found if found in ("GIF", "TIFF", "BMP") else ""
+
+
 def describe_misnamed(head: bytes) -> str:
     """Describe a file that has an image's name but does not begin as one; to be read after its name."""
     if not head:

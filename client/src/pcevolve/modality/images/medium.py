@@ -13,6 +13,7 @@ from PIL import Image
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.modality.images.kinds import HEAD_BYTES, tell_other_format
 from pcevolve.modality.images.levels import Window
 from pcevolve.modality.images.sheet import make_thumbnail
 from pcevolve.modality.medium import FROM_PARQUET, CandidateCheck, Comparison, Shown, UnreadableError
@@ -87,7 +88,7 @@ class ImageMedium:
         """
         image = decode_picture(data)
         if image is None:
-            return CandidateCheck("no images", np.empty(0, dtype=np.uint8))
+            return CandidateCheck(_describe_unread(data), np.empty(0, dtype=np.uint8))
         fields = image.resize((SIGNATURE_SIDE, SIGNATURE_SIDE), Image.Resampling.BOX)
         fault = "all of one colour" if _is_flat(image) else ""
         signature = np.asarray(fields, dtype=np.uint8).ravel()
@@ -181,3 +182,14 @@ def _is_flat(image: DecodedImage) -> bool:
 
 
 IMAGES: Final = ImageMedium()
+
+
+def _describe_unread(data: bytes) -> str:
+    """Say of what cannot be decoded what it is, after "are"."""
+    if known := tell_other_format(data[:HEAD_BYTES]):
+        return f"in {known}, which is not read: ask for PNG"
+    try:
+        containers.read(data)
+    except images.ImageError as error:
+        return "animated" if "animated" in str(error) else "no images"
+    return "no images"
