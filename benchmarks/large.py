@@ -115,11 +115,11 @@ def _time(seconds: dict[str, float], step: str) -> Iterator[None]:
 def _teller(what: str) -> Callable[[int, int], None]:
     """Writes a line of progress now and then."""
 
-    def told(done: int, all_of_them: int) -> None:
+    def tell(done: int, all_of_them: int) -> None:
         if done % EVERY == 0:
             print(f"{done:,} of {all_of_them:,} {what}", file=sys.stderr, flush=True)
 
-    return told
+    return tell
 
 
 if __name__ == "__main__":

@@ -27,7 +27,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from benchmarks.rows import parser_of
 from membership.attack import Bare, Bet, Result, attack, rehearse, too_quiet
-from membership.stopwatch import IMAGE_SIZE, LARGE, PATIENT, PATIENT_SIZE, Verdict, time_runs, undefended
+from membership.stopwatch import (
+    IMAGE_SIZE,
+    LARGE,
+    PATIENT,
+    PATIENT_SIZE,
+    Verdict,
+    take_defences_away,
+    time_runs,
+)
 from membership.stopwatch import Client as Timed
 from membership.world import Setting
 from pcevolve.dp.mechanisms import Noise, SeededNoise
@@ -129,7 +137,7 @@ def _time(judged: int) -> Iterator[Verdict]:
     for pair in (IMAGE_SIZE, PATIENT_SIZE):
         for rounds in (0, 1):
             yield _report(time_runs(pair, Timed(rounds, TICK), max(judged // 3, 4), judged))
-            with undefended():
+            with take_defences_away():
                 yield _report(time_runs(pair, Timed(rounds, 0), max(judged // 3, 4), judged, "no defence"))
 
 

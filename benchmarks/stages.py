@@ -26,7 +26,7 @@ class Stages:
         """Count the time of a function or method to a part from now on, wherever the main thread calls it."""
         plain = getattr(owner, name)
 
-        def timed(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+        def call_timed(*given: Any, **named: Any) -> Any:  # noqa: ANN401
             if threading.current_thread() is not threading.main_thread():
                 return plain(*given, **named)
             began, worked = time.perf_counter(), time.process_time()
@@ -42,4 +42,4 @@ class Stages:
                     self._inside[-1][0] += passed
                     self._inside[-1][1] += work
 
-        setattr(owner, name, timed)
+        setattr(owner, name, call_timed)

@@ -76,7 +76,7 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker hands over what its suites have counted."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["tallies"] = tally.given()
+        session.config.workeroutput["tallies"] = tally.list_given()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -68,7 +68,7 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 @cache
-def tracked() -> frozenset[str]:
+def list_tracked() -> frozenset[str]:
     """Files of the repository and the folders that they are in, from its root."""
     ignored = {line.strip("/") for line in read(ROOT / ".gitignore").splitlines()} | {".git"}
     found = set()
@@ -94,9 +94,9 @@ def nav(entry: Any) -> Iterator[str]:
         yield from nav(each)
 
 
-def named_files(page: Path) -> set[str]:
+def find_named_files(page: Path) -> set[str]:
     """What a page spells like a file or a folder of this repository."""
-    tops = {file.split("/")[0] for file in tracked() if "/" in file}
+    tops = {file.split("/")[0] for file in list_tracked() if "/" in file}
     found = {token.strip("./") if token.startswith("./") else token.rstrip("/") for token in spans(page)}
     paths = {token for token in found if re.fullmatch(r"[\w./-]+", token)}
     return {
@@ -105,7 +105,7 @@ def named_files(page: Path) -> set[str]:
 
 
 def is_there(token: str) -> bool:
-    return any(file == token or file.endswith(f"/{token}") for file in tracked())
+    return any(file == token or file.endswith(f"/{token}") for file in list_tracked())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -117,13 +117,13 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         found = (page.parent / path).resolve() if path else page
         assert found.is_file(), f"{target} leads nowhere"
         assert found.is_relative_to(ROOT)
-        assert name(found) in tracked(), f"{target} is not in the repository"
+        assert name(found) in list_tracked(), f"{target} is not in the repository"
         assert not anchor or anchor in anchors(found), f"{target}: no such heading"
 
 
 @pytest.mark.parametrize("page", CURRENT, ids=name)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    assert sorted(token for token in named_files(page) - FOREIGN if not is_there(token)) == []
+    assert sorted(token for token in find_named_files(page) - FOREIGN if not is_there(token)) == []
 
 
 @pytest.mark.parametrize("path", [".ci/run", ".github/workflows/ci.yml", ".github/pull_request_template.md"])
@@ -143,7 +143,7 @@ def test_every_page_has_its_place_in_the_site() -> None:
 def test_the_architecture_page_tells_who_may_import_whom() -> None:
     rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", read(ROOT / "docs/architecture.md"), re.MULTILINE)
     rooms = {
-        room.removeprefix("pcevolve."): listed(contract["allowed_importers"])
+        room.removeprefix("pcevolve."): spell_list(contract["allowed_importers"])
         for contract in contracts()
         for room in contract.get("protected_modules", ())
         if room.startswith("pcevolve.") and room.count(".") == 1
@@ -153,7 +153,7 @@ def test_the_architecture_page_tells_who_may_import_whom() -> None:
     )
 
 
-def listed(importers: list[str]) -> str:
+def spell_list(importers: list[str]) -> str:
     return ", ".join(f"`{each.removeprefix('pcevolve.')}`" for each in sorted(importers)) or "nobody"
 
 

@@ -58,7 +58,7 @@ def draw_prompts(data: Path, most: int | None, rng: np.random.Generator) -> tupl
     found = [describe(entry, rng) for entry in facts for _ in range(VARIANTS)]
     groups = [entry.family for entry in facts]
     unknown = np.full((len(facts), VARIANTS), DRAWN, np.int16)
-    return images, Prompts([each.text for each in found], unknown, _named(found), [], groups)
+    return images, Prompts([each.text for each in found], unknown, _name(found), [], groups)
 
 
 def photograph_prompts(data: Path, rng: np.random.Generator) -> tuple[np.ndarray, Prompts]:
@@ -76,10 +76,10 @@ def photograph_prompts(data: Path, rng: np.random.Generator) -> tuple[np.ndarray
     names, places = np.unique(said, return_inverse=True)
     meanings = places.astype(np.int16).reshape(len(entries), VARIANTS)
     groups = [entry["domain"] for entry in entries]
-    return images, Prompts([each.text for each in found], meanings, _named(found), names.tolist(), groups)
+    return images, Prompts([each.text for each in found], meanings, _name(found), names.tolist(), groups)
 
 
-def _named(found: list[Caption]) -> np.ndarray:
+def _name(found: list[Caption]) -> np.ndarray:
     return np.array([each.names_label for each in found]).reshape(-1, VARIANTS)
 
 

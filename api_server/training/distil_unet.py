@@ -119,7 +119,7 @@ class Asked:
 
 
 @torch.no_grad()
-def reached(student: nn.Module, schedule: Schedule, clean: Tensor, words: Tensor, places: Places) -> Tensor:
+def reach(student: nn.Module, schedule: Schedule, clean: Tensor, words: Tensor, places: Places) -> Tensor:
     """Return the states after the steps that each row has behind it."""
     state = schedule.noised(clean, places.at(0))
     for step in range(int(places.done.max())):
@@ -141,7 +141,7 @@ def loss_of(
     """Return the weighted error of the clean images that the student's next steps imply."""
     schedule = Schedule()
     places = Places(len(clean), schedule.levels, args.steps, rng)
-    state = reached(student, schedule, clean, asked.words, places)
+    state = reach(student, schedule, clean, asked.words, places)
     at, to = places.at(places.done), places.after(places.done)
     with torch.no_grad():
         later = teacher.walk(schedule, state, asked, at, to, args.substeps)

@@ -170,7 +170,7 @@ class Reference:
     def of(cls, public: Path, encoder: Encoder, cache: Path | None) -> Reference:
         """Encode what the readers and distances need, or take it from the cache file."""
         training, held = split(read_manifest(public))
-        training = _bounded(training)
+        training = _bound(training)
         if cache and cache.exists():
             known = torch.load(cache, weights_only=True)
             return cls(public, training, known["training"], held, known["held"])
@@ -202,7 +202,7 @@ class Reference:
         return sorted(label for label, count in counts.items() if count >= FEWEST_PHOTOGRAPHS)
 
 
-def _bounded(photographs: list[Photograph]) -> list[Photograph]:
+def _bound(photographs: list[Photograph]) -> list[Photograph]:
     seen = Counter[tuple[str, str]]()
     found = []
     for photograph in photographs:
@@ -324,14 +324,14 @@ def _labels_read(
     real = reader.read(reference.held_features[held])
     return {
         "labels": len(named),
-        "label ranked": ranked(reader.logits(drawn), reader.names, asked),
-        "label ranked, real": ranked(reader.logits(reference.held_features[held]), reader.names, wanted),
+        "label ranked": rank(reader.logits(drawn), reader.names, asked),
+        "label ranked, real": rank(reader.logits(reference.held_features[held]), reader.names, wanted),
         "label read": float(np.mean([r == a for r, a in zip(reader.read(drawn), asked, strict=True)])),
         "label read, real": float(np.mean([r == w for r, w in zip(real, wanted, strict=True)])),
     }
 
 
-def ranked(logits: Tensor, names: Sequence[str], asked: Sequence[str]) -> float:
+def rank(logits: Tensor, names: Sequence[str], asked: Sequence[str]) -> float:
     """Return how often an image looks more like its label than one of another label does: 0.5 is chance.
 
     The mean area under the curve of one label against the rest. A reader of sharp photographs may call all soft ones

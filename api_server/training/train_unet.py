@@ -149,7 +149,7 @@ def weights_of_ready(rows: list[np.ndarray], weights: list[float]) -> list[float
     return [weight / sum(ready) for weight in ready]
 
 
-def noised(
+def add_noise(
     latents: Tensor, schedule: DDIMScheduler, tilt: float, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return noisy latents, their timesteps and the velocity to predict."""
@@ -234,7 +234,7 @@ def train(args: argparse.Namespace) -> None:
 
     def turn(rng: np.random.Generator) -> dict[str, float]:
         latents, tokens, _ = material.batch(args.batch, empty, rng)
-        noisy, steps, wanted = noised(latents, schedule, args.tilt, rng)
+        noisy, steps, wanted = add_noise(latents, schedule, args.tilt, rng)
         with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             words = modules["text_encoder"](tokens).last_hidden_state
             predicted = modules["unet"](noisy, steps, words).sample

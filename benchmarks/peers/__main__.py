@@ -24,7 +24,7 @@ from PIL import Image
 
 from benchmarks.judges import Verdict, judge, judges
 from benchmarks.peers.contenders import CONTENDERS, ENCODER, Contender, Setting, run
-from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, said, training_set
+from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, score_means, training_set
 from benchmarks.private_sets import draw
 from benchmarks.rows import Row, accuracy, parser_of, resume, summary, table
 from pcevolve.evaluation.closeness import measure_closeness
@@ -111,7 +111,7 @@ def _beside(setting: Setting, yardstick: Yardstick, seed: int) -> Row:
     """Judge a yardstick; for one without images the voter itself speaks."""
     if yardstick.paints:
         return {"images": 0, **_judge(setting, seed, *training_set(yardstick, setting, seed))}
-    verdict = Verdict(ENCODER, voted=True, accuracy=round(said(yardstick, setting, seed), 4))
+    verdict = Verdict(ENCODER, voted=True, accuracy=round(score_means(yardstick, setting, seed), 4))
     return {"images": 0, "verdicts": [asdict(verdict)]}
 
 
@@ -212,8 +212,8 @@ def _lines(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[str, .
 
 def _figures(rows: Sequence[Row], column: str) -> np.ndarray:
     """Return the rows' figures in a column, accuracies in percent; NaN where they say nothing."""
-    said = [100 * each for row in rows if (each := accuracy(row, column)) is not None]
-    return np.array(said or [row.get(column, np.nan) for row in rows])
+    shares = [100 * each for row in rows if (each := accuracy(row, column)) is not None]
+    return np.array(shares or [row.get(column, np.nan) for row in rows])
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def run(
     labels = write_shots(setting, seed, private)
     if contender.options is None:
         return _run_published(setting, seed, url, folder, checkout, labels)
-    options = (*contender.options, *_shared(setting, seed, url, private))
+    options = (*contender.options, *_share_options(setting, seed, url, private))
     seconds = _run([str(OURS), "run", *options, "--out", str(folder / "run")], folder)
     record = RunReader.strict(folder / "run")
     images = sum(call.count for call in record.require_plan().calls.values())
@@ -119,7 +119,7 @@ def run(
     return folder / "run" / "release", Took(seconds, requests, images)
 
 
-def _shared(setting: Setting, seed: int, url: str, private: Path) -> tuple[str, ...]:
+def _share_options(setting: Setting, seed: int, url: str, private: Path) -> tuple[str, ...]:
     given: dict[str, Any] = {
         "private": private,
         "domain": SETS[setting.world].domain,

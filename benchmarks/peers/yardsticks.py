@@ -54,7 +54,7 @@ def training_set(yardstick: Yardstick, setting: Setting, seed: int) -> tuple[lis
     return images, np.array(targets)
 
 
-def said(yardstick: Yardstick, setting: Setting, seed: int) -> float:
+def score_means(yardstick: Yardstick, setting: Setting, seed: int) -> float:
     """Accuracy of the released means on held-out images, by the encoder that they are of."""
     private, held_out = draw(setting.world, setting.shots, seed)
     encoder = load_encoder(ENCODER)

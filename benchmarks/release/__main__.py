@@ -72,7 +72,7 @@ class Draw:
             embeddings, targets, rows, random.permutation(np.delete(np.arange(len(targets)), rows)), seed
         )
 
-    def measured(self, scene: Scene, events: Events) -> dict[str, np.ndarray]:
+    def measure(self, scene: Scene, events: Events) -> dict[str, np.ndarray]:
         private = PrivateEmbeddings(
             self.embeddings[self.rows], self.targets[self.rows], np.arange(len(self.rows))
         )
@@ -86,7 +86,7 @@ class Draw:
 
     def nearest(self, pools: list[np.ndarray], frame: Framing, events: Events) -> float:
         """Accuracy of the nearest released mean."""
-        found = self.measured(self.scene(pools, frame), events)
+        found = self.measure(self.scene(pools, frame), events)
         points = project(self.embeddings[self.rest], found["centre"], found["axes"])
         gaps = np.square(points[:, None] - means_of(found)[None]).sum(axis=2)
         return float((gaps.argmin(axis=1) == self.targets[self.rest]).mean())
@@ -96,7 +96,7 @@ class Draw:
         half = len(self.rest) // 2
         candidates, test = self.rest[:half], self.rest[half:]
         scene = self.scene([self.embeddings[candidates]] * (self.targets.max() + 1), frame)
-        picked = [candidates[each] for each in Means().pick(self.measured(scene, events), scene)]
+        picked = [candidates[each] for each in Means().pick(self.measure(scene, events), scene)]
         labels = np.repeat(np.arange(len(picked)), [len(each) for each in picked])
         rows = np.concatenate(picked)
         found = {"purity": float((self.targets[rows] == labels).mean())}

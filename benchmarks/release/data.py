@@ -71,7 +71,7 @@ def draw_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     made = []
     for label in real.labels:
         prompt = f"A {real.domain} image with {label}"
-        recipe = f"{prompt}/{count}/{SIDE}/{_bundled_model()}"
+        recipe = f"{prompt}/{count}/{SIDE}/{_digest_bundled_model()}"
         path = cache / f"{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.npy"
         if not path.exists():
             model = load_model("bundled")
@@ -84,7 +84,7 @@ def draw_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
     return made
 
 
-def _bundled_model() -> str:
+def _digest_bundled_model() -> str:
     """Digest of the bundled generator's UNet."""
     folder = Path(str(resources.files("pcevolve_server"))) / "bundled" / "unet"
     return hashlib.sha256((folder / "diffusion_pytorch_model.safetensors").read_bytes()).hexdigest()
@@ -92,7 +92,7 @@ def _bundled_model() -> str:
 
 def weights() -> str:
     """Names what candidates and the voter's embeddings were made with: digest of the bundled models."""
-    return hashlib.sha256(f"{_bundled_model()}/{bundled_digest()}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{_digest_bundled_model()}/{bundled_digest()}".encode()).hexdigest()[:12]
 
 
 def embedders() -> dict[str, Look]:

@@ -141,7 +141,7 @@ def _of_all_seeds(result: dict) -> tuple:
     return tuple(result[each.name] for each in fields(Trial) if each.name != "seed")
 
 
-def _swept(result: dict) -> bool:
+def _is_swept(result: dict) -> bool:
     return (
         result["world"] == DEVELOPMENT and result["noise"] and not (result["initial"] or result["appearance"])
     )
@@ -238,7 +238,7 @@ def _grid(results: Results, axis: str, values: Sequence, heads: Sequence[str]) -
 def _along(results: Results, axis: str, values: Sequence) -> list[list[dict]]:
     """The results at each value of one axis, the other as chosen."""
     fixed, at = ("shots", CHOSEN_SHOTS) if axis == "epsilon" else ("epsilon", CHOSEN_EPSILON)
-    swept = [each for each in results if _swept(each) and each[fixed] == at]
+    swept = [each for each in results if _is_swept(each) and each[fixed] == at]
     return [[each for each in swept if each[axis] == value] for value in values]
 
 
@@ -272,7 +272,7 @@ def _panel(panel: Axes, results: Results, judge: str, axis: str, values: Sequenc
     if axis == "shots":
         by_shots = _by_value(results, "shots", judge, axis, values)
         _curve(panel, by_shots, YARDSTICKS["shots"][0], "black")
-    chosen = [each for each in results if _swept(each) and _headline(each)]
+    chosen = [each for each in results if _is_swept(each) and _headline(each)]
     for method, (label, style, colour) in YARDSTICKS.items():
         found = _accuracies(chosen, method, VOTER if method == NEAREST_MEAN else judge)
         if found and (method, axis) != ("shots", "shots"):

@@ -211,7 +211,7 @@ def ran(
                 evolved.receipts,
                 evolved.pools.__getitem__,
                 evolved.dataset,
-                lambda digest: account.measured(paid[digest]),
+                lambda digest: account.read_measured(paid[digest]),
             )
         ledger.close()
     return evolved

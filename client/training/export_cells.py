@@ -24,7 +24,7 @@ RESERVED_EVERY = 3
 QUALITY = 90
 
 
-def chosen(folder: Path) -> list[Path]:
+def choose(folder: Path) -> list[Path]:
     """Return ``EACH`` pictures of a kind, which their names alone decide."""
     reserved = [path for path in folder.iterdir() if int(path.stem) % RESERVED_EVERY == 0]
     return sorted(reserved, key=lambda path: hashlib.sha256(path.name.encode()).digest())[:EACH]
@@ -46,7 +46,7 @@ def main() -> None:
     options.add_argument("--out", type=Path, required=True)
     given = options.parse_args()
     for name in CELLS:
-        page = sheet(chosen(given.public / "blood smear" / name))
+        page = sheet(choose(given.public / "blood smear" / name))
         page.save(given.out / f"{name}.webp", quality=QUALITY, method=6)
 
 

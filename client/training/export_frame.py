@@ -29,7 +29,7 @@ from pcevolve.geometry.frame import STEP, Frame, power_below, round_to
 AXES = 32
 
 
-def drawn(folder: Path, count: int, seed: int) -> list[Image.Image]:
+def draw(folder: Path, count: int, seed: int) -> list[Image.Image]:
     """``count`` images of a folder with ``images.npy``, uint8 ``(n, side, side, 3)``."""
     stored = np.load(folder / "images.npy", mmap_mode="r")
     rows = np.random.default_rng(seed).choice(len(stored), count, replace=False)
@@ -43,21 +43,21 @@ def statistics(embeddings: np.ndarray) -> dict[str, np.ndarray]:
     values = {
         "centre": frame.centre,
         "axes": frame.axes,
-        "variances": rounded(frame.variances),
-        "radii": rounded(np.median(norms, axis=0)),
+        "variances": round_numbers(frame.variances),
+        "radii": round_numbers(np.median(norms, axis=0)),
     }
     # In C order: the file format writes an array's memory as it lies.
     return {name: np.ascontiguousarray(value, np.float32) for name, value in values.items()}
 
 
-def rounded(values: np.ndarray) -> np.ndarray:
+def round_numbers(values: np.ndarray) -> np.ndarray:
     """Positive numbers to nine binary digits."""
     return round_to(values, STEP * power_below(values))
 
 
 def frame_of(encoder: Encoder, public: Path, rendered: Path, count: int, seed: int) -> dict[str, np.ndarray]:
     """Embed ``count`` photographs and a quarter as many rendered images, and describe them."""
-    images = drawn(public, count, seed) + drawn(rendered, count // 4, seed)
+    images = draw(public, count, seed) + draw(rendered, count // 4, seed)
     return statistics(encoder.embed(images))
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from export_frame import drawn
+from export_frame import draw
 from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -97,9 +97,9 @@ def onnx_embed(path: Path) -> Embed:
 
     def one(image: Image.Image) -> np.ndarray:
         if given == "rgb_pm1":
-            pixels = np.asarray(_sized(image, 224), np.float32) / 127.5 - 1
+            pixels = np.asarray(_resize(image, 224), np.float32) / 127.5 - 1
         else:
-            pixels = np.asarray(_sized(image, 227), np.float32)[..., ::-1] - np.float32(
+            pixels = np.asarray(_resize(image, 227), np.float32)[..., ::-1] - np.float32(
                 (103.939, 116.779, 123.68)
             )
         row: np.ndarray = session.run(None, {given: np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])})[0]
@@ -108,7 +108,7 @@ def onnx_embed(path: Path) -> Embed:
     return lambda images: np.stack([one(image) for image in images])
 
 
-def _sized(image: Image.Image, side: int) -> Image.Image:
+def _resize(image: Image.Image, side: int) -> Image.Image:
     return centre_square(image).resize((side, side), Image.Resampling.BILINEAR)
 
 
@@ -174,7 +174,7 @@ def two_steps(
     )
 
 
-def measured(
+def measure(
     embeddings: np.ndarray, targets: np.ndarray, frame: Frame, shots: int, draws: int
 ) -> dict[str, tuple[float, float]]:
     """Mean accuracy and its standard error over draws, by measure."""
@@ -198,14 +198,14 @@ def measured(
     }
 
 
-def probed(
+def probe(
     embed: Mapping[str, Embed], sets: Mapping[str, RealSet], photographs: Images, shots: int, draws: int
 ) -> Iterable[dict[str, Any]]:
     """One line for each encoder and set."""
     for name, encode in embed.items():
         frame = Frame.of(encode(photographs), AXES)
         for title, real in sets.items():
-            figures = measured(encode(real.images), real.targets, frame, shots, draws)
+            figures = measure(encode(real.images), real.targets, frame, shots, draws)
             yield {"encoder": name, "set": title, "classes": int(real.targets.max()) + 1, **figures}
 
 
@@ -221,7 +221,7 @@ def table(lines: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
-def saved(lines: Iterable[dict[str, Any]], out: Path | None) -> list[dict[str, Any]]:
+def save(lines: Iterable[dict[str, Any]], out: Path | None) -> list[dict[str, Any]]:
     """Print each line when it is known, and keep all of them."""
     kept = []
     for line in lines:
@@ -252,14 +252,14 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, help="also write the figures here")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    found = probed(
+    found = probe(
         encoders(args.encoder, args.onnx),
         real_sets(args.steel, args.images),
-        drawn(args.public, _PHOTOGRAPHS, seed=1),
+        draw(args.public, _PHOTOGRAPHS, seed=1),
         args.shots,
         args.draws,
     )
-    print(table(saved(found, args.csv)))
+    print(table(save(found, args.csv)))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def training_rows(folder: Path) -> list[dict[str, str]]:
         return [row for row in csv.DictReader(file) if is_training(row)]
 
 
-def decoded(path: Path) -> np.ndarray:
+def decode(path: Path) -> np.ndarray:
     """Pixels of one image's centre square, uint8 ``(128, 128, 3)``."""
     with Image.open(path) as image:
         side = min(image.size)
@@ -54,7 +54,7 @@ def main() -> None:
     shape = (len(rows), SIDE, SIDE, 3)
     images = np.lib.format.open_memmap(args.out / "images.npy", mode="w+", dtype=np.uint8, shape=shape)
     for place, row in enumerate(rows):
-        images[place] = decoded(args.images / row["file"])
+        images[place] = decode(args.images / row["file"])
     images.flush()
     (args.out / "labels.json").write_text(json.dumps([[row["domain"], row["label"]] for row in rows]))
     print(f"{len(rows)} images of {len({row['domain'] for row in rows})} domains")

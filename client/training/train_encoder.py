@@ -137,13 +137,13 @@ def as_pixels(images: np.ndarray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float() / 255
 
 
-def moved(images: Tensor, rng: np.random.Generator) -> Tensor:
+def move(images: Tensor, rng: np.random.Generator) -> Tensor:
     """Rendered images shifted by up to 4 pixels, all alike."""
     (dy, dx), side = rng.integers(0, 9, 2), images.shape[-1]
     return tf.pad(images, (4, 4, 4, 4), mode="replicate")[:, :, dy : side + dy, dx : side + dx]
 
 
-def toned(images: Tensor, rng: np.random.Generator) -> Tensor:
+def tone(images: Tensor, rng: np.random.Generator) -> Tensor:
     """Contrast and brightness changed a little for each image, and each colour by a trace."""
     count = len(images)
     gain = rng.uniform(0.8, 1.15, (count, 1, 1, 1)) * rng.uniform(0.97, 1.03, (count, 3, 1, 1))
@@ -152,17 +152,17 @@ def toned(images: Tensor, rng: np.random.Generator) -> Tensor:
     return changed.clamp(0, 1)
 
 
-def drawn(
+def draw(
     photographs: Photographs, rendered: Rendered, counts: tuple[int, int], side: int, rng: np.random.Generator
 ) -> Batch:
     """Draw a batch of ``counts`` photographs and rendered images."""
     rows = rng.choice(len(photographs.images), counts[0], p=photographs.chance)
     others = np.sort(rng.integers(len(rendered.images), size=counts[1]))
     views = np.stack([photographs.view(row, side, rng) for row in np.concatenate([rows, rows])])
-    shown = moved(as_pixels(rendered.images[others]), rng)
+    shown = move(as_pixels(rendered.images[others]), rng)
     if side != shown.shape[-1]:
         shown = tf.interpolate(shown, size=side, mode="bilinear", antialias=True)
-    return Batch(toned(torch.cat([as_pixels(views), shown]), rng), rows, others)
+    return Batch(tone(torch.cat([as_pixels(views), shown]), rng), rows, others)
 
 
 def look_of(images: Tensor) -> Tensor:
@@ -261,7 +261,7 @@ def train(args: argparse.Namespace) -> Student:
         share = spent / budget
         optimiser.param_groups[0]["lr"] = learning_rate(share, args.lr)
         counts = (args.photographs, args.rendered_images)
-        batch = drawn(photographs, rendered, counts, args.side, rng)
+        batch = draw(photographs, rendered, counts, args.side, rng)
         parts = loss_of(student, batch, photographs, rendered)
         glyphs = parts.pop("glyphs", torch.zeros(()))
         optimiser.zero_grad(set_to_none=True)

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from pcevolve_server.model_settings import Batching, Precision
-from support.served import FakeGenerator, served, wait_until
+from support.served import FakeGenerator, serve_app, wait_until
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +56,7 @@ def loaded(zoo):
 
 @pytest.fixture
 def serve():
-    return served
+    return serve_app
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pcevolve_server import models
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import ModelCache
 from pcevolve_shared import limits, wire
-from support.served import FakeGenerator, served
+from support.served import FakeGenerator, serve_app
 from support.tiny_writer import load, save_writer
 
 pytestmark = pytest.mark.models
@@ -25,7 +25,7 @@ def directory(tmp_path_factory):
 
 @pytest.fixture
 def http(directory):
-    with served(load(directory)) as found:
+    with serve_app(load(directory)) as found:
         yield found
 
 
@@ -35,7 +35,7 @@ def both(directory):
     text = partial(models.load, ModelSettings(f"text:{directory}", threads=1))
     fake = FakeGenerator()
     fake.memory = 1
-    with served(ModelCache([lambda: fake, text])) as found:
+    with serve_app(ModelCache([lambda: fake, text])) as found:
         yield found
 
 

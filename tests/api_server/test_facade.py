@@ -10,7 +10,7 @@ from PIL import Image
 from pcevolve_server.errors import InvalidRequestError
 from pcevolve_server.http import facade
 from pcevolve_shared import images, limits, wire
-from support.served import FakeGenerator, served
+from support.served import FakeGenerator, serve_app
 
 ASK = {"model": "fake", "prompt": "a cat", "seed": 7}
 EXTENDED = {"num_inference_steps": 9, "guidance_scale": 3.5, "negative_prompt": "blur"}
@@ -105,7 +105,7 @@ def test_a_form_that_is_not_whole_and_plain_is_refused(body):
 
 @pytest.fixture
 def openais():
-    with served(FakeGenerator()) as http:
+    with serve_app(FakeGenerator()) as http:
         yield openai.OpenAI(
             base_url="http://127.0.0.1/v1", api_key="any key does where none is asked for", http_client=http
         )

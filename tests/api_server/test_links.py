@@ -10,7 +10,7 @@ from pcevolve_server.http.rendering import Links
 from pcevolve_server.settings import Key
 from pcevolve_shared import images, wire
 from pcevolve_shared.wire import GeneratedImage
-from support.served import served
+from support.served import serve_app
 
 ONE, OTHER = "correct-horse-battery-staple", "another-horse-battery-staple"
 KEYS = (Key(ONE, "one"), Key(OTHER, "other"))
@@ -32,7 +32,7 @@ def kept(store: Links, caller: str, *data: bytes) -> list[str]:
 
 @pytest.fixture
 def both(fake):
-    with served(fake, keys=KEYS) as client:
+    with serve_app(fake, keys=KEYS) as client:
         yield client
 
 

@@ -64,7 +64,7 @@ def kill(bench: Client, out: Path, log: Path) -> int:
     """Kill a bench when its first run is measured; none of its processes stays. How many cells it has measured."""
     with log.open("wb") as said:
         begun = psutil.Popen(
-            bench.installed("table", "figure6", *SMALL, "--out", out),
+            bench.find_installed("table", "figure6", *SMALL, "--out", out),
             env=bench.environment(),
             stdout=said,
             stderr=said,

@@ -37,7 +37,7 @@ NAMES: list[Attempt] = [
 ]
 
 
-def refused(outcomes: list[bool], attempts: list[Any]):
+def require_refused(outcomes: list[bool], attempts: list[Any]):
     """Count attempts that must get nowhere."""
     assert len(outcomes) == len(attempts)
     for reached in outcomes:
@@ -46,10 +46,10 @@ def refused(outcomes: list[bool], attempts: list[Any]):
 
 
 def try_to_reach(stage: Stage, service: str, attempts: list[Attempt]):
-    refused(stage.python(service, REACH, json.dumps(attempts)), attempts)
+    require_refused(stage.python(service, REACH, json.dumps(attempts)), attempts)
 
 
-def allowed(outcome: bool, why: str):
+def require_allowed(outcome: bool, why: str):
     """Count what has to work; if it does not, the suite fails but nothing escaped."""
     TALLY.add("allowed" if outcome else "refused")
     assert outcome, why
@@ -124,7 +124,7 @@ def laid(stage: Stage) -> Iterator[None]:
 
 def test_a_container_cannot_lay_a_route(stage: Stage):
     words = roads(stage, "behind", "wire")
-    refused(stage.python("client", ROUTE, json.dumps(words)), words)
+    require_refused(stage.python("client", ROUTE, json.dumps(words)), words)
 
 
 def test_the_auditor_forwards_nothing_even_if_there_were_a_route(stage: Stage, laid: None):
@@ -175,7 +175,7 @@ print(json.dumps([said(each) for each in json.loads(sys.argv[3])]))
 """
 
 
-def talked(stage: Stage, *requests: str) -> list[str]:
+def talk(stage: Stage, *requests: str) -> list[str]:
     """Send raw bytes from the client's place to the auditor."""
     return stage.python("client", TALK, "auditor", PORT, json.dumps(requests))
 
@@ -199,10 +199,10 @@ def test_the_auditor_is_no_open_proxy(stage: Stage, host: Listener):
         f"GET http://{other}/ HTTP/1.1\r\nHost: {other}\r\nConnection: close\r\n\r\n" for other in others
     ]
     asked += ["\x05\x01\x00", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "secret secret secret\r\n\r\n"]
-    answers = talked(stage, *asked)
+    answers = talk(stage, *asked)
     silent = [log.read_text().count("reached from") == 0 for log in stage.decoys] + [host.reached == []]
     reached = [answer.startswith("HTTP/1.1 2") for answer in answers]
-    refused([each or not all(silent) for each in reached], asked)
+    require_refused([each or not all(silent) for each in reached], asked)
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +222,7 @@ def folder_of(stage: Stage) -> Path:
 
 
 def test_a_whole_run_works_through_the_auditor(stage: Stage, run: Any):
-    allowed(run.returncode == 0, run.stderr)
+    require_allowed(run.returncode == 0, run.stderr)
     assert [each.faults for each in audit(folder_of(stage)) if not each.holds] == []
 
 
@@ -246,7 +246,7 @@ def faults(stage: Stage, capture: bytes, folder: Path | None = None) -> list[str
 def test_its_capture_reconciles_with_the_transcript(stage: Stage, run: Any):
     honest = (stage.root / "honest.jsonl").read_bytes()
     found = faults(stage, honest)
-    allowed(found == [], str(found))
+    require_allowed(found == [], str(found))
     assert honest.count(b'"event":"request"') == RunReader.strict(folder_of(stage)).requests > 4
     assert stage.environment("client")["PCEVOLVE_API_KEY"].encode() not in honest
 
@@ -295,7 +295,7 @@ def test_what_else_is_sent_from_the_clients_place_is_told(stage: Stage, run: Any
 def require_told(stage: Stage, data: str, message: str):
     """One thing is sent that is not on record; the comparison has to say so, and only that."""
     before = stage.capture.read_bytes()
-    talked(stage, data)
+    talk(stage, data)
     found = faults(stage, (stage.root / "honest.jsonl").read_bytes() + new_lines(stage, before))
     TALLY.add("refused" if found else "escaped")
     assert len(found) == 1

@@ -31,8 +31,8 @@ def test_receipts_are_seen_within_two_seconds_and_a_killed_page_leaves_the_run_a
     private, out = class_folders(tmp_path / "private", seed=1, shots=4), tmp_path / "run"
     options = client.run_options(private, out, iterations=6)
     said = tmp_path / "said"
-    started = begun(client, said, *options, "--dashboard", "--set", "privacy.pace=0.2")
-    address = announced(said)
+    started = begin(client, said, *options, "--dashboard", "--set", "privacy.pace=0.2")
+    address = wait_for_address(said)
     tab = Tab(browser)
     tab("Page.navigate", url=address)
     seen, committed = {}, {}
@@ -42,7 +42,7 @@ def test_receipts_are_seen_within_two_seconds_and_a_killed_page_leaves_the_run_a
         now = time.monotonic()
         for number in range(1, rows + 1):
             seen.setdefault(number, now)
-        for number in range(1, released(out) + 1):
+        for number in range(1, count_released(out) + 1):
             committed.setdefault(number, now)
         time.sleep(0.05)
     assert len(seen) >= 3
@@ -63,9 +63,9 @@ def test_the_page_says_how_the_run_ended_and_then_that_it_hears_no_more(
     client = Client(tmp_path, server.address, forks)
     private, out = class_folders(tmp_path / "private", seed=1, shots=4), tmp_path / "run"
     said = tmp_path / "said"
-    started = begun(client, said, *client.run_options(private, out), "--dashboard")
+    started = begin(client, said, *client.run_options(private, out), "--dashboard")
     tab = Tab(browser)
-    tab("Page.navigate", url=announced(said))
+    tab("Page.navigate", url=wait_for_address(said))
     assert started.wait(120) == 0
     deadline = time.monotonic() + 10
     while tab.run("document.getElementById('gone').hidden") and time.monotonic() < deadline:
@@ -75,16 +75,16 @@ def test_the_page_says_how_the_run_ended_and_then_that_it_hears_no_more(
     assert str(out / "report.html") in tab.run("document.body.textContent")
 
 
-def released(out: Path) -> int:
+def count_released(out: Path) -> int:
     log = out / "transcript" / "log.jsonl"
     return log.read_bytes().count(b'"kind":"released"') if log.exists() else 0
 
 
-def begun(client: Client, said: Path, *arguments: object) -> Started:
+def begin(client: Client, said: Path, *arguments: object) -> Started:
     return client.forks.start(arguments, client.environment(), (said.with_suffix(".out"), said))
 
 
-def announced(said: Path) -> str:
+def wait_for_address(said: Path) -> str:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{40,}/", said.read_text() if said.exists() else "")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flood.servers import LightServer, running, waited
+from flood.servers import LightServer, running, wait
 from pcevolve_shared import wire
 from support.browser import Browser, Tab
 
@@ -62,7 +62,7 @@ def keyless(tmp_path: Path) -> Iterator[LightServer]:
         yield server
 
 
-def posted(server: LightServer, count: int) -> list[int]:
+def wait_for_posts(server: LightServer, count: int) -> list[int]:
     """The statuses of the first requests that posted something, once there are so many."""
 
     def found() -> list[int]:
@@ -70,24 +70,24 @@ def posted(server: LightServer, count: int) -> list[int]:
         statuses = [each["status"] for each in lines if each.get("method") == "POST"]
         return statuses if len(statuses) == count else []
 
-    return waited(found, 20)
+    return wait(found, 20)
 
 
 def test_a_page_on_another_port_has_nothing_made(browser: Browser, keyless: LightServer, page: str):
     tab = Tab(browser)
-    opened(tab, page)
+    open_page(tab, page)
     for number, script in enumerate((FETCH, FORM), 1):
         tab.run(script.replace("ADDRESS", f"http://127.0.0.1:{keyless.port}{wire.OPENAI_EDITS}"))
-        assert posted(keyless, number) == [403] * number
+        assert wait_for_posts(keyless, number) == [403] * number
 
 
 def test_the_server_s_own_page_has(browser: Browser, keyless: LightServer):
     tab = Tab(browser)
-    opened(tab, f"http://127.0.0.1:{keyless.port}/docs")
+    open_page(tab, f"http://127.0.0.1:{keyless.port}/docs")
     tab.run(FETCH.replace("ADDRESS", wire.OPENAI_EDITS))
-    assert posted(keyless, 1) == [200]
+    assert wait_for_posts(keyless, 1) == [200]
 
 
-def opened(tab: Tab, address: str) -> None:
+def open_page(tab: Tab, address: str) -> None:
     tab("Page.navigate", url=address)
-    waited(lambda: tab.run("location.href") == address and tab.run("document.body !== null"), 20)
+    wait(lambda: tab.run("location.href") == address and tab.run("document.body !== null"), 20)

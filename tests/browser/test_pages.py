@@ -11,7 +11,7 @@ from pcevolve.pages.report import AccuracyPoint, write_report
 from pcevolve.session.finished.comparison import read_runs, write_page
 from pcevolve.transcript import RunReader
 from support.browser import Browser, Tab
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.runs import small_plan
 
 HOSTILE = '"><script>document.title="owned"</script>' + "x" * 60
@@ -24,7 +24,7 @@ POINTS = [
 def pages(folder: Path) -> dict[str, Path]:
     """A run with hostile words, and its pages."""
     plan = small_plan(method="pcevolve", domain=HOSTILE, labels=("cut", "y" * 60))
-    run = RunReader.strict(paid_run(folder / "pages", plan))
+    run = RunReader.strict(make_paid_run(folder / "pages", plan))
     own = run.layout.root / "private" / "report.html"
     own.parent.mkdir(exist_ok=True)
     compared_page = folder / "compared.html"
@@ -68,7 +68,7 @@ def test_nothing_sticks_out_sideways(
 def test_the_first_screen_says_what_left_what_did_not_and_what_an_attacker_can_tell(
     browser: Browser, folder: Path
 ):
-    run = RunReader.strict(paid_run(folder / "first", small_plan(method="pcevolve")))
+    run = RunReader.strict(make_paid_run(folder / "first", small_plan(method="pcevolve")))
     tab = Tab(browser, width=1280, height=800).open(write_report(run))
     seen = "[...document.querySelectorAll('.brief dt')].filter(each => each.getBoundingClientRect().bottom < 800)"
     assert tab.run(f"{seen}.map(each => each.textContent)") == [

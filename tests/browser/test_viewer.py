@@ -12,7 +12,7 @@ from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.pages.wire import write_viewer
 from pcevolve.transcript import RunReader
 from support.browser import Browser, Tab
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.provider import FakeProvider
 from support.runs import small_plan
 
@@ -40,7 +40,7 @@ def viewer(folder: Path) -> Path:
     """Two classes under hostile names, two iterations, one retry."""
     labels = ("cut", "&lt;img src=x onerror=alert(1)&gt;'")
     plan = small_plan(method="pcevolve", labels=labels, domain=HOSTILE, negative_prompt="x " * 500)
-    return page(paid_run(folder / "small", plan, refused_once()))
+    return page(make_paid_run(folder / "small", plan, refused_once()))
 
 
 def choose(tab: Tab, name: str, value: str) -> None:

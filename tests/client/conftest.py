@@ -16,7 +16,7 @@ from pcevolve.public.plan import PublicPlan
 from support import online
 from support.folders import class_folders
 from support.native import native_server
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.runs import small_plan
 
 
@@ -28,7 +28,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[PublicPlan], P
     def at(plan: PublicPlan) -> Path:
         key = plan.model_dump_json()
         if key not in made:
-            made[key] = paid_run(tmp_path_factory.mktemp("honest") / "run", plan)
+            made[key] = make_paid_run(tmp_path_factory.mktemp("honest") / "run", plan)
         return made[key]
 
     return at
@@ -41,7 +41,7 @@ def finished(tmp_path: Path, honest: Callable[[PublicPlan], Path]) -> Callable[.
     def make(provider: Transport | None = None, **changes: object) -> Path:
         plan = small_plan(**{"method": "pcevolve", **changes})
         if provider is not None:
-            return paid_run(tmp_path / "run", plan, provider)
+            return make_paid_run(tmp_path / "run", plan, provider)
         return shutil.copytree(honest(plan), tmp_path / "run", dirs_exist_ok=True)
 
     return make

@@ -18,11 +18,11 @@ from support.contained import (
     SEARCH,
     WRITABLE,
     Stack,
-    allowed,
     facts,
     of_the_host,
     project,
     reach,
+    require_allowed,
 )
 from support.tally import Tally
 
@@ -58,7 +58,9 @@ def test_the_auditors_folder_is_the_owners_and_nobody_elses(watched: Stack) -> N
 def test_the_documented_command_reconciles(watched: Stack, tally: Tally) -> None:
     mount = f"{watched.capture.parent}:/captures:ro"
     words = ["run", "--rm", "--no-deps", "-T", "-v", mount, "client", "audit", f"/runs/{NAME}"]
-    said = json.loads(allowed(tally, watched(*words, "--capture", f"/captures/{NAME}.jsonl", "--json")))
+    said = json.loads(
+        require_allowed(tally, watched(*words, "--capture", f"/captures/{NAME}.jsonl", "--json"))
+    )
     assert said["holds"] is True
     assert any("nothing was sent that is not on record" in each["claim"] for each in said["findings"])
 
@@ -66,7 +68,7 @@ def test_the_documented_command_reconciles(watched: Stack, tally: Tally) -> None
 def test_an_audited_client_reaches_the_auditor_and_nothing_else(
     watched: Stack, tally: Tally, listener: int
 ) -> None:
-    allowed(tally, watched("up", "-d", "api", "auditor"))
+    require_allowed(tally, watched("up", "-d", "api", "auditor"))
     server = [[watched.address("api"), 8000]]
     targets = server + INTERNET + of_the_host(listener)
     reach(watched, tally, "client", "http://auditor:8000/readyz", targets, [*NAMES, "api"])
@@ -77,7 +79,7 @@ def test_the_auditor_reaches_the_server_and_nothing_else(watched: Stack, tally: 
 
 
 def test_an_audited_server_reaches_nobody(watched: Stack, tally: Tally, listener: int) -> None:
-    allowed(tally, watched("up", "-d", "auditor"))
+    require_allowed(tally, watched("up", "-d", "auditor"))
     targets = [["auditor", 8000], *INTERNET, *of_the_host(listener)]
     reach(watched, tally, "api", None, targets, [*NAMES, "client", "front"])
 

@@ -18,12 +18,12 @@ from support.contained import (
     SMALL,
     WRITABLE,
     Stack,
-    allowed,
     facts,
     of_the_host,
     project,
     reach,
-    spent,
+    require_allowed,
+    show_spent,
 )
 from support.tally import Tally
 
@@ -65,13 +65,13 @@ def test_run_belongs_to_the_client_and_its_private_part_to_nobody_else(finished:
 
 def test_audit_in_a_container_holds(stack: Stack, tally: Tally, finished: Path) -> None:
     done = stack("run", "--rm", "--no-deps", "-T", "client", "audit", f"/runs/{NAME}", "--json")
-    assert json.loads(allowed(tally, done))["holds"] is True
+    assert json.loads(require_allowed(tally, done))["holds"] is True
 
 
 def test_second_up_spends_nothing_more(stack: Stack, tally: Tally, finished: Path) -> None:
-    before = spent(stack)
-    allowed(tally, stack.main_job())
-    assert spent(stack) == before
+    before = show_spent(stack)
+    require_allowed(tally, stack.main_job())
+    assert show_spent(stack) == before
 
 
 @pytest.mark.parametrize("service", OTHERS)
@@ -102,7 +102,7 @@ def test_image_holds_no_build_tools_of_ours(stack: Stack, service: str) -> None:
 
 
 def test_client_reaches_the_server_and_nothing_else(stack: Stack, tally: Tally, listener: int) -> None:
-    allowed(tally, stack("up", "-d", "api"))
+    require_allowed(tally, stack("up", "-d", "api"))
     reach(stack, tally, "client", "http://api:8000/readyz", INTERNET + of_the_host(listener))
 
 

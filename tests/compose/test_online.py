@@ -17,7 +17,7 @@ from pcevolve.auditing.capture import reconcile
 from pcevolve.transcript import RunReader
 from support import online
 from support.certificates import self_signed
-from support.contained import INTERNET, NAMES, ROOT, Stack, allowed, of_the_host, project, reach
+from support.contained import INTERNET, NAMES, ROOT, Stack, of_the_host, project, reach, require_allowed
 from support.tally import Tally
 
 pytestmark = pytest.mark.timeout(5400)
@@ -113,6 +113,6 @@ def test_the_endpoint_was_asked_by_its_own_name(finished: Stack) -> None:
 
 
 def test_the_client_reaches_the_gate_and_nothing_else(finished: Stack, tally: Tally, listener: int) -> None:
-    allowed(tally, finished("up", "-d", "gate", "endpoint"))
+    require_allowed(tally, finished("up", "-d", "gate", "endpoint"))
     targets = [[HOST, PORT], *INTERNET, *of_the_host(listener)]
     reach(finished, tally, "online", "http://gate:8000/readyz", targets, [*NAMES, HOST])

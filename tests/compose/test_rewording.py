@@ -18,7 +18,7 @@ from pcevolve.auditing.capture import reconcile
 from pcevolve.transcript import RunReader
 from support import online
 from support.certificates import self_signed
-from support.contained import INTERNET, NAME, NAMES, ROOT, Stack, allowed, of_the_host, project, reach
+from support.contained import INTERNET, NAME, NAMES, ROOT, Stack, of_the_host, project, reach, require_allowed
 from support.runs import WRITER_KEY
 from support.tally import Tally
 
@@ -111,7 +111,7 @@ def test_the_documented_command_reconciles_both(finished: Stack, tally: Tally) -
         "--rewriter-capture",
         f"/captures/{NAME}.rewriter.jsonl",
     ]
-    assert json.loads(allowed(tally, finished(*words, *captures)))["holds"] is True
+    assert json.loads(require_allowed(tally, finished(*words, *captures)))["holds"] is True
 
 
 def test_each_endpoint_was_asked_by_its_own_name_for_its_own_work(finished: Stack) -> None:
@@ -134,6 +134,6 @@ def test_no_capture_holds_a_key_and_none_was_sent_to_the_other_endpoint(finished
 def test_the_client_reaches_its_two_gates_and_nothing_else(
     finished: Stack, tally: Tally, listener: int, gate: str
 ) -> None:
-    allowed(tally, finished("up", "-d", "gate", "rewriter", *HOSTS))
+    require_allowed(tally, finished("up", "-d", "gate", "rewriter", *HOSTS))
     targets = [*([host, PORT] for host in HOSTS.values()), *INTERNET, *of_the_host(listener)]
     reach(finished, tally, "rewording", f"http://{gate}:8000/readyz", targets, [*NAMES, *HOSTS.values()])

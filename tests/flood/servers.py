@@ -45,8 +45,8 @@ class LightServer:
         command = [sys.executable, str(script), json.dumps({"port": 0, **self.settings})]
         with self.log.open("wb") as sink:
             self.process = subprocess.Popen(command, stderr=sink, stdout=sink)
-        self.port = waited(self._listening, START_SECONDS)
-        waited(lambda: self.ask("GET", wire.READY)[0] == 200, START_SECONDS)
+        self.port = wait(self._listening, START_SECONDS)
+        wait(lambda: self.ask("GET", wire.READY)[0] == 200, START_SECONDS)
 
     def stop(self) -> None:
         """End it."""
@@ -85,7 +85,7 @@ class LightServer:
         yield lambda: _memory(proc, "VmHWM") - before
 
     @contextmanager
-    def watched_health(self) -> Iterator[list[float]]:
+    def watch_health(self) -> Iterator[list[float]]:
         """Yield a list that gathers the seconds of every answer of ``/healthz`` meanwhile."""
         seconds: list[float] = []
         over = threading.Event()
@@ -112,7 +112,7 @@ def _memory(proc: Path, name: str) -> int:
     return int(line.split()[1]) * 1024
 
 
-def waited(condition: Callable[[], T], seconds: float) -> T:
+def wait(condition: Callable[[], T], seconds: float) -> T:
     """Return the first true value of ``condition``."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -19,7 +19,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from flood.servers import KEY, MIB, LightServer, Start, running, waited
+from flood.servers import KEY, MIB, LightServer, Start, running, wait
 from pcevolve_server.http.connections import LingeringTransport, make_protocol
 from pcevolve_server.server import bind
 from pcevolve_shared import wire
@@ -127,7 +127,7 @@ def test_where_all_connections_are_busy_one_more_is_answered_503(start: Start):
             status, headers, error = answer(connection)
     assert (status, error["code"], error["type"]) == (503, "too_many_connections", "server_error")
     assert int(headers["retry-after"]) >= 1
-    waited(lambda: server.ask("GET", wire.HEALTH)[0] == 200, MOST_SECONDS)
+    wait(lambda: server.ask("GET", wire.HEALTH)[0] == 200, MOST_SECONDS)
 
 
 def test_all_bodies_together_are_bounded_and_the_room_comes_back(start: Start):
@@ -141,7 +141,7 @@ def test_all_bodies_together_are_bounded_and_the_room_comes_back(start: Start):
         assert (status, error["code"], error["type"]) == (429, "bodies_full", "rate_limit_error")
         assert int(headers["retry-after"]) >= 1
         assert server.ask("POST", wire.IMAGE_TO_IMAGE, fill)[0] == 429
-    waited(lambda: server.ask("POST", wire.IMAGE_TO_IMAGE, fill)[0] in {413, 422}, MOST_SECONDS)
+    wait(lambda: server.ask("POST", wire.IMAGE_TO_IMAGE, fill)[0] in {413, 422}, MOST_SECONDS)
 
 
 def test_who_sends_all_of_a_refused_body_still_reads_why(locked: LightServer):
@@ -254,7 +254,7 @@ def test_thousands_of_connections_at_once_leave_the_server_file_descriptors(tmp_
             crowd.setblocking(False)
             crowd.connect_ex(("127.0.0.1", server.port))
         server.process.send_signal(signal.SIGCONT)
-        waited(lambda: _answers(server), MOST_SECONDS)
+        wait(lambda: _answers(server), MOST_SECONDS)
         assert '"level": "error"' not in server.log.read_text()
 
 
@@ -279,7 +279,7 @@ class Writer(asyncio.Protocol):
         self.lost.set_result(exc)
 
 
-async def received_by(take: int) -> tuple[int, float]:
+async def receive(take: int) -> tuple[int, float]:
     """Return what a peer got that takes ``take`` bytes each 0.1 s, and how many seconds the server kept it."""
     loop = asyncio.get_running_loop()
     writers: list[Writer] = []
@@ -297,11 +297,11 @@ async def received_by(take: int) -> tuple[int, float]:
 
 
 def test_a_peer_that_takes_nothing_of_its_answer_is_cut_off():
-    assert asyncio.run(received_by(0))[1] < MOST_SECONDS / 2
+    assert asyncio.run(receive(0))[1] < MOST_SECONDS / 2
 
 
 def test_a_peer_that_takes_its_answer_slowly_gets_all_of_it():
-    assert asyncio.run(received_by(MIB))[0] == 16 * MIB
+    assert asyncio.run(receive(MIB))[0] == 16 * MIB
 
 
 def test_a_log_that_nobody_reads_does_not_stop_the_server(tmp_path: Path):
@@ -311,7 +311,7 @@ def test_a_log_that_nobody_reads_does_not_stop_the_server(tmp_path: Path):
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         server = LightServer(tmp_path / "log", {}, process, port)
         try:
-            waited(lambda: _answers(server), MOST_SECONDS)
+            wait(lambda: _answers(server), MOST_SECONDS)
             statuses = {server.ask("GET", wire.HEALTH)[0] for _ in range(1000)}
         finally:
             process.terminate()

@@ -67,7 +67,7 @@ def longest_wait(server: LightServer, path: str, body: bytes, **headers: str) ->
     """Return the longest answer of /healthz while ``body`` is sent with the key, in the best of some attempts."""
     longest = []
     for _ in range(ATTEMPTS):
-        with server.watched_health() as seconds:
+        with server.watch_health() as seconds:
             status, _ = server.ask("POST", path, body, Authorization=f"Bearer {KEY}", **headers)
         longest.append(max(seconds))
         if longest[-1] < MOST_SECONDS:
@@ -132,7 +132,7 @@ def test_a_body_in_chunks_of_one_byte_does_not_hold_up_the_server(locked: LightS
     head = f"POST {wire.HEALTH} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     longest = []
     for _ in range(ATTEMPTS):
-        with locked.watched_health() as seconds, contextlib.ExitStack() as stack:
+        with locked.watch_health() as seconds, contextlib.ExitStack() as stack:
             for _ in range(CONNECTIONS):
                 connection = stack.enter_context(locked.connect())
                 with contextlib.suppress(OSError):

@@ -11,11 +11,19 @@ import pytest
 
 from hostile.launcher import Ended
 from hostile.provider import Act, Bystander, HostileProvider, Moment
-from hostile.verdict import broken, lost, misbehaviour, paid, recorded, strangers, unrecorded
+from hostile.verdict import (
+    broken,
+    find_lost,
+    find_unrecorded,
+    list_paid,
+    list_recorded,
+    misbehaviour,
+    strangers,
+)
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.log import LOG
 from support.tally import Tally
-from support.typed import typed
+from support.typed import spell_words
 
 TALLY = Tally("hostile", ("tried", "survived", "crashed", "leaked"))
 MESSAGES = {
@@ -94,25 +102,25 @@ class Attempt:
         command = self.command(**dict(case.options))
         ended = (start or self.launch)(command, LIMIT_SECONDS)
         log = run / "transcript" / LOG
-        sent, lines = recorded(run), log.read_bytes() if log.exists() else b""
-        leaks += unrecorded(self.provider.heard, sent, not case.loses)
+        sent, lines = list_recorded(run), log.read_bytes() if log.exists() else b""
+        leaks += find_unrecorded(self.provider.heard, sent, not case.loses)
         leaks += strangers(ended, self.provider.port, self.bystander.calls - calls)
         faults += misbehaviour(ended, [case.code], case.says, self.baseline)
-        before = paid(ledger)
+        before = list_paid(ledger)
         self.provider.arm(None, None)
         if case.over:
-            faults += self._gone_on(command, case, sent, before)
+            faults += self._find_faults_of_second_try(command, case, sent, before)
         elif ended.code != 0:
-            resumed = self._resumed(command)
+            resumed = self._resume(command)
             faults += [f"resumed: {each}" for each in misbehaviour(resumed, [0], "", self.baseline)]
-            again = recorded(run)
+            again = list_recorded(run)
             new = again[len(sent) :] if lines and log.read_bytes().startswith(lines) else again
-            leaks += unrecorded(self.provider.heard, new, all_arrived=True)
+            leaks += find_unrecorded(self.provider.heard, new, all_arrived=True)
             leaks += strangers(resumed, self.provider.port, self.bystander.calls - calls)
         if case.over:
             faults += ["a dataset was released"] if (run / "release").exists() else []
         elif (run / "summary.json").exists():
-            faults += [*lost(run, before, paid(ledger)), *broken(run)]
+            faults += [*find_lost(run, before, list_paid(ledger)), *broken(run)]
         else:
             faults.append("the run never came to its end")
         TALLY.add("leaked" if leaks else "crashed" if faults else "survived")
@@ -120,20 +128,20 @@ class Attempt:
             pytest.fail("; ".join(f"{case}: {each}" for each in (*leaks, *faults)), pytrace=False)
         return ended
 
-    def _resumed(self, command: list[object]) -> Ended:
+    def _resume(self, command: list[object]) -> Ended:
         longer = ["--set", "provider.timeout=30", "--set", "provider.patience=20"]
         return self.launch([*command, "--resume", self.root / "run", *longer], RESUME_SECONDS)
 
-    def _gone_on(
+    def _find_faults_of_second_try(
         self, command: list[object], case: Case, sent: Sequence[bytes], before: Sequence[Receipt]
     ) -> Iterator[str]:
         """What is wrong with a second try to go on where nothing is left to choose: it says the same, at no cost."""
         run = self.root / "run"
-        again = self._resumed(command)
+        again = self._resume(command)
         yield from (f"resumed: {each}" for each in misbehaviour(again, [case.code], case.says, self.baseline))
-        if recorded(run) != list(sent):
+        if list_recorded(run) != list(sent):
             yield "resumed: something was sent"
-        if paid(self.root / "ledger") != list(before):
+        if list_paid(self.root / "ledger") != list(before):
             yield "resumed: something was paid for"
         if case.moment == "first" and before:
             yield f"{len(before)} receipts were paid for, and there was nothing to choose"
@@ -159,4 +167,4 @@ class Attempt:
             "first_contact": 0.5,
             "pad_selection": 0,
         }
-        return ["run", "--yes", *typed(**options | dict(self.own) | changes)]
+        return ["run", "--yes", *spell_words(**options | dict(self.own) | changes)]

@@ -57,9 +57,9 @@ class Launcher:
             outputs=(self.folder / "stdout", self.folder / "stderr"),
             first=("hostile.launcher:confine", str(dialled)),
         )
-        code, peak = _followed(process, started + seconds)
+        code, peak = _follow(process, started + seconds)
         seen = frozenset(dialled.read_text().splitlines())
-        return _ended(self.folder, code, peak, time.monotonic() - started, seen)
+        return _make_ended(self.folder, code, peak, time.monotonic() - started, seen)
 
 
 def confine(dialled: str) -> None:
@@ -82,8 +82,8 @@ def start_command(arguments: Sequence[object], seconds: float, folder: Path) -> 
     started = time.monotonic()
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(command, env=environment(folder), stdout=out, stderr=err)
-    code, peak = _followed(process, started + seconds)
-    return _ended(folder, code, peak, time.monotonic() - started, None)
+    code, peak = _follow(process, started + seconds)
+    return _make_ended(folder, code, peak, time.monotonic() - started, None)
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -91,12 +91,12 @@ def environment(folder: Path) -> dict[str, str]:
     return {**environment_of_tests(), "XDG_STATE_HOME": str(folder / "state")}
 
 
-def _ended(folder: Path, code: int, peak: int, seconds: float, dialled: frozenset[str] | None) -> Ended:
+def _make_ended(folder: Path, code: int, peak: int, seconds: float, dialled: frozenset[str] | None) -> Ended:
     out, err = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
     return Ended(code, peak, seconds, out, err, dialled)
 
 
-def _followed(process: subprocess.Popen[bytes] | Started, deadline: float) -> tuple[int, int]:
+def _follow(process: subprocess.Popen[bytes] | Started, deadline: float) -> tuple[int, int]:
     """Wait for a process, kill it at the deadline; its code and its peak of memory."""
     hung, peak = False, 0
     while (code := process.poll()) is None:

@@ -118,7 +118,7 @@ def note(seed: int) -> PngInfo:
     return found
 
 
-def rounded_otherwise(seed: int, other: int) -> Image.Image:
+def round_otherwise(seed: int, other: int) -> Image.Image:
     """The image of a seed, one level off here and there."""
     off = np.random.default_rng(other).integers(-1, 2, (SIZE, SIZE, 3))
     return Image.fromarray(np.clip(np.asarray(picture(seed), dtype=int) + off, 0, 255).astype(np.uint8))

@@ -82,29 +82,29 @@ Act = Callable[[Line, Request], None]
 def honest(request: Request) -> bytes:
     """What an honest server's body is."""
     if request.writes:
-        return written(request)
+        return write(request)
     if request.moment == "hello":
         return json.dumps([model()]).encode()
     return body_of([png(request.fields["seed"] + k) for k in range(request.count)])
 
 
-def written(request: Request) -> bytes:
+def write(request: Request) -> bytes:
     """What an honest server that writes says: its one model, or texts that differ by their seeds."""
     if request.moment == "hello":
         return json.dumps({"data": [{"id": "bundled"}]}).encode()
     if request.moment == "trial":
-        return said(["word"] * request.count)
+        return make_body(["word"] * request.count)
     seed = request.fields["seed"]
-    names = [spelled(seed + k) for k in range(request.count)]
-    return said([f"text {name} of a hundred and {request.moment}" for name in names])
+    names = [spell(seed + k) for k in range(request.count)]
+    return make_body([f"text {name} of a hundred and {request.moment}" for name in names])
 
 
-def spelled(number: int) -> str:
+def spell(number: int) -> str:
     """A number in letters: in digits it would be taken for an id, in which texts may differ and be the same."""
     return str(number).translate(str.maketrans("0123456789", "abcdefghij"))
 
 
-def said(texts: Sequence[object]) -> bytes:
+def make_body(texts: Sequence[object]) -> bytes:
     """The body that brings these texts, in an order."""
     return json.dumps({"choices": [{"message": {"content": each}} for each in texts]}).encode()
 
@@ -216,7 +216,7 @@ def _read(connection: socket.socket, heard: bytearray, writes: bool) -> Request 
     while len(heard) < end:
         if not _more(connection, heard):
             return None
-    return _understood(head, bytes(heard[start + len(head) + 4 : end]), writes)
+    return _understand(head, bytes(heard[start + len(head) + 4 : end]), writes)
 
 
 def _more(connection: socket.socket, heard: bytearray) -> bool:
@@ -225,7 +225,7 @@ def _more(connection: socket.socket, heard: bytearray) -> bool:
     return bool(part)
 
 
-def _understood(head: bytes, body: bytes, writes: bool) -> Request:
+def _understand(head: bytes, body: bytes, writes: bool) -> Request:
     path = head.split(b" ", 2)[1].decode()
     if path == wire.MODELS:
         return Request("hello", {}, writes)

@@ -53,7 +53,7 @@ def images_as(spell: Callable[[bytes], str]) -> Body:
     return body
 
 
-def counted(change: Callable[[int], int]) -> Body:
+def change_count(change: Callable[[int], int]) -> Body:
     """Another number of images."""
     return lambda request: (
         body_of([png(1)] * change(request.count), single=False)
@@ -62,7 +62,7 @@ def counted(change: Callable[[int], int]) -> Body:
     )
 
 
-def loosened(text: str) -> str:
+def loosen(text: str) -> str:
     """Base64 whose unused bits are set: a channel that decoding does not see."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     bare = text.rstrip("=")
@@ -70,7 +70,7 @@ def loosened(text: str) -> str:
     return bare[:-1] + last + "=" * (len(text) - len(bare))
 
 
-def padded_png() -> bytes:
+def make_padded_png() -> bytes:
     """A PNG whose base64 has unused bits."""
     data = png(1)
     while len(data) % 3 == 0:
@@ -95,10 +95,12 @@ def _many_strings(request: Request) -> bytes:
 
 CASES: dict[str, list[Case]] = {
     "a wrong number of images": [
-        case("no images", "first", counted(lambda n: 0), "0 where|contract"),
-        case("one image too few", "variation", counted(lambda n: n - 1), "1 where 2"),
-        case("one image too many", "variation", counted(lambda n: n + 1), "3 where 2"),
-        case("10,000 images", "first", counted(lambda n: 10_000), "longer than 1 MiB without its images"),
+        case("no images", "first", change_count(lambda n: 0), "0 where|contract"),
+        case("one image too few", "variation", change_count(lambda n: n - 1), "1 where 2"),
+        case("one image too many", "variation", change_count(lambda n: n + 1), "3 where 2"),
+        case(
+            "10,000 images", "first", change_count(lambda n: 10_000), "longer than 1 MiB without its images"
+        ),
     ],
     "an image in another spelling": [
         fine(
@@ -110,7 +112,7 @@ CASES: dict[str, list[Case]] = {
         case(
             "base64 with hidden bits",
             "first",
-            images_as(lambda data: loosened(to64(padded_png()))),
+            images_as(lambda data: loosen(to64(make_padded_png()))),
             "canonical",
         ),
         fine("a data URL", "first", images_as(lambda data: "data:image/png;base64," + to64(data))),

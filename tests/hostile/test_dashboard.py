@@ -47,7 +47,7 @@ def confine(descriptors: int) -> None:
 
 
 @contextmanager
-def besieged(port: int, opening: bytes, later: bytes) -> Iterator[None]:
+def besiege(port: int, opening: bytes, later: bytes) -> Iterator[None]:
     """Open connections without a pause, and hold as many as the attacker can."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 2 * CROWD)), hard))
@@ -89,15 +89,15 @@ def test_the_page_stays_to_be_seen_and_the_run_goes_on(name: str, attempt: Attem
         outputs=(attempt.root / "printed", told),
         first=("hostile.test_dashboard:confine", DESCRIPTORS),
     )
-    port, path = announced(told, started)
+    port, path = wait_for_address(told, started)
     seen: list[float] = []
     most = 0
-    with besieged(port, *ATTACKS[name]):
+    with besiege(port, *ATTACKS[name]):
         while started.poll() is None:
             begun = time.monotonic()
             with suppress(OSError, http.client.HTTPException):
                 most = max(most, len(list(Path(f"/proc/{started.pid}/fd").iterdir())))
-                if looked(port, path) == 200:
+                if look(port, path) == 200:
                     seen.append(time.monotonic() - begun)
             time.sleep(0.1)
     said = told.read_text()
@@ -137,7 +137,7 @@ def test_a_page_of_another_origin_learns_nothing_of_a_run(
     assert refused, (answer.status_code, answer.content[:200])
 
 
-def announced(told: Path, started: Started) -> tuple[int, str]:
+def wait_for_address(told: Path, started: Started) -> tuple[int, str]:
     """Port and path of the page, once its address is told."""
     deadline = time.monotonic() + 60
     while started.poll() is None and time.monotonic() < deadline:
@@ -148,7 +148,7 @@ def announced(told: Path, started: Started) -> tuple[int, str]:
     raise AssertionError("no address was told")
 
 
-def looked(port: int, path: str) -> int:
+def look(port: int, path: str) -> int:
     """The status that a browser gets."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:

@@ -10,7 +10,7 @@ import pytest
 from hostile import pictures
 from hostile.attempt import RESUME_SECONDS, Attempt, Case
 from hostile.provider import Act, Line, Moment, Request, body_of, response
-from hostile.verdict import paid
+from hostile.verdict import list_paid
 from support.pngs import chunk, raw_png
 from support.provider import png
 
@@ -78,7 +78,7 @@ EMPTY: dict[str, Make] = {
     "the same pixels in other bytes": lambda seed: pictures.save(
         pictures.picture(5), pnginfo=pictures.note(seed)
     ),
-    "the same image but for rounding": lambda seed: pictures.save(pictures.rounded_otherwise(5, seed)),
+    "the same image but for rounding": lambda seed: pictures.save(pictures.round_otherwise(5, seed)),
 }
 
 OVER = {"code": 6, "over": True, "says": "too little that can be used"}
@@ -157,4 +157,4 @@ def test_a_preview_of_nothing_says_what_a_run_would(attempt: Attempt):
     assert "0 of 2 images can be used (2 are all of one colour), 2 different ones are needed" in complaint
     assert "no privacy budget was spent; 4 images" in complaint
     assert (out / "preview.html").is_file()
-    assert paid(attempt.root / "ledger") == []
+    assert list_paid(attempt.root / "ledger") == []

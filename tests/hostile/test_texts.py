@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from hostile.attempt import MESSAGES, Attempt, Case
-from hostile.provider import Act, Moment, Request, is_variation, response, said, spelled
+from hostile.provider import Act, Moment, Request, is_variation, make_body, response, spell
 from hostile.test_answers import CONTRACT, says
-from hostile.test_wire import NO_ANSWER, OK, SLOW, chunked, drips, floods, writes
+from hostile.test_wire import NO_ANSWER, OK, SLOW, drips, floods, send_chunked, writes
 
 Texts = Callable[[Request], list[object]]
 HEAD = b'{"choices":[{"message":{"content":"'
@@ -20,7 +20,7 @@ STREAM = b'data: {"choices":[{"delta":{"content":"word "}}]}\n\n'
 
 def brings(texts: Texts) -> Act:
     """Answer 200 with these texts."""
-    return says(lambda request: said(texts(request)))
+    return says(lambda request: make_body(texts(request)))
 
 
 def each(text: object) -> Act:
@@ -44,7 +44,7 @@ ENDLESS: list[Case] = [
     Case(
         "a text without end in chunks",
         "first",
-        floods(chunked(b""), b"100000\r\n" + b"w" * 2**20 + b"\r\n"),
+        floods(send_chunked(b""), b"100000\r\n" + b"w" * 2**20 + b"\r\n"),
         says="longer than",
     ),
     Case("events without end in place of an answer", "variation", floods(EVENTS, STREAM * 2**10), says=CUT),
@@ -52,7 +52,7 @@ ENDLESS: list[Case] = [
     Case(
         "a text that stops in the middle of a character",
         "variation",
-        writes(lambda request: response(said(["caf\u00e9"]))[:-6]),
+        writes(lambda request: response(make_body(["caf\u00e9"]))[:-6]),
         says="no usable|contract",
     ),
 ]
@@ -124,7 +124,7 @@ def test_a_text_without_end_is_cut_off_and_an_answer_of_another_shape_is_refused
 @pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
 def test_what_is_no_text_is_an_answer_and_takes_nothing_with_it(attempt_with_texts: Attempt, text: object):
     def some(request: Request) -> list[object]:
-        return [text, *[f"a text {spelled(request.fields['seed'])}"] * (request.count - 1)]
+        return [text, *[f"a text {spell(request.fields['seed'])}"] * (request.count - 1)]
 
     attempt_with_texts(Case(f"{text!r:.20}", "first", brings(some), code=0, options=(("candidates", 6),)))
 
@@ -151,7 +151,7 @@ def test_texts_that_leave_nothing_to_choose_are_not_paid_for(
 @pytest.mark.parametrize("text", DANGEROUS.values(), ids=DANGEROUS.keys())
 def test_whatever_a_text_holds_is_shown_and_released_as_text(attempt_with_texts: Attempt, text: str):
     def distinct(request: Request) -> list[object]:
-        return [text.format(spelled(request.fields["seed"] + place)) for place in range(request.count)]
+        return [text.format(spell(request.fields["seed"] + place)) for place in range(request.count)]
 
     for moment in ("first", "variation"):
         attempt_with_texts(Case(f"{text[:12]!r}", moment, brings(distinct), code=0))

@@ -85,12 +85,12 @@ def speaks_tls(line: Line, request: Request) -> None:
     line.close()
 
 
-def chunked(body: bytes) -> bytes:
+def send_chunked(body: bytes) -> bytes:
     """A response in chunks."""
     return OK + b"Transfer-Encoding: chunked\r\n\r\n" + body
 
 
-def sized(*sizes: bytes) -> Callable[[Request], bytes]:
+def send_sizes(*sizes: bytes) -> Callable[[Request], bytes]:
     """Honest but for its length."""
     return lambda request: (
         OK + b"".join(b"Content-Length: " + each + b"\r\n" for each in sizes) + b"\r\n" + honest(request)
@@ -114,7 +114,7 @@ DRIPPING = {
     "headers that drip": (MOMENTS, OK + b"X-A: "),
     "a body that drips": (MOMENTS, OK + b"Content-Length: 99999\r\n\r\n{"),
     "a body without a length that drips": (("first",), OK + b"\r\n{"),
-    "chunks that drip": (("variation",), chunked(b"5\r\n")),
+    "chunks that drip": (("variation",), send_chunked(b"5\r\n")),
 }
 TIMES: list[Case] = [
     *(
@@ -137,7 +137,7 @@ ENDLESS: list[Case] = [
     case(
         "chunks without end",
         "first",
-        floods(chunked(b""), b"100000\r\n" + b"A" * 2**20 + b"\r\n"),
+        floods(send_chunked(b""), b"100000\r\n" + b"A" * 2**20 + b"\r\n"),
         "longer than",
     ),
     case("headers without end", "variation", floods(OK, b"X-Padding: " + b"a" * 1000 + b"\r\n")),
@@ -153,16 +153,16 @@ ENDLESS: list[Case] = [
 ]
 BOTH = OK + b'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n0\r\n\r\n'
 LENGTHS: list[Case] = [
-    sends("a length that is too short", "first", sized(b"7"), "contract"),
-    sends("a length that is too long", "variation", sized(b"999999")),
-    sends("two lengths", "first", sized(b"7", b"9")),
-    sends("a length below nothing", "variation", sized(b"-1")),
-    sends("a length beyond all numbers", "hello", sized(b"9" * 5000)),
-    sends("a length in words", "first", sized(b"many")),
+    sends("a length that is too short", "first", send_sizes(b"7"), "contract"),
+    sends("a length that is too long", "variation", send_sizes(b"999999")),
+    sends("two lengths", "first", send_sizes(b"7", b"9")),
+    sends("a length below nothing", "variation", send_sizes(b"-1")),
+    sends("a length beyond all numbers", "hello", send_sizes(b"9" * 5000)),
+    sends("a length in words", "first", send_sizes(b"many")),
     sends("a length and chunks", "first", BOTH, "contract|no usable"),
-    sends("a chunk of absurd size", "first", chunked(b"F" * 15 + b"\r\nabc")),
-    sends("a chunk of more digits than any", "variation", chunked(b"F" * 5000 + b"\r\nabc")),
-    sends("a chunk below nothing", "first", chunked(b"-5\r\nabc")),
+    sends("a chunk of absurd size", "first", send_chunked(b"F" * 15 + b"\r\nabc")),
+    sends("a chunk of more digits than any", "variation", send_chunked(b"F" * 5000 + b"\r\nabc")),
+    sends("a chunk below nothing", "first", send_chunked(b"-5\r\nabc")),
     sends(
         "a coding that nobody knows",
         "variation",

@@ -23,7 +23,7 @@ MOST_MEMORY = 2**30  # bytes above an honest run
 LONGEST_LINE = 1020  # characters
 
 
-def recorded(run: Path) -> list[bytes]:
+def list_recorded(run: Path) -> list[bytes]:
     """Each request on record as the bytes that it is on the wire, the key put back in."""
     bodies = Bodies(run / "transcript" / BODIES)
     if not (run / "transcript" / LOG).exists():
@@ -42,7 +42,7 @@ def _on_the_wire(sent: Sent, bodies: Bodies) -> bytes:
     return f"{line}{headers}\r\n".encode() + bodies.get(sent.body)
 
 
-def unrecorded(heard: Iterable[Heard], sent: Sequence[bytes], all_arrived: bool) -> Iterator[str]:
+def find_unrecorded(heard: Iterable[Heard], sent: Sequence[bytes], all_arrived: bool) -> Iterator[str]:
     """Bytes that reached the provider and are not on record, or records of what never arrived.
 
     Args:
@@ -102,7 +102,7 @@ def _unclear(ended: Ended, says: str) -> Iterator[str]:
         yield f"the complaint does not say {says!r}: {complaints[0]}"
 
 
-def paid(ledger: Path) -> list[Receipt]:
+def list_paid(ledger: Path) -> list[Receipt]:
     """Every receipt in a ledger, oldest first; none where there is no ledger yet."""
     if not ledger.exists():
         return []
@@ -114,7 +114,7 @@ def paid(ledger: Path) -> list[Receipt]:
     return [Receipt.from_dict(each) for run in runs for each in run["receipts"]]
 
 
-def lost(run: Path, before: Sequence[Receipt], after: Sequence[Receipt]) -> Iterator[str]:
+def find_lost(run: Path, before: Sequence[Receipt], after: Sequence[Receipt]) -> Iterator[str]:
     """Privacy budget that was spent and brought nothing, or was spent again."""
     if list(after[: len(before)]) != list(before):
         yield "what was paid for before was drawn again"

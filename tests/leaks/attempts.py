@@ -103,7 +103,7 @@ class UnchangedError(ClientError):
     """The attempt was not noticed, and had no effect."""
 
 
-def called(**changes: object) -> Act:
+def call(**changes: object) -> Act:
     """The honest call, with something else in it."""
     return lambda world: world.ask(call=dataclasses.replace(world.call, **changes))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leaks import secrets
-from leaks.world import InTurn, ask_gate, unchecked_prototype
+from leaks.world import InTurn, ask_gate, make_unchecked_prototype
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
@@ -76,20 +76,20 @@ class Bent(InTurn):
         return data_of(self.judge).names[0]
 
 
-def _stored_pixels(bent: Bent, call: Call, source: Source) -> Given:
+def _find_stored_pixels(bent: Bent, call: Call, source: Source) -> Given:
     """The private image is put where received ones are kept, and sent under a received one's name."""
     fake = dataclasses.replace(source.candidate, digest=bent.bodies.keep(bent.private()))
-    return call, unchecked_prototype(fake, source.receipt)
+    return call, make_unchecked_prototype(fake, source.receipt)
 
 
-def _overwritten(bent: Bent, call: Call, source: Source) -> Given:
+def _overwrite(bent: Bent, call: Call, source: Source) -> Given:
     """The private image is put in the place of a received one, which the loop then asks for."""
     path = bent.bodies.folder / source.candidate.digest
     path.write_bytes(bent.private())
     return call, source
 
 
-def _attached(bent: Bent, call: Call, source: Source) -> Given:
+def _attach(bent: Bent, call: Call, source: Source) -> Given:
     """Text-to-image is said to vary the private image."""
     made = Candidate.received(call, 0, None, bent.private(), "image/png")
     bent.bodies.keep(bent.private())
@@ -111,7 +111,7 @@ def _seed(bent: Bent, call: Call, source: Source) -> Given:
 
 def _unit(bent: Bent, call: Call, source: Source) -> Given:
     fake = dataclasses.replace(source.candidate, parent=secrets.UNIT)
-    return call, unchecked_prototype(fake, source.receipt)
+    return call, make_unchecked_prototype(fake, source.receipt)
 
 
 def _order(bent: Bent, call: Call, source: Source) -> Given:
@@ -125,7 +125,7 @@ def _unchosen(bent: Bent, call: Call, source: Source) -> Given:
     others = (path for path in bent.bodies.folder.iterdir() if path.name != source.candidate.digest)
     other = next(path for path in others if path.read_bytes().startswith(b"\x89PNG"))
     fake = dataclasses.replace(source.candidate, digest=other.name)
-    return call, unchecked_prototype(fake, source.receipt)
+    return call, make_unchecked_prototype(fake, source.receipt)
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,9 @@ class Bending:
 
 
 BENDS: dict[str, Bending] = {
-    "private pixels in a stored file": Bending("vary", _overwritten, "was changed", 7),
-    "private pixels in a candidate": Bending("vary", _stored_pixels, "is not what the API sent"),
-    "private pixels with a text prompt": Bending("create", _attached, "must carry no image"),
+    "private pixels in a stored file": Bending("vary", _overwrite, "was changed", 7),
+    "private pixels in a candidate": Bending("vary", _find_stored_pixels, "is not what the API sent"),
+    "private pixels with a text prompt": Bending("create", _attach, "must carry no image"),
     "an image that no release chose": Bending("vary", _unchosen, "is not what the API sent"),
     "a file name in a label": Bending("create", _label, "not in the public plan"),
     "a file name in a slot": Bending("create", _slot, "not in the public plan"),

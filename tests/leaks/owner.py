@@ -18,7 +18,7 @@ from pcevolve.egress.transport import Incoming, Outgoing
 from support.forkserver import ForkServer, environment_of_tests
 from support.provider import FakeProvider
 from support.runs import rng
-from support.typed import typed
+from support.typed import spell_words
 
 Meddle = Callable[[Outgoing], Incoming | None]
 LABELS = ("cut", "good")
@@ -50,7 +50,7 @@ def listening(meddle: Meddle = honest) -> Iterator[Spy]:
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            while _answered(self, spy):
+            while _answer(self, spy):
                 pass
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
@@ -61,7 +61,7 @@ def listening(meddle: Meddle = honest) -> Iterator[Spy]:
         server.shutdown()
 
 
-def _answered(handler: socketserver.StreamRequestHandler, spy: Spy) -> bool:
+def _answer(handler: socketserver.StreamRequestHandler, spy: Spy) -> bool:
     """Read one request to its last byte and answer it; False when the connection is over."""
     lines = []
     while (line := handler.rfile.readline()) not in {b"\r\n", b""}:
@@ -157,7 +157,7 @@ class Done:
         names = " ".join(str(path.relative_to(self.out)) for path in paths if path.exists())
         return names.encode() + b"".join(path.read_bytes() for path in paths if path.is_file())
 
-    def leaked(self, *more: str, shared: bool = True) -> list[bytes]:
+    def find_leaked(self, *more: str, shared: bool = True) -> list[bytes]:
         """The canaries on the wire, in what may be shared, and in more texts."""
         places = [self.wire, self.shared() if shared else b"", *(each.encode() for each in more)]
         return found(self.folder / "owner" / "private", *places)
@@ -221,7 +221,7 @@ class Owner:
         home = {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder / "state")}
         with listening(meddle) as spy:
             done = self.forks.run(
-                ["run", "--yes", *typed(**given | {"api": spy.address} | changes), *flags],
+                ["run", "--yes", *spell_words(**given | {"api": spy.address} | changes), *flags],
                 {**environment_of_tests(), **home, **(environment or {})},
                 SECONDS,
                 outputs=(self.folder / "stdout", self.folder / "stderr"),

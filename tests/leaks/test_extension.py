@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leaks.world import Count, InTurn, ask_gate, unchecked_prototype
+from leaks.world import Count, InTurn, ask_gate, make_unchecked_prototype
 from pcevolve.egress.gate import Gate
 from pcevolve.errors import ClientError, EgressError
 from pcevolve.evolution import evolve
@@ -64,7 +64,7 @@ class Begun(InTurn):
         if not self.plan.selects and receipt is None:
             return ask_gate(self.gate, call or self.call, PublicEcho(candidate))
         return ask_gate(
-            self.gate, call or self.call, unchecked_prototype(candidate, receipt or self.receipts[-1])
+            self.gate, call or self.call, make_unchecked_prototype(candidate, receipt or self.receipts[-1])
         )
 
     def other(self, keep: Callable[[Candidate], bool] = lambda each: True, same: bool = True) -> Candidate:

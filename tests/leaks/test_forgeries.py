@@ -20,7 +20,7 @@ from pcevolve.auditing import Audit, audit
 from pcevolve.cli.main import main
 from pcevolve.modality import find_medium
 from support.forge import reissue
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.runs import small_plan
 
 AuditCommand = Callable[..., tuple[int, str, str]]
@@ -170,7 +170,7 @@ def test_an_image_is_not_exchanged_for_the_image_that_was_received(honest: Hones
 
 @pytest.fixture(scope="module")
 def insecure(memory: Path) -> Path:
-    return paid_run(memory / "insecure", small_plan(noise="INSECURE-seeded"))
+    return make_paid_run(memory / "insecure", small_plan(noise="INSECURE-seeded"))
 
 
 def test_an_insecure_run_fails_and_its_first_line_says_so(insecure: Path, audited: AuditCommand):

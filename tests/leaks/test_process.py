@@ -30,7 +30,7 @@ def test_a_hostile_loop_is_stopped(name: str, owner: Owner, count: Count):
     bending = loops.BENDS[name]
     done = owner.run(loop=name)
     stored = "pixels in a candidate" in name or "stored file" in name or "text prompt" in name
-    leaked = done.leaked(shared=not stored)
+    leaked = done.find_leaked(shared=not stored)
     count(FAMILY, done.code == bending.code and bending.said in done.stderr and not leaked, done, done.stderr)
 
 
@@ -73,7 +73,7 @@ def test_trouble_brings_nothing_private_to_light(name: str, owner: Owner, count:
         answered = [(each, value.format(elsewhere.address)) for each, value in headers]
         meddle = honest if status is None else after_five(status, *answered)
         done = owner.run("--json", meddle=meddle, **changes)
-    leaked = done.leaked(done.stdout, done.stderr)
+    leaked = done.find_leaked(done.stdout, done.stderr)
     refused = done.code == code and said in done.stderr and not leaked and not elsewhere.raw
     count(FAMILY, refused, done.code, leaked, bytes(elsewhere.raw), done.stderr)
 
@@ -81,14 +81,14 @@ def test_trouble_brings_nothing_private_to_light(name: str, owner: Owner, count:
 def test_a_refused_budget_tells_nobody_on_whose_data(owner: Owner, count: Count):
     owner.run()
     done = owner.run("--json", out=owner.folder / "again", seed=12)
-    leaked = done.leaked(done.stdout, done.stderr, shared=False)
+    leaked = done.find_leaked(done.stdout, done.stderr, shared=False)
     refused = done.code == 4 and "already spent" in done.stderr and not leaked and not done.wire
     count(FAMILY, refused, done.code, leaked, done.wire, done.stderr)
 
 
 def test_a_crash_with_private_last_words_says_them_to_the_owner_alone(owner: Owner, count: Count):
     done = owner.run("--json", loop="crashing")
-    leaked = done.leaked(done.stdout)
+    leaked = done.find_leaked(done.stdout)
     count(
         FAMILY,
         done.code == 1 and "cannot embed" in done.stderr and not leaked,
@@ -100,7 +100,7 @@ def test_a_crash_with_private_last_words_says_them_to_the_owner_alone(owner: Own
 
 def test_a_client_that_goes_around_the_gate_is_found_out(owner: Owner):
     """Not counted: the search must be able to say 'escaped'."""
-    assert owner.run(loop="leaking").leaked()
+    assert owner.run(loop="leaking").find_leaked()
 
 
 def test_a_private_file_that_cannot_be_read_is_named_to_the_owner_alone(owner: Owner, count: Count):
@@ -120,7 +120,7 @@ def test_a_whole_run_shows_nothing_private_anywhere_whatever_the_environment_say
         proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), proxy.address)
         around = {"USER": secrets.PERSON, "HOSTNAME": secrets.UNIT, **proxies}
         done = owner.run("--json", environment=around, more=1)
-    leaked = done.leaked(done.stdout, done.stderr)
+    leaked = done.find_leaked(done.stdout, done.stderr)
     whole = done.code == 0 and json.loads(done.stdout)["requests"] == len(done.requests)
     count(FAMILY, whole and not leaked, done.code, leaked, done.stderr)
     count(FAMILY, not proxy.raw, bytes(proxy.raw))

@@ -185,7 +185,7 @@ class World:
     def with_reason(self, candidate: Candidate) -> Source:
         """A candidate with the honest one's reason to leave."""
         if isinstance(self.source, Prototype):
-            return unchecked_prototype(candidate, self.source.receipt)
+            return make_unchecked_prototype(candidate, self.source.receipt)
         return PublicEcho(candidate)
 
     def spelled(self, call: Call, source: Source) -> Outgoing:
@@ -232,7 +232,7 @@ def ask_gate(gate: Gate, call: Call, source: Source) -> object:
     return gate.create(call) if source is None else gate.vary(call, source)
 
 
-def unchecked_prototype(candidate: Candidate, receipt: object) -> Prototype:
+def make_unchecked_prototype(candidate: Candidate, receipt: object) -> Prototype:
     """A prototype whose constructor nobody ran."""
     made = object.__new__(Prototype)
     object.__setattr__(made, "candidate", candidate)

@@ -31,12 +31,12 @@ class Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         say("opened", time.monotonic())
         try:
-            while self._answered():
+            while self._answer():
                 pass
         finally:
             say("closed", time.monotonic())
 
-    def _answered(self) -> bool:
+    def _answer(self) -> bool:
         """Answer one request; False when there is none left."""
         line = self.rfile.readline()
         if not line:

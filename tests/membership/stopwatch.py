@@ -273,7 +273,7 @@ class Verdict:
 
 
 @contextmanager
-def undefended() -> Iterator[None]:
+def take_defences_away() -> Iterator[None]:
     """A client whose connection stays open until the run ends, and that looks at images when it needs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Gate, "_close_after_the_last", lambda gate: None)
@@ -288,7 +288,8 @@ def time_runs(pair: Pair, client: Client, training: int, judged: int, name: str 
     with _memory() as folder, listening() as listener, _slow():
         datasets = pair.write(folder)
         seen = [
-            _seen(client, datasets[side], listener, folder / str(run)) for run, side in enumerate([0, *sides])
+            _watch_run(client, datasets[side], listener, folder / str(run))
+            for run, side in enumerate([0, *sides])
         ]
     del seen[0]  # imports take seconds
     bet = train(seen[:training], sides[:training])
@@ -296,7 +297,7 @@ def time_runs(pair: Pair, client: Client, training: int, judged: int, name: str 
     return Verdict(pair.name, name, client.rounds, client.tick, judged, right, bet, _medians(seen, sides))
 
 
-def _seen(client: Client, dataset: Path, listener: Listener, out: Path) -> list[float]:
+def _watch_run(client: Client, dataset: Path, listener: Listener, out: Path) -> list[float]:
     client.run(dataset, listener.port, out)
     return silences(listener.heard())
 

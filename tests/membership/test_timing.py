@@ -9,7 +9,17 @@ from __future__ import annotations
 
 import pytest
 
-from membership.stopwatch import BOTH, ERROR, Bet, Client, Verdict, silences, time_runs, train, undefended
+from membership.stopwatch import (
+    BOTH,
+    ERROR,
+    Bet,
+    Client,
+    Verdict,
+    silences,
+    take_defences_away,
+    time_runs,
+    train,
+)
 
 pytestmark = pytest.mark.system
 
@@ -26,7 +36,7 @@ def test_a_provider_with_a_clock_guesses(rounds: int):
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_without_the_defence_he_knows(rounds: int):
     """No tick, a connection that stays open until the run ends, and images that are looked at when they are needed."""
-    with undefended():
+    with take_defences_away():
         verdict = time_runs(BOTH, Client(rounds, tick=0), TRAINING, JUDGED, "no defence")
     assert not verdict.knows_nothing, verdict
 

@@ -143,7 +143,7 @@ class Setting:
     def shown(self) -> dict[str, list[str]]:
         """What the provider sends for each class, as base64."""
         return {
-            label: [self._coloured(place, index) for index, place in enumerate(pool)]
+            label: [self._colour(place, index) for index, place in enumerate(pool)]
             for label, pool in zip(LABELS, self.pair.pools, strict=True)
         }
 
@@ -153,7 +153,7 @@ class Setting:
         targets = np.array([target for target, _, _ in units])
         return PrivateDataset(LABELS, tuple(colours), targets, tuple(bytes([n]) for n in range(len(units))))
 
-    def _coloured(self, place: tuple[float, float], index: int) -> str:
+    def _colour(self, place: tuple[float, float], index: int) -> str:
         image = Image.new("RGB", (16, 16), (self.places.index(place), index, 0))
         image.paste((0, 0, 255), (8, 0, 16, 16))  # of one colour it could not be used
         return images.to_base64(images.encode(image, "png"))
@@ -204,7 +204,7 @@ def play(setting: Setting, side: int, noise: Noise, folder: Path, selector: Sele
     ).enrol()
     gate = Gate(transcript, spoken, ADDRESS, provider, RetryPolicy(seconds=1, first=1))
     gate.hello(plan.run_id)
-    gate.begin(plan, account.committed, account.measured)
+    gate.begin(plan, account.is_committed, account.read_measured)
     judge = _judge(setting, data, account, noise, transcript, selector)
     evolve(plan, gate, judge, Silent())
     transcript.close()

@@ -22,13 +22,13 @@ def test_a_file_that_grows_meanwhile_is_read_to_its_end_and_not_beyond_the_bound
 ):
     path, real = tmp_path / "file", os.fstat
     path.write_bytes(b"x" * 10)
-    monkeypatch.setattr(reading.os, "fstat", lambda descriptor: _appended(path, b"y" * 3) or real(descriptor))
+    monkeypatch.setattr(reading.os, "fstat", lambda descriptor: _append(path, b"y" * 3) or real(descriptor))
     assert read_file(path, 100).startswith(b"x" * 10 + b"yyy")
     with pytest.raises(OSError, match="larger than"):
         read_file(path, 40)
 
 
-def _appended(path: Path, more: bytes) -> None:
+def _append(path: Path, more: bytes) -> None:
     """Add bytes to a file, up to some."""
     if path.stat().st_size < 60:
         with path.open("ab") as file:

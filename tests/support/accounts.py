@@ -67,6 +67,6 @@ def never() -> Paid:
     raise AssertionError("drawn again")
 
 
-def paid(mine: Account, iteration: int, run: str = "a", event: Event = ONE) -> Receipt:
+def pay(mine: Account, iteration: int, run: str = "a", event: Event = ONE) -> Receipt:
     """Pay for a round."""
     return mine.pay(query(iteration, run), [event], outcome(f"{run}{iteration}"))

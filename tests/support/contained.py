@@ -188,13 +188,13 @@ def facts(stack: Stack, service: str) -> dict[str, Any]:
     return json.loads(stack.inside(service, FACTS))
 
 
-def spent(stack: Stack) -> list[dict[str, Any]]:
+def show_spent(stack: Stack) -> list[dict[str, Any]]:
     done = stack("run", "--rm", "--no-deps", "-T", "client", "budget", "show", "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def allowed(tally: Tally, done: subprocess.CompletedProcess[str]) -> str:
+def require_allowed(tally: Tally, done: subprocess.CompletedProcess[str]) -> str:
     """Count what has to work."""
     tally.add("allowed" if done.returncode == 0 else "refused")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,7 +16,7 @@ CONTRACTED: dict[str, Method] = {
 
 
 @cache
-def paid_for(name: str, relation: Relation, classes: int, candidates: int) -> Events:
+def find_payment(name: str, relation: Relation, classes: int, candidates: int) -> Events:
     """What a method's first selection pays with, of a budget of 3."""
     method = CONTRACTED[name]
     scope = Scope(relation, iterations=1, classes=classes, shots=4, candidates=candidates)
@@ -26,4 +26,4 @@ def paid_for(name: str, relation: Relation, classes: int, candidates: int) -> Ev
 @cache
 def event_of(name: str, classes: int, candidates: int = 5) -> Event:
     """One event that pays for one round of a method's selector; means are released at once."""
-    return replace(paid_for(name, "replace-one", classes, candidates)[-1], parameter="1/2")
+    return replace(find_payment(name, "replace-one", classes, candidates)[-1], parameter="1/2")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
-from support.online import Heard, Reply, getimg, handler, rewriter, said
+from support.online import Heard, Reply, answer_json, getimg, handler, rewriter
 
 SPEAKS = {"images": getimg, "words": rewriter}
 
@@ -24,7 +24,7 @@ class Endpoint:
     def answer(self, heard: Heard) -> Reply:
         """Print what was asked, and answer it."""
         print(json.dumps({"host": heard.headers["host"], "path": heard.path}), flush=True)
-        return said(200, {}) if heard.path == "/readyz" else self.speak(heard)
+        return answer_json(200, {}) if heard.path == "/readyz" else self.speak(heard)
 
 
 def main(port: int, keys: Path, what: str) -> None:

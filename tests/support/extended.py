@@ -20,7 +20,7 @@ from pcevolve.publish import Release, publish, write_summary
 from pcevolve.selectors import find_method
 from pcevolve.transcript import RunReader, Transcript
 from support.provider import FakeProvider, FakeRewriter
-from support.runs import ADDRESS, Silent, reached
+from support.runs import ADDRESS, Silent, make_rewriter
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ def reopen(root: Path, provider: Transport) -> Iterator[tuple[Gate, Transcript, 
     plan = transcript.plan()
     assert plan is not None
     patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None)
-    second = reached(transcript, plan, FakeRewriter())
+    second = make_rewriter(transcript, plan, FakeRewriter())
     gate = Gate(transcript, dialect(plan.dialect), ADDRESS, provider, patience, rewriter=second)
     gate.hello(plan.run_id)
-    yield gate, transcript, ledger.committed
+    yield gate, transcript, ledger.is_committed
     transcript.close()
     ledger.close()
 
 
-def extended_run(root: Path, *extensions: Extension, provider: Transport | None = None) -> Path:
+def extend_run(root: Path, *extensions: Extension, provider: Transport | None = None) -> Path:
     """Extend a finished run, and publish it anew."""
     for extension in extensions:
         receipts = RunReader.strict(root).receipts

@@ -91,7 +91,7 @@ class Populations:
         shown = range(last + 1) if self.plan.pool == "all" else range(last, last + 1)
         views: dict[str, tuple[Candidate, ...]] = {}
         for call in (call for t in shown for call in self.plan.lookaheads(t)):
-            views[call.source or ""] = views.get(call.source or "", ()) + self._brought(call)
+            views[call.source or ""] = views.get(call.source or "", ()) + self._bring(call)
         return Pool(join_populations(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
     def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
@@ -101,11 +101,11 @@ class Populations:
             last = [each for each in known if each.iteration == plan.releases[-1]][-1:]
             kept = {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
         else:
-            kept = self._named([*plan.round(plan.iterations), *plan.extensions()])
-        added = self._named(plan.enlargements())
+            kept = self._name([*plan.round(plan.iterations), *plan.extensions()])
+        added = self._name(plan.enlargements())
         return cut_to_proportion(plan, known, {label: kept[label] + added[label] for label in plan.labels})
 
-    def _named(self, calls: Iterable[Call]) -> dict[str, tuple[Chosen, ...]]:
+    def _name(self, calls: Iterable[Call]) -> dict[str, tuple[Chosen, ...]]:
         made = self._of(calls)
         return {
             label: tuple(Chosen(each.id, each.digest) for each in made[label]) for label in self.plan.labels
@@ -114,10 +114,10 @@ class Populations:
     def _of(self, calls: Iterable[Call]) -> Population:
         found: dict[str, tuple[Candidate, ...]] = dict.fromkeys(self.plan.labels, ())
         for call in calls:
-            found[call.label] += self._brought(call)
+            found[call.label] += self._bring(call)
         return found
 
-    def _brought(self, call: Call) -> tuple[Candidate, ...]:
+    def _bring(self, call: Call) -> tuple[Candidate, ...]:
         return tuple(
             Candidate(call.output(index), call.label, call.iteration, None, digest, "")
             for index, digest in enumerate(self.outputs.get(call.slot, ()))

@@ -150,7 +150,7 @@ class _Server:
             self._forget(connection)
             _become(self._command, Job(**json.loads(line)))
         self._running[pid] = connection
-        self._waiting.register(connection, selectors.EVENT_READ, lambda: self._abandoned(pid))
+        self._waiting.register(connection, selectors.EVENT_READ, lambda: self._abandon(pid))
         with suppress(BrokenPipeError):
             connection.sendall(f"{pid}\n".encode())
 
@@ -177,7 +177,7 @@ class _Server:
             each.close()
         self._waiting.close()
 
-    def _abandoned(self, pid: int) -> None:
+    def _abandon(self, pid: int) -> None:
         """Nobody waits for the process any more: whoever ordered it has ended, or has forgotten it."""
         if pid in self._running:
             self._waiting.unregister(self._running[pid])
@@ -200,7 +200,7 @@ def _become(command: Command, job: Job) -> NoReturn:
     code = 1
     try:
         _prepare(command, job)
-        code = _ended(command)
+        code = _run_to_the_end(command)
     except BaseException:  # noqa: BLE001 - as the interpreter does; nothing of the server may run here
         traceback.print_exc()
     finally:
@@ -228,7 +228,7 @@ def _function(name: str) -> Callable[..., object]:
     return found
 
 
-def _ended(command: Command) -> int:
+def _run_to_the_end(command: Command) -> int:
     """The exit code of the command, when all its threads have ended."""
     try:
         importlib.import_module(command.module).main()

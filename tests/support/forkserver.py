@@ -99,9 +99,9 @@ class ForkServers:
     def __init__(self) -> None:
         self._held = TemporaryDirectory(prefix="forkserver-")
         self.folder = self._held.name
-        self._processes = [self._started(name) for name in COMMANDS]
+        self._processes = [self._start(name) for name in COMMANDS]
 
-    def _started(self, name: str) -> subprocess.Popen[bytes]:
+    def _start(self, name: str) -> subprocess.Popen[bytes]:
         environment = environment_of_tests()
         path = os.pathsep.join([str(TESTS), *filter(None, [environment.get("PYTHONPATH")])])
         # Not ``-m``: the command would call itself by the module's name.

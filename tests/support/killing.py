@@ -28,7 +28,7 @@ def survive(work: Work) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def killed_at_call(work: Work, step: int) -> bool:
+def kill_at_call(work: Work, step: int) -> bool:
     """Do the work in a child that dies at a step, if it gets there.
 
     A step is the beginning or the end of a call into SQLite or the operating system.
@@ -38,7 +38,7 @@ def killed_at_call(work: Work, step: int) -> bool:
     return code != 0
 
 
-def killed_at_system_call(work: Work, step: int) -> bool:
+def kill_at_system_call(work: Work, step: int) -> bool:
     """Do the work in a child that is killed in place of its ``step``-th system call, if it gets there.
 
     Raises:
@@ -52,7 +52,7 @@ def killed_at_system_call(work: Work, step: int) -> bool:
             os._exit(NOT_ALLOWED)
         os.kill(os.getpid(), signal.SIGSTOP)
         _work_and_leave(work)
-    code = _followed(pid, step)
+    code = _follow(pid, step)
     if code == NOT_ALLOWED:
         raise PermissionError("ptrace")
     assert code in (0, -signal.SIGKILL), f"the work failed by itself at step {step}"
@@ -115,7 +115,7 @@ def _touches_files(function: Any) -> bool:
     return module in ("posix", "fcntl", "io", "_io", "sqlite3", "_sqlite3")
 
 
-def _followed(pid: int, last: int) -> int:
+def _follow(pid: int, last: int) -> int:
     _, status = os.waitpid(pid, 0)
     if os.WIFSTOPPED(status):
         _ptrace(PTRACE_SETOPTIONS, pid, TRACESYSGOOD | EXITKILL)

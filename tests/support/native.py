@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pcevolve.egress.transport import Outgoing
 from pcevolve_shared import wire
-from support.online import Heard, LocalServer, Reply, said
+from support.online import Heard, LocalServer, Reply, answer_json
 from support.provider import SIZE, FakeProvider
 
 
@@ -24,9 +24,9 @@ def native_server(*models: str, recommended: Mapping[str, object] | None = None)
 
     def speak(heard: Heard) -> Reply:
         if heard.path == wire.MODELS:
-            return said(200, known)
+            return answer_json(200, known)
         if heard.path == wire.BALANCE:
-            return said(200, {"balance": None})
+            return answer_json(200, {"balance": None})
         answer = provider.answer(Outgoing(heard.method, f"http://127.0.0.1{heard.path}", (), heard.body))
         return Reply(answer.status, answer.body, dict(answer.headers))
 

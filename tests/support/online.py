@@ -42,7 +42,7 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-def said(status: int, payload: object, **headers: str) -> Reply:
+def answer_json(status: int, payload: object, **headers: str) -> Reply:
     """An answer in JSON."""
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     return Reply(status, json.dumps(payload).encode(), {"Content-Type": "application/json", **names})
@@ -141,24 +141,26 @@ def chat(heard: Heard) -> Reply:
     """OpenAI's Chat Completions API; parameters that it does not know are errors."""
     if heard.headers.get("authorization") != f"Bearer {KEY}":
         fault = {"message": "Incorrect API key provided.", "type": "invalid_request_error"}
-        return said(401, {"error": {**fault, "param": None, "code": "invalid_api_key"}})
+        return answer_json(401, {"error": {**fault, "param": None, "code": "invalid_api_key"}})
     if heard.path == "/v1/models":
-        return said(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
+        return answer_json(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
     fields = json.loads(heard.body)
     odd = unknown(fields, {"model", "messages", "n", "max_tokens", "temperature", "seed"})
     if odd or heard.path != "/v1/chat/completions":
-        return said(400, {"error": {"message": f"Unrecognized request argument: {odd}", "code": None}})
-    return said(200, {"id": "chatcmpl-1", "created": 1, "usage": {}, **answer_chat(fields)})
+        return answer_json(400, {"error": {"message": f"Unrecognized request argument: {odd}", "code": None}})
+    return answer_json(200, {"id": "chatcmpl-1", "created": 1, "usage": {}, **answer_chat(fields)})
 
 
 def rewriter(heard: Heard) -> Reply:
     """A chat API with a key of its own and no list of models, whose model adds a word to whatever prompt it reads."""
     if heard.headers.get("authorization") != f"Bearer {WRITER_KEY}":
-        return said(401, {"error": {"message": "Incorrect API key provided.", "code": "invalid_api_key"}})
+        return answer_json(
+            401, {"error": {"message": "Incorrect API key provided.", "code": "invalid_api_key"}}
+        )
     fields = json.loads(heard.body or b"{}")
     odd = unknown(fields, {"model", "messages", "n", "max_tokens", "temperature", "seed"})
     if odd or heard.path != "/v1/chat/completions":
-        return said(404, {"error": {"message": "Invalid URL", "code": None}})
+        return answer_json(404, {"error": {"message": "Invalid URL", "code": None}})
     prompt = fields["messages"][0]["content"].splitlines()[-1]
     return answering(f"{prompt}, {WORDS[fields['seed'] % len(WORDS)]}")
 
@@ -170,29 +172,33 @@ def answering(content: object, **choice: object) -> Reply:
         "message": {"role": "assistant", "content": content},
         "finish_reason": "stop",
     } | choice
-    return said(200, {"id": "chatcmpl-2", "object": "chat.completion", "model": "writer", "choices": [made]})
+    return answer_json(
+        200, {"id": "chatcmpl-2", "object": "chat.completion", "model": "writer", "choices": [made]}
+    )
 
 
 def getimg(heard: Heard) -> Reply:
     """getimg's hosted v1 API: one image a request, models with fields beside ours."""
     if heard.headers.get("authorization") != f"Bearer {KEY}":
-        return said(
+        return answer_json(
             401, {"error": {"type": "authentication_error", "code": "invalid_key", "message": "no key"}}
         )
     if heard.path == "/v1/models":
         size = {"width": 16, "height": 16}
         model = {"id": "bundled", "name": "x", "family": "stable-diffusion", "pipelines": ["text-to-image"]}
-        return said(200, [{**model, "base_resolution": size, "price": 0.001, "author_url": None}])
+        return answer_json(200, [{**model, "base_resolution": size, "price": 0.001, "author_url": None}])
     if heard.path == "/v1/account/balance":
-        return said(200, {"balance": 5.0})
+        return answer_json(200, {"balance": 5.0})
     fields = json.loads(heard.body)
     known = {"model", "prompt", "negative_prompt", "steps", "guidance", "seed", "output_format"}
     known |= {"response_format", "scheduler"}
     known |= {"image", "strength"} if heard.path.endswith("image-to-image") else {"width", "height"}
     odd = unknown(fields, known)
     if odd:
-        return said(400, {"error": {"type": "invalid_request_error", "code": "parameter", "message": odd}})
-    return said(200, {"image": b64(fields["seed"]), "seed": fields["seed"], "cost": 0.25})
+        return answer_json(
+            400, {"error": {"type": "invalid_request_error", "code": "parameter", "message": odd}}
+        )
+    return answer_json(200, {"image": b64(fields["seed"]), "seed": fields["seed"], "cost": 0.25})
 
 
 OPENAI_FIELDS = {
@@ -225,18 +231,20 @@ def _openai(heard: Heard, known: set[str]) -> Reply:
     if heard.headers.get("authorization") != f"Bearer {KEY}":
         shown = heard.headers.get("authorization", "").removeprefix("Bearer ")
         fault = {"message": f"Incorrect API key provided: {shown}.", "type": "invalid_request_error"}
-        return said(401, {"error": {**fault, "param": None, "code": "invalid_api_key"}})
+        return answer_json(401, {"error": {**fault, "param": None, "code": "invalid_api_key"}})
     if heard.method == "GET":
-        return said(200, {"object": "list", "data": [{"id": "gpt-image-1", "object": "model"}]})
+        return answer_json(200, {"object": "list", "data": [{"id": "gpt-image-1", "object": "model"}]})
     edits = heard.path == "/v1/images/edits"
     fields: dict[str, Any] = form_of(heard) if edits else json.loads(heard.body)
     odd = unknown(fields, known if edits else known - {"image", "mask", "strength"})
     if odd:
         fault = {"message": f"Unknown parameter: '{odd}'.", "type": "invalid_request_error", "param": odd}
-        return said(400, {"error": {**fault, "code": "unknown_parameter"}})
+        return answer_json(400, {"error": {**fault, "code": "unknown_parameter"}})
     assert not edits or fields["image"].startswith(b"\x89PNG")
     seed = int(fields.get("seed", next(_UNSEEDED)))
-    return said(200, {"created": 1, "data": [{"b64_json": b64(seed + k)} for k in range(int(fields["n"]))]})
+    return answer_json(
+        200, {"created": 1, "data": [{"b64_json": b64(seed + k)} for k in range(int(fields["n"]))]}
+    )
 
 
 def openai(heard: Heard) -> Reply:
@@ -259,20 +267,24 @@ class SiliconFlow:
         if heard.headers.get("authorization") != f"Bearer {KEY}":
             return Reply(401, b'"Invalid token"', {"Content-Type": "application/json"})
         if heard.path == "/v1/models":
-            return said(200, {"object": "list", "data": [{"id": "Kwai-Kolors/Kolors", "object": "model"}]})
+            return answer_json(
+                200, {"object": "list", "data": [{"id": "Kwai-Kolors/Kolors", "object": "model"}]}
+            )
         if heard.path == "/v1/user/info":
-            return said(
+            return answer_json(
                 200, {"code": 20000, "message": "OK", "status": True, "data": {"totalBalance": "88.88"}}
             )
         fields = json.loads(heard.body)
         known = {"model", "prompt", "negative_prompt", "image_size", "batch_size", "seed"}
         odd = unknown(fields, known | {"num_inference_steps", "guidance_scale", "image"})
         if odd or not 0 < fields["seed"] < 9_999_999_999 or fields["batch_size"] > 4:
-            return said(400, {"code": 20015, "message": f"The parameter is invalid: {odd}", "data": None})
+            return answer_json(
+                400, {"code": 20015, "message": f"The parameter is invalid: {odd}", "data": None}
+            )
         assert fields.get("image", "data:image/png;base64,").startswith("data:image/png;base64,")
         links = [f"{self.at}/{fields['seed'] + k}.png?sig=a%2Fb" for k in range(fields["batch_size"])]
         made = [{"url": link} for link in links]
-        return said(
+        return answer_json(
             200, {"images": made, "timings": {"inference": 1.2}, "seed": fields["seed"], "data": made}
         )
 
@@ -288,11 +300,11 @@ def image_host(heard: Heard) -> Reply:
 def stability(heard: Heard) -> Reply:
     """Stability AI's v2beta API for Stable Diffusion 3."""
     if heard.headers.get("authorization") != f"Bearer {KEY}":
-        return said(
+        return answer_json(
             401, {"id": "a1", "name": "unauthorized", "errors": ["missing or invalid authorization header"]}
         )
     if heard.path == "/v1/user/balance":
-        return said(200, {"credits": 25.5})
+        return answer_json(200, {"credits": 25.5})
     fields = form_of(heard)
     known = {
         "prompt",
@@ -308,10 +320,10 @@ def stability(heard: Heard) -> Reply:
     odd = unknown(fields, known | ({"image", "strength"} if varies else {"aspect_ratio"}))
     seeds = range(1, 4_294_967_295)  # 0 would be a random one
     if odd or heard.headers["accept"] != "application/json" or int(fields["seed"]) not in seeds:
-        return said(400, {"id": "a1", "name": "bad_request", "errors": [f"some-field: {odd}"]})
+        return answer_json(400, {"id": "a1", "name": "bad_request", "errors": [f"some-field: {odd}"]})
     assert not varies or fields["image"].startswith(b"\x89PNG")
     seed = int(fields["seed"])
-    return said(200, {"image": b64(seed), "finish_reason": "SUCCESS", "seed": seed})
+    return answer_json(200, {"image": b64(seed), "finish_reason": "SUCCESS", "seed": seed})
 
 
 def a1111(heard: Heard) -> Reply:
@@ -323,13 +335,15 @@ def a1111(heard: Heard) -> Reply:
             "body": "",
             "errors": "",
         }
-        return said(401, refusal, WWW_Authenticate="Basic")
+        return answer_json(401, refusal, WWW_Authenticate="Basic")
     if heard.path == "/sdapi/v1/sd-models":
-        return said(200, [{"title": "v1-5.safetensors [6ce0161689]", "model_name": "v1-5", "filename": "/x"}])
+        return answer_json(
+            200, [{"title": "v1-5.safetensors [6ce0161689]", "model_name": "v1-5", "filename": "/x"}]
+        )
     fields = json.loads(heard.body)
     assert fields["override_settings"] == {"sd_model_checkpoint": "v1-5"}
     assert fields["sampler_name"] in {"Euler", "DPM++ 2M"}
     assert heard.path.endswith("img2img") == bool(fields.get("init_images"))
     made = [b64(fields["seed"] + k) for k in range(fields["batch_size"] * fields["n_iter"])]
     drawn = {"seed": fields["seed"], "sd_model_name": "v1-5", "sd_model_hash": "6ce0161689"}
-    return said(200, {"images": made, "parameters": {}, "info": json.dumps(drawn)})
+    return answer_json(200, {"images": made, "parameters": {}, "info": json.dumps(drawn)})

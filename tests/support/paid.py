@@ -22,7 +22,7 @@ from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, find_metho
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.scene import join_scenes
 from pcevolve.selectors.sums import choose_release, typical
 from support.runs import SmallRun
 
@@ -68,9 +68,9 @@ class LastOne:
         )
         free = all(event.free for event in events)
         measured = (
-            load(self.account.measured(min(t for t in planned if t)))
+            load(self.account.read_measured(min(t for t in planned if t)))
             if free
-            else last_one(self.chooser, joined_scenes(scenes), events)
+            else last_one(self.chooser, join_scenes(scenes), events)
         )
         return self.account.pay(
             query,
@@ -99,7 +99,7 @@ def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
     return {"chosen": np.array([len(pool) - 1 for pool in scene.pools])}
 
 
-def paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
+def make_paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """Carry out a whole run through the real parts."""
     run = SmallRun.open(root, plan, provider)
     used = find_method(plan.method)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from support.forking import API_SERVER, CLIENT, Command
 from support.forkserver import ForkServer, Started, environment_of_tests
-from support.typed import typed
+from support.typed import spell_words
 
 BIN = Path(sys.executable).parent
 MODEL = os.environ.get("PCEVOLVE_TEST_MODEL", "bundled")  # a smaller one while developing
@@ -96,7 +96,7 @@ class Client:
     forks: ForkServer
     command: Command = CLIENT
 
-    def installed(self, *arguments: object) -> list[str]:
+    def find_installed(self, *arguments: object) -> list[str]:
         """The installed command and its arguments."""
         return [str(BIN / self.command.name), *map(str, arguments)]
 
@@ -106,7 +106,7 @@ class Client:
     def as_installed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         """Run the installed command in a new interpreter, as a user does; takes seconds longer."""
         return subprocess.run(
-            self.installed(*arguments),
+            self.find_installed(*arguments),
             env=self.environment(),
             capture_output=True,
             text=True,
@@ -141,7 +141,7 @@ class Client:
             "seed": 11,
             "ledger": out.with_suffix(".ledger"),
         }
-        return ["run", "--yes", *typed(**options | changes)]
+        return ["run", "--yes", *spell_words(**options | changes)]
 
 
 def free_port() -> int:

@@ -52,14 +52,14 @@ class Recorded:
         with self.recording:
             self.recorder.requestheaders(flow)
             if trouble == "broken":
-                raise self._lost(flow)
+                raise self._lose(flow)
             self.recorder.request(flow)
         if trouble == "refused":
-            self._lost(flow)
+            self._lose(flow)
             return Incoming(502, (("Server", "mitmproxy"),), b"no API")
         answer = self.provider.send(request)
         if trouble == "unpassed":
-            raise self._lost(flow)
+            raise self._lose(flow)
         flow.response = SimpleNamespace(
             status_code=answer.status, headers=_headers(answer.headers), raw_content=answer.body
         )
@@ -73,7 +73,7 @@ class Recorded:
         """Close the way to the provider."""
         self.provider.close()
 
-    def _lost(self, flow: SimpleNamespace) -> ConnectionTroubleError:
+    def _lose(self, flow: SimpleNamespace) -> ConnectionTroubleError:
         flow.error = SimpleNamespace(msg="Client disconnected.")
         with self.recording:
             self.recorder.error(flow)

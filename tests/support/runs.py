@@ -56,7 +56,7 @@ REWORDS: dict[str, object] = {
 """In a plan: prototypes' prompts are reworded by a second provider."""
 
 
-def reached(
+def make_rewriter(
     transcript: Transcript, plan: PublicPlan, transport: Transport, limits: Allowance | None = None
 ) -> Rewriter | None:
     """The second provider of a gate, if the plan has one."""
@@ -150,7 +150,7 @@ class SmallRun:
         transcript = Transcript(root / "transcript")
         patience = RetryPolicy(seconds=5, first=1, sleep=sleep)
         meter = Meter(allowance, dialect(plan.dialect), transcript)
-        second = reached(transcript, plan, rewriter_transport or FakeRewriter(), rewriter_allowance)
+        second = make_rewriter(transcript, plan, rewriter_transport or FakeRewriter(), rewriter_allowance)
         gate = Gate(
             transcript,
             dialect(plan.dialect),
@@ -163,7 +163,7 @@ class SmallRun:
         )
         gate.hello(plan.run_id)
         with gate.private_section():
-            gate.begin(plan, account.committed, account.measured)
+            gate.begin(plan, account.is_committed, account.read_measured)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))
 
     def evolve(self) -> Evolved:
@@ -175,14 +175,14 @@ class SmallRun:
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""
         evolved = self.evolve()
-        self.gate.finish(self.assessed(evolved))
+        self.gate.finish(self.assess(evolved))
         record = RunReader.strict(self.root)
         publish(self.root / "release", Release.of(record, evolved.dataset), record.bodies.file)
         write_summary(record)
         write_report(record)
         return evolved
 
-    def assessed(self, evolved: Evolved) -> Assessment | None:
+    def assess(self, evolved: Evolved) -> Assessment | None:
         """What releases of a judge that looks at candidates say of the dataset's use."""
         chooser = getattr(self.judge, "chooser", None)
         if chooser is None:

@@ -68,7 +68,7 @@ def on_thread(load):
 
 
 @contextlib.contextmanager
-def served(generator, **settings):
+def serve_app(generator, **settings):
     """Yield a client of a ready app."""
     app = create_app(Settings(**settings), on_thread(lambda: generator))
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:

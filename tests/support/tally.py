@@ -57,7 +57,7 @@ class Tally:
         return json.dumps({"suite": self.suite, **{name: totals[name] for name in self.names}})
 
 
-def given() -> list[Given]:
+def list_given() -> list[Given]:
     """What this process has counted."""
     return [
         (each.suite, list(each.names), [(*key, times) for key, times in each.counts.items()])

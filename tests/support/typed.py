@@ -6,7 +6,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.public.options import list_options
 
 
-def typed(**options: object) -> list[object]:
+def spell_words(**options: object) -> list[object]:
     """The words of a command line; of several values with commas between, none for an option that is None."""
     known = {each.name: each for each in list_options(RunConfig)}
     words: list[object] = []

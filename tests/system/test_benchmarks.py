@@ -80,7 +80,7 @@ LOOKS = {VOTER: load_encoder("bundled").embed, "thumbnails": thumbnails, "profil
 JUDGES = {name: look for name, look in LOOKS.items() if name != VOTER}
 
 
-def seen(name: str) -> tuple[Seen, Subject]:
+def see(name: str) -> tuple[Seen, Subject]:
     real = load_real_set(name, 60)
     drawn = [static(60, seed) for seed in range(len(real.labels))]
     found = Seen(

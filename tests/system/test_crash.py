@@ -116,7 +116,7 @@ def test_a_disk_that_fills_up_is_one_clear_line_and_the_run_can_be_resumed(refer
     run = tmp_path / "run"
     options = client.run_options(class_folders(tmp_path / "private", seed=1), run, **NOISE)
     starved = subprocess.run(
-        ["sh", "-c", 'trap "" XFSZ; ulimit -f 40; exec "$@"', "sh", *client.installed(*options)],
+        ["sh", "-c", 'trap "" XFSZ; ulimit -f 40; exec "$@"', "sh", *client.find_installed(*options)],
         env=client.environment(),
         capture_output=True,
         text=True,

@@ -73,12 +73,12 @@ def test_the_notebook_s_cells_run_and_hold_no_outputs(run: Run):
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = [each for each in notebook["cells"] if each["cell_type"] == "code"]
     assert all(each["outputs"] == [] for each in cells)
-    known = [shown(run, each["source"]) for each in cells]
+    known = [show(run, each["source"]) for each in cells]
     assert "<img " in known[1]._repr_html_()
     assert len(known[2]) >= 7
 
 
-def shown(run: Run, cell: str) -> Any:
+def show(run: Run, cell: str) -> Any:
     """What a notebook shows for a cell: the value of its last line, if that has one."""
     *body, last = ast.parse(cell).body
     if not isinstance(last, ast.Expr):

@@ -25,7 +25,7 @@ SERVERS = {
 }
 
 
-def told(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
+def tell(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
@@ -33,10 +33,10 @@ def told(done: subprocess.CompletedProcess[str]) -> tuple[int, str, str]:
 def test_exit_code_and_outputs_are_those_of_the_installed_command(alone: Client, tmp_path: Path, name: str):
     environment = {**alone.environment(), "PCEVOLVE_LEDGER": "ledger.sqlite"}
     installed = subprocess.run(
-        alone.installed(*CLIENTS[name]), cwd=tmp_path, env=environment, capture_output=True, text=True
+        alone.find_installed(*CLIENTS[name]), cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     forked = alone.forks.run(CLIENTS[name], environment, 60, folder=tmp_path)
-    assert told(forked) == told(installed)
+    assert tell(forked) == tell(installed)
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -45,4 +45,4 @@ def test_a_forked_api_server_complains_as_the_installed_one(forks: ForkServer, n
         [BIN / API_SERVER.name, *SERVERS[name]], capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
     forked = forks.run(SERVERS[name], os.environ, 60, command=API_SERVER)
-    assert told(forked) == told(installed)
+    assert tell(forked) == tell(installed)

@@ -37,7 +37,7 @@ def test_every_route_is_tried(published):
 def test_the_server_keeps_its_own_schema(published, method, path):
     @given(case=published[path][method].as_strategy())
     @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-    def asked(case):
+    def ask(case):
         case.call_and_validate(excluded_checks=BEYOND_SCHEMAS)
 
-    asked()
+    ask()

@@ -81,9 +81,9 @@ def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(
     for _ in range(2):
         process = server_on(root, tmp_path, forks)
         process.start(ready=False)
-        before = finished(cache)
+        before = count_finished(cache)
         deadline = time.monotonic() + 60
-        while finished(cache) <= before and time.monotonic() < deadline:
+        while count_finished(cache) <= before and time.monotonic() < deadline:
             time.sleep(0.005)
         process.kill()
     kept = {path: path.read_bytes() for path in cache.rglob("*.piece")}
@@ -97,5 +97,5 @@ def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(
     assert '"images": 2500, "model": "library:tiles"' in process.log.read_text()
 
 
-def finished(cache: Path) -> int:
+def count_finished(cache: Path) -> int:
     return sum(1 for _ in cache.rglob("*.piece"))

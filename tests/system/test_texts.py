@@ -21,7 +21,7 @@ from pcevolve.transcript import RunReader
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
 from support.tiny_writer import save_encoder
-from support.typed import typed
+from support.typed import spell_words
 
 CANARY = "Jane Canary-Doe"
 TEXTS = {
@@ -218,7 +218,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(
 ):
     out = tmp_path / "run"
     words = ask(client, private, out)
-    done = client(*words, *typed(**changes))
+    done = client(*words, *spell_words(**changes))
     assert done.returncode in (2, 3), done.stderr
     assert complaint in " ".join(done.stderr.split())
     assert not (out / "private" / "ledger.sqlite").exists()

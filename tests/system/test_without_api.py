@@ -118,7 +118,7 @@ def test_a_ledger_can_be_read_while_a_run_is_drawing(alone, ledger):
     assert [row["draws"] for row in json.loads(shown[0].stdout)] == [2, 2]
 
 
-def planned(alone: Client, *options: object) -> dict[str, object]:
+def plan(alone: Client, *options: object) -> dict[str, object]:
     process = alone.succeed("budget", "plan", *options, "--json")
     return json.loads(process.stdout)
 
@@ -134,7 +134,7 @@ def complaint(alone: Client, *options: object) -> str:
 
 def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spent(alone):
     options = ("--method", "secpe", "--shots", 90, "--candidates", 40, "--secret-size", 3)
-    secrets = planned(alone, *options, "--secret-bound", "2e-4")["secrets"]
+    secrets = plan(alone, *options, "--secret-bound", "2e-4")["secrets"]
     assert list(secrets["success"]) == ["1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1"]
     assert secrets["success"]["0.0001"] == pytest.approx(2e-4)
     assert secrets["success"]["0.1"] == pytest.approx(0.1351, abs=5e-5)
@@ -142,7 +142,7 @@ def test_what_a_guess_at_a_listed_secret_is_worth_is_told_before_anything_is_spe
     shown = " ".join(alone("budget", "plan", *options).stdout.replace("│", " ").split())
     assert "0.001 where it was 1e-4" in shown
     assert "3 texts at most, which count 0.105 of a vote each" in shown
-    assert planned(alone, "--method", "pe")["secrets"] is None
+    assert plan(alone, "--method", "pe")["secrets"] is None
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_what_cannot_be_planned_is_refused_in_plain_words(alone, options, words)
 
 
 def test_a_plan_touches_neither_ledger_nor_torch(alone, tmp_path):
-    planned(alone, "--method", "jvem")
+    plan(alone, "--method", "jvem")
     assert list(tmp_path.iterdir()) == []
     code = (
         "import sys; from pcevolve.cli.main import app; "

@@ -76,7 +76,7 @@ def takes(*names: str) -> Callable[[Command], Command]:
     The command receives them as keywords; see :func:`settings_of`.
     """
 
-    def extended(command: Command) -> Command:
+    def extend(command: Command) -> Command:
         own = [
             each
             for each in inspect.signature(command).parameters.values()
@@ -88,7 +88,7 @@ def takes(*names: str) -> Callable[[Command], Command]:
         command.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads a command's options from
         return command
 
-    return extended
+    return extend
 
 
 def settings_of(kind: type[Made], given: dict[str, Any], **more: Any) -> Made:  # noqa: ANN401 - settings of any type

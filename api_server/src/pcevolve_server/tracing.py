@@ -97,7 +97,7 @@ class Traced:
             return
         status = _FAILED
 
-        async def watched(message: Message) -> None:
+        async def watch(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -105,7 +105,7 @@ class Traced:
 
         with _request(scope) as span:
             try:
-                await self.app(scope, receive, watched)
+                await self.app(scope, receive, watch)
             finally:
                 _finish(span, scope, scope["state"].get("status", status))
 

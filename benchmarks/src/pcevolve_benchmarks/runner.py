@@ -256,7 +256,7 @@ class Direct:
                 answer = self.transport.send(outgoing)
             except ConnectionTroubleError as error:
                 raise Busy(error.reason, None) from error
-            if self.components.address.revealed_by(answer):
+            if self.components.address.is_revealed_by(answer):
                 raise ProviderReplyError(f"the API's answer (HTTP {answer.status}) repeats the API key")
             if answer.status == HTTPStatus.OK:
                 return answer

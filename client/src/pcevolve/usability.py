@@ -76,7 +76,7 @@ class Usability:
     received: Callable[[str], bytes]
     _checks: dict[str, CandidateCheck] = field(default_factory=dict)
 
-    def needed(self, sent: int) -> int:
+    def count_needed(self, sent: int) -> int:
         """Return how many of a class's candidates must be usable and differ, of so many that were sent."""
         # Two at least, where two were sent: between one candidate and itself there is nothing to choose.
         return min(sent, max(FEWEST, math.ceil(self.plan.min_usable * sent)))
@@ -135,7 +135,7 @@ class Usability:
         checks = [each for each, _ in looks]
         asked = self.plan.modality.asked_size
         sizes = Counter(each.size for each in checks if asked and each.size and each.size != asked)
-        needed = self.needed(len(checks))
+        needed = self.count_needed(len(checks))
         usable = [(each, source) for each, source in looks if not each.fault]
         changed = [each for each, source in usable if source is None or not _equal(each, source)]
         return ClassUsability(

@@ -22,7 +22,7 @@ class Message(WireModel):
     content: Text
 
 
-def _said(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _find_said(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     if not any(each.content.strip() for each in messages):
         raise ValueError("nobody says anything")
     return messages
@@ -41,7 +41,7 @@ class ChatRequest(WireModel):
     messages: Annotated[
         tuple[Message, ...],
         Field(min_length=1, max_length=limits.MAX_MESSAGES, strict=False),
-        AfterValidator(_said),
+        AfterValidator(_find_said),
     ]
     n: Annotated[int, Field(ge=1, le=limits.MAX_COMPLETIONS), WHOLE] = 1
     max_tokens: Annotated[_Tokens | None, Field(description="Absent, and the next too: 256.")] = None

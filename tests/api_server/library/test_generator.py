@@ -6,7 +6,7 @@ from PIL import Image
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared import images, wire
 from support.collections import library, pixels
-from support.served import served
+from support.served import serve_app
 
 PROMPT = "A painted tile image with red"
 
@@ -50,7 +50,7 @@ def test_neighbours_are_farther_for_larger_strengths_and_others_for_other_seeds(
 
 
 def test_the_api_answers_as_it_does_for_any_model(root, loaded):
-    with served(loaded(root)) as client:
+    with serve_app(loaded(root)) as client:
         ask_for = {"model": "library:tiles", "prompt": PROMPT, "seed": 5}
         answer = client.post(wire.TEXT_TO_IMAGE, json=ask_for | {"n": 3})
         made = wire.BatchResponse.model_validate_json(answer.content).images

@@ -28,7 +28,7 @@ from pcevolve.transcript.records import (
     Released,
     Sent,
 )
-from support.extended import extended_run
+from support.extended import extend_run
 from support.runs import REWORDS, SmallRun, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
@@ -83,7 +83,7 @@ class Honest:
         run.finish()
         run.close()
         added = ADDED if plan.grades_variations else REPEATED
-        extended_run(root, added)
+        extend_run(root, added)
         records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
         cut = _blocks if plan.at_once == 1 else _halves

@@ -29,7 +29,7 @@ from pcevolve.selectors.choosing import Chooser
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.forge import faults_of, forge
-from support.paid import encoder, paid_run
+from support.paid import encoder, make_paid_run
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, rng, small_plan
 
@@ -207,7 +207,7 @@ OTHER = "0" * 64
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose plan names bundled weights that this version has not."""
-    return paid_run(tmp_path_factory.mktemp("foreign"), small_plan(method="jvem", weights=OTHER))
+    return make_paid_run(tmp_path_factory.mktemp("foreign"), small_plan(method="jvem", weights=OTHER))
 
 
 def test_choices_by_other_weights_are_told_as_not_checked_and_all_else_holds(foreign: Path):

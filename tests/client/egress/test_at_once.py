@@ -204,7 +204,7 @@ class Silent:
     def __call__(self, request: online.Heard) -> online.Reply:
         if request.method == "POST":
             self.released.wait(60)
-        return online.said(200, [_model()])
+        return online.answer_json(200, [_model()])
 
 
 def test_who_interrupts_does_not_wait_for_answers(tmp_path):

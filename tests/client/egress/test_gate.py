@@ -173,7 +173,7 @@ def test_lookahead_cannot_send_any_other_candidate(looking, provider):
             "not in the public plan",
         ),
         (
-            lambda run, made: run.gate.begin(small_plan(steps=7), run.account.committed, run.account.measured),
+            lambda run, made: run.gate.begin(small_plan(steps=7), run.account.is_committed, run.account.read_measured),
             "on record with another plan",
         ),
         (lambda run, made: run.gate.begin(run.plan, lambda receipt: True, lambda _: b""), "is fixed"),
@@ -215,7 +215,7 @@ def test_a_retry_sends_the_same_bytes_and_both_attempts_are_on_record(tmp_path):
     first_round(run)
     assert attempts[1] == attempts[2] == attempts[3] == attempts[4]
     assert kinds(run).count("failed") == 2
-    assert len(run.transcript.sent()) == len(attempts)
+    assert len(run.transcript.list_sent()) == len(attempts)
 
 
 def test_patience_ends(tmp_path):

@@ -25,7 +25,7 @@ from pcevolve.errors import ProviderReplyError, UsageError, printable
 from pcevolve.providers.dialect import WireRequest
 from pcevolve_shared import limits
 from support.certificates import self_signed
-from support.online import LocalServer, said
+from support.online import LocalServer, answer_json
 
 
 class RawServer:
@@ -174,7 +174,7 @@ class Secure(LocalServer):
     """A local server behind TLS; which hands on nothing that is no TLS."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
-        super().__init__(lambda heard: said(200, {"data": []}))
+        super().__init__(lambda heard: answer_json(200, {"data": []}))
         self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
         self.url = self.address.replace("http:", "https:")
 
@@ -233,7 +233,7 @@ def test_a_file_without_certificates_is_refused_by_name(tmp_path):
 
 
 def test_https_to_a_port_that_speaks_http_is_told_so():
-    server = LocalServer(lambda heard: said(200, {}))
+    server = LocalServer(lambda heard: answer_json(200, {}))
     with pytest.raises(ConnectionTroubleError) as error:
         HttpTransport(5).send(Address(server.address.replace("http:", "https:")).outgoing(REQUEST))
     server.close()

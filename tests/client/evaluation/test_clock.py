@@ -19,8 +19,8 @@ def test_what_is_left_is_told_at_the_pace_so_far(slower: float):
         {"any": _Pace(0.1, {40: 10.0})}, 40.0, lambda done, whole: told.append((done, whole)), lambda: now[0]
     )
     now[0] += 10 * slower
-    clock.looked(judge, 100)
+    clock.count_look(judge, 100)
     for _ in range(3):
         now[0] += 10 * slower
-        clock.trained(judge, training)
+        clock.count_training(judge, training)
     assert told == [(0, 40), *((10 * n * slower, 40 * slower) for n in (1, 2, 3, 4))]

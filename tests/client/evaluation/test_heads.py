@@ -63,7 +63,7 @@ def torch_weights(layer: heads._Layer, training: Training, rates: list[float]) -
 @pytest.mark.parametrize("how", [{}, {"decoupled": True}, {"decoupled": True, "biased": False}])
 def test_a_layer_takes_the_steps_of_torchs_own_optimiser(how: dict[str, bool]):
     training = Training(*blobs(60, 4), 3)
-    layer = heads._Layer.drawn(8, 3, torch.Generator().manual_seed(1), 0.05, **how)
+    layer = heads._Layer.draw(8, 3, torch.Generator().manual_seed(1), 0.05, **how)
     rates = [1e-2 / (1 + step) for step in range(40)]
     expected = torch_weights(layer, training, rates)
     begun = layer.weights.copy()

@@ -13,7 +13,7 @@ from client.conftest import SMALL
 from pcevolve.cli.main import app
 from pcevolve.ledger.ledger import Ledger
 from support.folders import events
-from support.typed import typed
+from support.typed import spell_words
 
 
 def planned(run: Path) -> dict:
@@ -50,7 +50,7 @@ def test_the_images_are_the_released_ones_and_open_as_pixels(evolved):
 def test_the_command_line_continues_and_reads_what_the_library_began(evolved, native, private, tmp_path):
     """No second road: with the same seed both send the same bytes, and each takes over the other's run."""
     evolved(method="random", out=tmp_path / "one")
-    given = typed(
+    given = spell_words(
         **{"private": private, "domain": "scan", "api": native.address, "out": tmp_path / "two", **SMALL},
         **{"ledger": tmp_path / "ledger.sqlite", "method": "random", "epsilon": 10},
     )

@@ -16,7 +16,7 @@ from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.finished import extension
 from pcevolve_shared import images
 from support.folders import events, list_released
-from support.killing import killed_at_call, until_it_survives
+from support.killing import kill_at_call, until_it_survives
 
 pytestmark = pytest.mark.system
 
@@ -171,7 +171,7 @@ def test_killed_at_any_step_it_goes_on_to_the_same_dataset(evolved, tmp_path):
 
     shutil.copytree(base, tmp_path / "whole")
     whole, killed = extend("whole"), 0
-    for step in until_it_survives(killed_at_call, prepare, stride=STRIDE):
+    for step in until_it_survives(kill_at_call, prepare, stride=STRIDE):
         if not (tmp_path / str(step) / "release" / "manifest.json").is_file() or len(
             list_released(tmp_path / str(step))
         ) < len(whole):

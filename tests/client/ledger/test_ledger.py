@@ -22,14 +22,14 @@ from support.accounts import (
     images,
     never,
     outcome,
-    paid,
     patients,
+    pay,
     query,
 )
 
 
 def test_a_query_is_drawn_once_and_answered_from_record_ever_after(path):
-    first = paid(account(path), 1)
+    first = pay(account(path), 1)
     assert account(path).pay(query(1), [ONE], never) == first
     assert account(path).receipt(query(1)) == first
     assert account(path).receipts() == (first,)
@@ -38,29 +38,29 @@ def test_a_query_is_drawn_once_and_answered_from_record_ever_after(path):
 def test_a_receipt_says_what_was_drawn_and_what_was_done_for_it(path):
     receipt = account(path).pay(query(2), [ONE, FREE], outcome("x"))
     assert receipt == Receipt("a", 2, outcome("x")().choices, (ONE, FREE), "replace-one")
-    assert account(path).committed(receipt)
+    assert account(path).is_committed(receipt)
 
 
 def test_only_what_was_paid_for_is_committed(path):
     mine = account(path)
-    receipt = paid(mine, 1)
+    receipt = pay(mine, 1)
     forged = Receipt("a", 1, outcome("y")().choices, receipt.events, receipt.relation)
-    assert not mine.committed(forged)
-    assert not mine.committed(Receipt("b", 1, receipt.choices, receipt.events, receipt.relation))
+    assert not mine.is_committed(forged)
+    assert not mine.is_committed(Receipt("b", 1, receipt.choices, receipt.events, receipt.relation))
 
 
 def test_a_measurement_is_remembered_for_the_private_side_alone(path):
     mine = account(path)
     mine.pay(query(1), [ONE], outcome("x", b"\x00noised sums"))
-    assert account(path).measured(1) == b"\x00noised sums"
-    assert mine.measured(2) == b""
+    assert account(path).read_measured(1) == b"\x00noised sums"
+    assert mine.read_measured(2) == b""
     assert "noised sums" not in json.dumps(Ledger(path).export())
 
 
 def test_what_is_over_the_budget_is_not_drawn(path):
     mine = account(path)
     for number in range(3):
-        paid(mine, number)
+        pay(mine, number)
     with pytest.raises(BudgetError, match=r"asked epsilon=1, 0 left in this run"):
         mine.pay(query(4), [ONE], never)
     assert len(mine.receipts()) == 3
@@ -68,7 +68,7 @@ def test_what_is_over_the_budget_is_not_drawn(path):
 
 def test_what_is_free_can_always_be_had(path):
     mine = account(path, limit=1)
-    paid(mine, 1)
+    pay(mine, 1)
     mine.pay(query(2), [FREE], outcome())
     mine.pay(query(3), [Event("uniform", count=5)], outcome())
     assert len(mine.receipts()) == 3
@@ -81,7 +81,7 @@ def test_a_draw_that_fails_costs_nothing_and_its_error_is_its_own(path):
     with pytest.raises(FileNotFoundError, match="encoder"):
         mine.pay(query(1), [ONE], lambda: _raise(FileNotFoundError("encoder")))
     assert mine.receipts() == ()
-    paid(mine, 1)
+    pay(mine, 1)
 
 
 def _raise(error):
@@ -120,25 +120,25 @@ def test_what_a_resumed_run_has_paid_of_its_plan_is_not_counted_again(path):
 
 
 def test_a_second_run_on_the_same_data_sees_what_was_spent(path):
-    paid(account(path), 1)
+    pay(account(path), 1)
     other = account(path, run="b")
-    assert other.spent_before() == 1
+    assert other.compute_spent_before() == 1
     with pytest.raises(BudgetError, match="earlier runs already spent epsilon=1 on these data"):
         other.require([Event("exponential", "1", 3)])
     account(path, run="b", lifetime=4).require([Event("exponential", "1", 3)])
 
 
 def test_a_run_that_shares_one_unit_sees_what_was_spent(path):
-    paid(account(path), 1)
-    assert account(path, run="b", units=images(b"unit 3", b"unit 9")).spent_before() == 1
-    assert account(path, run="c", units=images(b"unit 8")).spent_before() == 0
+    pay(account(path), 1)
+    assert account(path, run="b", units=images(b"unit 3", b"unit 9")).compute_spent_before() == 1
+    assert account(path, run="c", units=images(b"unit 8")).compute_spent_before() == 0
 
 
 def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
-    paid(account(path, run="a", units=images(b"1", b"2")), 1, "a")
-    paid(account(path, run="b", units=images(b"2", b"3")), 1, "b")
-    assert account(path, run="c", units=images(b"1", b"3")).spent_before() == 1
-    assert account(path, run="d", units=images(b"1", b"2", b"3")).spent_before() == 2
+    pay(account(path, run="a", units=images(b"1", b"2")), 1, "a")
+    pay(account(path, run="b", units=images(b"2", b"3")), 1, "b")
+    assert account(path, run="c", units=images(b"1", b"3")).compute_spent_before() == 1
+    assert account(path, run="d", units=images(b"1", b"2", b"3")).compute_spent_before() == 2
 
 
 @pytest.mark.parametrize("total", ["1/3", "7/9", "1000001/1000000", "22/7"])
@@ -156,9 +156,9 @@ def test_gaussian_events_compose_better_than_their_sum(path):
     alone = account(path, run="a", **gaussian(lifetime=20))
     alone.pay(query(1), [Event("gaussian", "2")], outcome())
     other = account(path, run="b", **gaussian(lifetime=20))
-    one = other.spent_before()
+    one = other.compute_spent_before()
     other.pay(query(1, "b"), [Event("gaussian", "2")], outcome())
-    assert one < account(path, run="c", **gaussian(lifetime=20)).spent_before() < 2 * one
+    assert one < account(path, run="c", **gaussian(lifetime=20)).compute_spent_before() < 2 * one
 
 
 def test_gaussian_noise_cannot_be_had_at_delta_zero(path):
@@ -205,14 +205,14 @@ def test_a_run_cannot_be_continued_with_other_data_or_under_another_promise(path
 
 
 def test_relations_cannot_be_mixed_on_the_same_data(path):
-    paid(account(path), 1)
+    pay(account(path), 1)
     other = account(path, run="b", relation="add-remove")
     refusal = "another neighbour relation: use the same, --set privacy.relation=replace-one"
     with pytest.raises(LedgerError, match=refusal):
         other.require([ONE])
     with pytest.raises(LedgerError, match=refusal):
         other.pay(query(1, "b"), [ONE], never)
-    paid(account(path, run="c", relation="add-remove", units=images(b"other")), 1, "c")
+    pay(account(path, run="c", relation="add-remove", units=images(b"other")), 1, "c")
 
 
 def test_an_account_leaves_no_trace_until_it_is_enrolled_and_cannot_pay_before(path):
@@ -223,7 +223,7 @@ def test_an_account_leaves_no_trace_until_it_is_enrolled_and_cannot_pay_before(p
         mine.pay(query(1), [ONE], never)
     assert (ledger.runs(), mine.enrolled) == ([], False)
     mine.enrol()
-    paid(mine, 1)
+    pay(mine, 1)
     assert (len(Ledger(path).runs()), mine.enrolled) == (1, True)
 
 
@@ -262,8 +262,8 @@ def test_files_are_for_the_owner_alone(tmp_path):
 
 def test_history_tells_every_access_in_the_order_of_payment(path):
     first, second = account(path), account(path, run="b", units=images(b"other"))
-    paid(first, 1)
-    paid(second, 1, "b")
+    pay(first, 1)
+    pay(second, 1, "b")
     first.pay(query(2), [Event("exponential", "1/2", 2), FREE], outcome())
     told = [
         (row.run_id, row.iteration, row.mechanism, row.count, row.epsilon) for row in Ledger(path).history()
@@ -279,7 +279,7 @@ def test_history_tells_every_access_in_the_order_of_payment(path):
 
 def test_an_export_holds_every_receipt_and_nothing_private(path):
     mine = account(path)
-    receipts = [paid(mine, 1), mine.pay(query(2), [ONE], outcome("y", b"secret"))]
+    receipts = [pay(mine, 1), mine.pay(query(2), [ONE], outcome("y", b"secret"))]
     exported = json.loads(json.dumps(Ledger(path).export()))
     assert [Receipt.from_dict(each) for each in exported["runs"][0]["receipts"]] == receipts
     hidden = [each.hex() for each in prints_in(path)]
@@ -288,7 +288,7 @@ def test_an_export_holds_every_receipt_and_nothing_private(path):
 
 def test_what_a_run_has_paid_itself_counts_for_the_lifetime_of_its_units(path):
     mine = account(path, limit=9, lifetime=2)
-    paid(mine, 1)
-    paid(mine, 2)
+    pay(mine, 1)
+    pay(mine, 2)
     with pytest.raises(BudgetError, match="whose lifetime limit is 2 at delta 0; this would make it 3"):
         mine.pay(query(3), [ONE], never)

@@ -45,8 +45,8 @@ def contents(path: Path) -> list[Any]:
     with closing(Ledger(path)) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol()
         other = ledger.account("b", UNITS[1:], "replace-one", budget(3, 6)).enrol()
-        spent = [each.spent_before() for each in (mine, other)]
-        kept = [each.measured(number) for each in (mine, other) for number in (1, 2)]
+        spent = [each.compute_spent_before() for each in (mine, other)]
+        kept = [each.read_measured(number) for each in (mine, other) for number in (1, 2)]
         return [ledger.runs(), ledger.history(), ledger.export(), spent, kept]
 
 
@@ -194,7 +194,7 @@ def test_a_ledger_that_is_edited_while_it_is_open_is_refused_too(path):
         with closing(sqlite3.connect(path)) as db:
             db.executescript("UPDATE rows SET private = x'00' WHERE number = 2")
         with pytest.raises(LedgerError, match="a row changed while it was open"):
-            mine.measured(1)
+            mine.read_measured(1)
 
 
 def test_an_older_copy_put_in_place_while_it_is_open_is_refused(path):

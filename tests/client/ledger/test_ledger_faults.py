@@ -22,7 +22,7 @@ from pcevolve.ledger.ledger import Ledger, Paid
 from pcevolve.public.release import Receipt
 from support.accounts import ONE, UNITS, budget, never, outcome, query
 from support.examples import is_nightly
-from support.killing import Work, killed_at_call, killed_at_system_call, survive, until_it_survives
+from support.killing import Work, kill_at_call, kill_at_system_call, survive, until_it_survives
 
 pytestmark = pytest.mark.system
 
@@ -34,11 +34,11 @@ STRIDE = 1 if is_nightly() else 8
 """Every step is killed at night, and for a change every eighth, other ones each time."""
 
 
-@pytest.fixture(params=[killed_at_call, killed_at_system_call], ids=["calls", "system calls"])
+@pytest.fixture(params=[kill_at_call, kill_at_system_call], ids=["calls", "system calls"])
 def kill(request):
-    if request.param is killed_at_system_call:
+    if request.param is kill_at_system_call:
         try:
-            killed_at_system_call(lambda: None, 1)
+            kill_at_system_call(lambda: None, 1)
         except PermissionError:
             pytest.skip("no ptrace here")
     return request.param
@@ -93,7 +93,7 @@ def assert_released_once(path: Path) -> bool:
     with closing(Ledger(path)) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
         assert mine.receipts() == (receipt,)
-        assert mine.measured(1) == MEASURED
+        assert mine.read_measured(1) == MEASURED
     assert runs(path) == [("a", 1.0)]
     return on_record
 
@@ -168,7 +168,7 @@ def half_written(tmp_path_factory) -> Path:
     enrol(root / "base" / "ledger.sqlite")
     old = (root / "base" / "ledger.sqlite").read_bytes()
     with contextlib.suppress(PermissionError):
-        for step in until_it_survives(killed_at_system_call, copies(root / "base", root / "half", release)):
+        for step in until_it_survives(kill_at_system_call, copies(root / "base", root / "half", release)):
             folder = root / "half" / str(step)
             journal = folder / "ledger.sqlite-journal"
             if (folder / "ledger.sqlite").read_bytes() != old and journal.exists():

@@ -16,7 +16,7 @@ from pcevolve.ledger.ledger import Ledger
 from pcevolve.privacy import FREE, Event
 from pcevolve.public.parts import Earlier
 from pcevolve.publish import state_cumulative_loss
-from support.accounts import ONE, account, gaussian, images, outcome, paid, patients, query
+from support.accounts import ONE, account, gaussian, images, outcome, patients, pay, query
 from support.runs import small_plan
 
 API = {"provider": "https://api.example"}
@@ -33,9 +33,9 @@ REFUSED = "an INSECURE run used these data"
 
 
 def test_a_run_with_noise_is_refused_on_data_that_an_insecure_run_used(path):
-    paid(account(path, "a", secure=False), 1)
+    pay(account(path, "a", secure=False), 1)
     later = account(path, "b", lifetime=99)
-    assert later.spent_before() == math.inf
+    assert later.compute_spent_before() == math.inf
     with pytest.raises(
         BudgetError, match=r"an INSECURE run used these data.* with --set privacy.forget_insecure=true"
     ):
@@ -44,7 +44,7 @@ def test_a_run_with_noise_is_refused_on_data_that_an_insecure_run_used(path):
 
 
 def test_an_insecure_run_is_found_through_the_patient(path):
-    paid(account(path, "a", patients(p=[b"1", b"2"]), unit="patient", secure=False), 1)
+    pay(account(path, "a", patients(p=[b"1", b"2"]), unit="patient", secure=False), 1)
     with pytest.raises(BudgetError, match=REFUSED):
         account(path, "month", patients(p=[b"8"]), unit="patient").require([ONE])
     with pytest.raises(BudgetError, match=REFUSED):
@@ -52,20 +52,20 @@ def test_an_insecure_run_is_found_through_the_patient(path):
 
 
 def test_an_insecure_run_is_left_out_of_the_sum_only_where_that_is_asked_for(path):
-    paid(account(path, "a", secure=False), 1)
+    pay(account(path, "a", secure=False), 1)
     knowing = account(path, "b", forgets_insecure=True)
-    assert knowing.spent_before() == 0
-    paid(knowing, 1, "b")
+    assert knowing.compute_spent_before() == 0
+    pay(knowing, 1, "b")
     with pytest.raises(BudgetError, match=REFUSED):
         account(path, "c", lifetime=99).require([ONE])
-    assert account(path, "d", forgets_insecure=True).spent_before() == 1
+    assert account(path, "d", forgets_insecure=True).compute_spent_before() == 1
 
 
 def test_an_insecure_run_promises_nothing_and_is_held_to_the_other_limits_all_the_same(path):
-    paid(account(path, "a", secure=False), 1)
+    pay(account(path, "a", secure=False), 1)
     again = account(path, "b", secure=False)
     again.require([Event("exponential", "3")])
-    paid(account(path, "c", forgets_insecure=True), 1, "c")
+    pay(account(path, "c", forgets_insecure=True), 1, "c")
     with pytest.raises(BudgetError, match="already spent epsilon=1"):
         again.require([Event("exponential", "3")])
 
@@ -77,8 +77,8 @@ def test_an_insecure_run_that_looked_at_nothing_harms_nobody(path):
 
 
 def test_an_insecure_run_is_marked_wherever_the_ledger_is_read(path):
-    paid(account(path, "a", secure=False), 1)
-    paid(account(path, "b", forgets_insecure=True), 1, "b")
+    pay(account(path, "a", secure=False), 1)
+    pay(account(path, "b", forgets_insecure=True), 1, "b")
     ledger = Ledger(path)
     rows = [(row.noise, row.forgets_insecure, row.epsilon) for row in ledger.runs()]
     assert rows == [("INSECURE", False, math.inf), ("os-csprng", True, 1.0)]
@@ -96,18 +96,18 @@ def test_an_insecure_run_is_marked_wherever_the_ledger_is_read(path):
 
 @pytest.mark.parametrize("mine", [images(b"1"), images(b"never seen")], ids=["the same data", "other data"])
 def test_earlier_releases_are_counted_whether_or_not_they_share_data(path, mine):
-    paid(account(path, "a", images(b"1", b"2"), **API), 1)
-    paid(account(path, "b", images(b"3"), **API), 1, "b", TWO)
+    pay(account(path, "a", images(b"1", b"2"), **API), 1)
+    pay(account(path, "b", images(b"3"), **API), 1, "b", TWO)
     found = account(path, "c", mine, lifetime=99, **API).earlier()
     assert found == Earlier(releases=2, events=(ONE, TWO))
 
 
 def test_other_providers_controls_insecure_runs_and_the_run_itself_do_not_count(path):
-    paid(account(path, "a", provider="https://other.example"), 1)
+    pay(account(path, "a", provider="https://other.example"), 1)
     account(path, "b", **API).pay(query(1, "b"), [Event("uniform")], outcome())
-    paid(account(path, "c", secure=False, **API), 1, "c")
+    pay(account(path, "c", secure=False, **API), 1, "c")
     mine = account(path, "d", images(b"9"), **API)
-    paid(mine, 1, "d")
+    pay(mine, 1, "d")
     assert mine.earlier() == Earlier()
 
 
@@ -121,7 +121,7 @@ def test_other_providers_controls_insecure_runs_and_the_run_itself_do_not_count(
     ],
 )
 def test_releases_on_images_count_for_as_many_as_a_patient_may_have(path, relation, kind, unit_size, events):
-    paid(account(path, "a", images(b"1"), **API), 1)
+    pay(account(path, "a", images(b"1"), **API), 1)
     units = images(b"5") if kind == "image" else patients(p=[b"5"])
     mine = account(path, "b", units, unit=kind, relation=relation, unit_size=unit_size, **API)
     assert mine.earlier() == Earlier(releases=1, events=events)
@@ -129,7 +129,7 @@ def test_releases_on_images_count_for_as_many_as_a_patient_may_have(path, relati
 
 @pytest.mark.parametrize(("relation", "size"), [("replace-one", "1"), ("add-remove", "2")])
 def test_releases_on_patients_count_for_an_image_as_one_or_as_a_removal_and_an_addition(path, relation, size):
-    paid(account(path, "a", patients(p=[b"1"]), unit="patient", relation=relation, **API), 1)
+    pay(account(path, "a", patients(p=[b"1"]), unit="patient", relation=relation, **API), 1)
     mine = account(path, "b", images(b"5"), relation=relation, **API)
     assert mine.earlier().events == (Event("exponential", size),)
 

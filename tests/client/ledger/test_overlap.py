@@ -88,7 +88,7 @@ def test_what_a_patient_bears_is_found_over_his_other_images(path):
     spend(path, "p", patients(p=[b"1", b"2", b"3"]), THREE, unit="patient", lifetime=6)
     spend(path, "i1", images(b"1"), THREE, lifetime=6)
     second = account(path, "i2", images(b"2"), 3, 6)
-    assert second.spent_before() == 6
+    assert second.compute_spent_before() == 6
     with pytest.raises(
         BudgetError,
         match=r"spent epsilon=6 on these data, for the one patient that is worst off.*would make it 9",
@@ -101,7 +101,7 @@ def test_what_a_patient_bears_is_found_over_his_other_images(path):
 def test_a_patient_with_new_images_is_the_same_patient(path):
     spend(path, "march", patients(p17=[b"1", b"2"], p18=[b"3"]), THREE, unit="patient")
     april = account(path, "april", patients(p17=[b"8", b"9"]), unit="patient")
-    assert april.spent_before() == 3
+    assert april.compute_spent_before() == 3
     with pytest.raises(BudgetError, match=r"for the one patient .* would make it 6"):
         april.require([THREE])
     account(path, "others", patients(p19=[b"5", b"6"]), unit="patient").require([THREE])
@@ -113,13 +113,13 @@ def test_a_patient_with_new_images_is_the_same_patient(path):
 )
 def test_a_name_is_known_again_however_it_is_spelled(path, kind, name):
     spend(path, "a", [PrivateUnit((b"1",), "Zo\u00e9")], THREE, unit="patient")
-    assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).spent_before() == 3
+    assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).compute_spent_before() == 3
 
 
 def test_images_that_a_run_showed_without_spending_belong_to_the_patient_too(path):
     account(path, "shown", patients(p=[b"1", b"2"]), unit="patient")
     spend(path, "paid", patients(p=[b"1"]), THREE, unit="patient")
-    assert account(path, "image", images(b"2")).spent_before() == 3
+    assert account(path, "image", images(b"2")).compute_spent_before() == 3
 
 
 def test_a_name_is_kept_as_a_keyed_fingerprint_alone(path):
@@ -179,7 +179,7 @@ def test_the_largest_size_that_was_ever_declared_for_a_patient_counts(path):
     spend(path, "five", patients(p=[b"1"]), PURE, unit="patient", unit_size=5, **options)
     spend(path, "image", images(b"1"), PURE, **options)
     now = account(path, "two", patients(p=[b"1"]), unit="patient", unit_size=2, **options)
-    assert now.spent_before() == 0.5 + 5 * 0.5
+    assert now.compute_spent_before() == 0.5 + 5 * 0.5
 
 
 # -- many runs, against a reference --------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_pure_events_count_for_a_patient_once_and_for_all_images_by_group_privac
 ):
     spend(path, "theirs", event=PURE, limit=9, lifetime=9, **theirs)
     now = account(path, run="mine", limit=9, lifetime=2, **mine)
-    assert now.spent_before() == before
+    assert now.compute_spent_before() == before
     now.require([PURE])
     with pytest.raises(BudgetError, match=rf"spent epsilon={before} on these data, .* would make it {after}"):
         now.require([Event("exponential", "3/4")])
@@ -284,14 +284,14 @@ def test_pure_events_count_for_a_patient_once_and_for_all_images_by_group_privac
 
 def test_gaussian_events_count_for_a_patient_once_and_for_all_images_by_group_privacy(path):
     spend(path, "images", event=NOISE, **AS_IMAGES, **gaussian(90))
-    mine = account(path, run="patients", **AS_PATIENTS, **gaussian(90)).spent_before()
+    mine = account(path, run="patients", **AS_PATIENTS, **gaussian(90)).compute_spent_before()
     assert mine == pytest.approx(epsilon([Event("gaussian", "2")], 1e-5))
     assert mine > 1.5 * epsilon([Event("gaussian", "6", 3)], 1e-5), "composition understates it"
     more = account(path, run="more images", **AS_IMAGES, **gaussian(90))
-    assert more.spent_before() == pytest.approx(epsilon([NOISE], 1e-5))
+    assert more.compute_spent_before() == pytest.approx(epsilon([NOISE], 1e-5))
     other = path.with_name("other.sqlite")
     spend(other, "patients", event=NOISE, **AS_PATIENTS, **gaussian(90))
-    assert account(other, run="images", **AS_IMAGES, **gaussian(90)).spent_before() == pytest.approx(
+    assert account(other, run="images", **AS_IMAGES, **gaussian(90)).compute_spent_before() == pytest.approx(
         epsilon([NOISE], 1e-5)
     )
 
@@ -301,8 +301,8 @@ def test_earlier_runs_of_both_kinds_compose_for_the_patient_who_is_in_all_of_the
     spend(path, "patients", PATIENTS, PURE, unit="patient", limit=9, lifetime=9)
     spend(path, "fourth", images(b"4"), Event("exponential", "1/8"), limit=9, lifetime=9)
     now = account(path, run="now", units=PATIENTS, unit="patient", limit=9, lifetime=9)
-    assert now.spent_before() == 2.0
-    assert account(path, run="then", units=images(b"4"), limit=9, lifetime=9).spent_before() == 1.125
+    assert now.compute_spent_before() == 2.0
+    assert account(path, run="then", units=images(b"4"), limit=9, lifetime=9).compute_spent_before() == 1.125
 
 
 @pytest.mark.parametrize("mine", [{"units": images(b"2")}, {"units": patients(p=[b"9"]), "unit": "patient"}])

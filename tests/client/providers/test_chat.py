@@ -23,10 +23,10 @@ from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
 from pcevolve.transcript import RunReader
 from support.forge import faults_of, forge, rewrite_body
-from support.online import KEY, Heard, Reply, said
+from support.online import KEY, Heard, Reply, answer_json
 from support.provider import text
 from support.runs import small_plan
-from support.typed import typed
+from support.typed import spell_words
 
 SEEDS = count()
 TWO = Call("i000/c00/b000", "create", 0, "cut", 0, 2, 2**32 - 1)
@@ -93,18 +93,20 @@ def test_marks_without_end_take_no_time():
 def thinking(heard: Heard) -> Reply:
     """OpenAI's reasoning models: the fields that they refuse are refused, in the words of platform.openai.com."""
     if heard.method == "GET":
-        return said(200, {"data": [{"id": "bundled"}]})
+        return answer_json(200, {"data": [{"id": "bundled"}]})
     fields = json.loads(heard.body)
     for name in ("max_tokens", "temperature", "seed", "n"):
         if name in fields:
             fault = f"Unsupported parameter: '{name}' is not supported with this model."
-            return said(400, {"error": {"message": fault, "param": name, "code": "unsupported_parameter"}})
+            return answer_json(
+                400, {"error": {"message": fault, "param": name, "code": "unsupported_parameter"}}
+            )
     written = text(next(SEEDS), fields["messages"][0]["content"])
     parts = [
         {"type": "thinking", "thinking": "hm"},
         {"type": "text", "text": f"<think>x</think> {written}"},
     ]
-    return said(200, {"model": "bundled", "choices": [choice(parts)]})
+    return answer_json(200, {"model": "bundled", "choices": [choice(parts)]})
 
 
 def test_a_reasoning_model_makes_a_whole_run_that_the_audit_can_follow(world, tmp_path):
@@ -143,21 +145,21 @@ def test_an_api_that_takes_no_n_is_told_by_what_to_type():
 def groq(heard: Heard) -> Reply:
     """Groq, OpenAI Compatibility (console.groq.com/docs/openai): an n other than 1 is answered with a 400."""
     if heard.method == "GET":
-        return said(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
+        return answer_json(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
     fields = json.loads(heard.body)
     if fields.get("n", 1) != 1:
         fault = {"message": "'n' : number must be at most 1", "type": "invalid_request_error"}
-        return said(400, {"error": fault})
+        return answer_json(400, {"error": fault})
     return scaleway(heard)
 
 
 def scaleway(heard: Heard) -> Reply:
     """Scaleway, Managed Inference, OpenAI compatibility (scaleway.com/en/docs): n is not supported; one text comes."""
     if heard.method == "GET":
-        return said(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
+        return answer_json(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
     fields = json.loads(heard.body)
     written = text(next(SEEDS), fields["messages"][0]["content"])
-    return said(200, {"model": "bundled", "choices": [choice(written)]})
+    return answer_json(200, {"model": "bundled", "choices": [choice(written)]})
 
 
 @pytest.fixture
@@ -178,7 +180,7 @@ def begin(tmp_path, monkeypatch) -> Callable[..., Path]:
             "yes": True,
         }
         options |= {"out": tmp_path / "run", "ledger": tmp_path / "ledger.sqlite"}
-        cli.app(["run", *map(str, typed(**options)), *more], standalone_mode=False)
+        cli.app(["run", *map(str, spell_words(**options)), *more], standalone_mode=False)
         return tmp_path / "run"
 
     return run
@@ -214,7 +216,9 @@ def test_an_api_with_n_is_asked_once_whether_it_is_one_and_not_at_all_where_the_
 
 def test_a_run_that_was_cut_off_after_its_question_does_not_ask_again(world, begin, tmp_path):
     server = world("chat").server
-    server.speak = lambda heard: groq(heard) if b"one word" in heard.body or not heard.body else said(402, {})
+    server.speak = lambda heard: (
+        groq(heard) if b"one word" in heard.body or not heard.body else answer_json(402, {})
+    )
     with pytest.raises(ProviderRefusedError):
         begin(server.address)
     server.heard.clear()

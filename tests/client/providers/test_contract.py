@@ -14,7 +14,7 @@ from pcevolve.providers import DIALECTS, dialect
 from pcevolve.public.calls import Call
 from pcevolve_shared.blanks import parse_question
 from support.forge import faults_of
-from support.online import Reply, b64, said
+from support.online import Reply, answer_json, b64
 
 EVOLVING = sorted(
     name for name, each in DIALECTS.items() if "vary" in each.capabilities and each.makes == "image"
@@ -43,7 +43,7 @@ def test_a_whole_run_evolves_over_every_api_by_prompts(world, tmp_path, name):
     run.finish()
     assert len(api.server.asked) == len(run.plan.calls)
     assert faults_of(tmp_path) == []
-    varied = [sent for sent in run.transcript.sent() if sent.slot.startswith(("i001/", "i002/"))]
+    varied = [sent for sent in run.transcript.list_sent() if sent.slot.startswith(("i001/", "i002/"))]
     assert varied
     assert not any(sent.body.files for sent in varied if "/link" not in sent.slot)
 
@@ -64,7 +64,7 @@ def test_a_prototype_is_sent_back_as_the_bytes_that_came(world, tmp_path, name):
     api = world(name)
     run = api.open(tmp_path)
     run.finish()
-    varied = [sent for sent in run.transcript.sent() if sent.slot.startswith("i001/")]
+    varied = [sent for sent in run.transcript.list_sent() if sent.slot.startswith("i001/")]
     returned = [sent for sent in varied if "/link" not in sent.slot]
     received = {digest for slot in run.plan.calls for digest in run.transcript.outputs(slot)}
     assert returned
@@ -78,7 +78,7 @@ def test_a_variation_goes_with_the_prompt_that_its_image_was_made_by_or_with_the
     prompts = (("a cut", "a long cut"), ("good leather", "better leather"))
     run = world("getimg").open(tmp_path, prompts=prompts, vary_with=vary_with, more=1)
     run.finish()
-    varied = [sent for sent in run.transcript.sent() if sent.slot.startswith(("i001", "i002", "x"))]
+    varied = [sent for sent in run.transcript.list_sent() if sent.slot.startswith(("i001", "i002", "x"))]
     said = {json.loads(sent.body.text)["prompt"] for sent in varied}
     own, template = (
         {each for of in prompts for each in of},
@@ -112,7 +112,7 @@ def test_a_text_goes_back_in_a_question_with_blanks_and_nothing_else_does(world,
     }
     sent = [
         (each.slot, json.loads(bodies.get(each.body)))
-        for each in run.transcript.sent()
+        for each in run.transcript.list_sent()
         if each.method == "POST"
     ]
     varied = [fields["messages"] for slot, fields in sent if not slot.startswith("i000/")]
@@ -151,16 +151,19 @@ BUSY = {"message": "Request was rejected due to rate limiting.", "code": 20042, 
 OFTEN = {"id": "c", "name": "rate_limit_exceeded", "errors": ["150 requests in 10 seconds"]}
 LIMIT = {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}}
 PASSING = [
-    ("chat", said(429, LIMIT, Retry_After="2")),
-    ("getimg", said(429, {"error": {"code": "queue_full", "message": "busy"}}, Retry_After="2")),
-    ("openai", said(429, LIMIT, Retry_After="2")),
-    ("openai-plain", said(429, LIMIT)),
-    ("siliconflow", said(429, BUSY)),
-    ("siliconflow", said(503, {"code": 50505, "message": "Model service overloaded.", "data": None})),
+    ("chat", answer_json(429, LIMIT, Retry_After="2")),
+    ("getimg", answer_json(429, {"error": {"code": "queue_full", "message": "busy"}}, Retry_After="2")),
+    ("openai", answer_json(429, LIMIT, Retry_After="2")),
+    ("openai-plain", answer_json(429, LIMIT)),
+    ("siliconflow", answer_json(429, BUSY)),
+    ("siliconflow", answer_json(503, {"code": 50505, "message": "Model service overloaded.", "data": None})),
     ("siliconflow", Reply(504, b"<html>gateway</html>")),
-    ("stability", said(429, OFTEN, Retry_After="2")),
-    ("stability", said(500, {"id": "d", "name": "internal_error", "errors": ["An unexpected error"]})),
-    ("a1111", said(500, {"error": "RuntimeError", "detail": "", "body": "", "errors": "out of memory"})),
+    ("stability", answer_json(429, OFTEN, Retry_After="2")),
+    ("stability", answer_json(500, {"id": "d", "name": "internal_error", "errors": ["An unexpected error"]})),
+    (
+        "a1111",
+        answer_json(500, {"error": "RuntimeError", "detail": "", "body": "", "errors": "out of memory"}),
+    ),
 ]
 
 
@@ -180,7 +183,9 @@ def test_what_may_pass_is_tried_again_with_the_same_bytes(world, tmp_path, name,
 def test_an_image_that_moderation_withheld_is_no_image(world, tmp_path):
     # v2beta reference: 200, and finish_reason CONTENT_FILTERED with a blurred image.
     api = world("stability")
-    api.server.instead.append(said(200, {"image": b64(1), "finish_reason": "CONTENT_FILTERED", "seed": 1}))
+    api.server.instead.append(
+        answer_json(200, {"image": b64(1), "finish_reason": "CONTENT_FILTERED", "seed": 1})
+    )
     run = api.open(tmp_path)
     with pytest.raises(ProviderReplyError, match="moderation withheld the image"):
         run.evolve()

@@ -21,7 +21,7 @@ from pcevolve_shared import images, wire
 from support.forge import faults_of
 from support.provider import png
 from support.runs import SmallRun, small_plan
-from support.served import FakeGenerator, served
+from support.served import FakeGenerator, serve_app
 
 PLAN = small_plan()
 CREATE = next(iter(PLAN.round(0)))
@@ -159,7 +159,7 @@ class Noisy(FakeGenerator):
 
 @pytest.fixture
 def server():
-    with served(Noisy()) as client:
+    with serve_app(Noisy()) as client:
         yield InProcess(client)
 
 

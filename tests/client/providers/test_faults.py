@@ -18,8 +18,8 @@ import pytest
 from pcevolve.egress.exchange import HINTS
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.faults import FINAL, PASSING, fault
-from pcevolve.public.answers import succeeded
-from support.online import Reply, said
+from pcevolve.public.answers import has_succeeded
+from support.online import Reply, answer_json
 
 
 class Scripted(NamedTuple):
@@ -55,8 +55,11 @@ LAMBDA = "AWS Lambda, exceptions in Python: docs.aws.amazon.com/lambda/latest/dg
 OURS = "pcevolve_server/errors.py"
 
 
+_say = answer_json
+
+
 def _error(status: int, **fields: object) -> Reply:
-    return said(status, {"error": fields})
+    return _say(status, {"error": fields})
 
 
 ANSWERS = (
@@ -64,58 +67,58 @@ ANSWERS = (
     *(Scripted(CLOUDFLARE, Reply(each, b"error code: %d" % each), True, f"error code: {each}")
       for each in (520, 522, 524, 530)),
     # a code knows better than its status
-    Scripted(GEMINI, said(429, [{"error": {"code": 429, "message": "You exceeded your current quota, please check",
+    Scripted(GEMINI, _say(429, [{"error": {"code": 429, "message": "You exceeded your current quota, please check",
                                            "status": "RESOURCE_EXHAUSTED"}}]), True, "exceeded your current quota"),
     Scripted(QWEN, _error(400, code="Arrearage", type="Arrearage", message="Access denied, account in bad standing"),
              False, "bad standing.*: no credit left"),
-    Scripted(QWEN, said(400, {"code": "DataInspectionFailed", "message": "Input data may contain..."}), False,
+    Scripted(QWEN, _say(400, {"code": "DataInspectionFailed", "message": "Input data may contain..."}), False,
              "its moderation does not allow"),
-    Scripted(QWEN, said(403, {"code": "Throttling.RateQuota", "message": "Requests rate limit exceeded"}), True,
+    Scripted(QWEN, _say(403, {"code": "Throttling.RateQuota", "message": "Requests rate limit exceeded"}), True,
              "Requests rate limit exceeded"),
     Scripted(ARK, _error(403, code="AccountOverdueError", message="overdue balance"), False, "no credit left"),
     Scripted(ARK, _error(400, code="OutputImageSensitiveContentDetected", message="may contain sensitive"), False,
              "its moderation does not allow"),
-    Scripted(WEBUI, said(500, {"error": "NansException", "detail": "", "body": "",
+    Scripted(WEBUI, _say(500, {"error": "NansException", "detail": "", "body": "",
                                "errors": "A tensor with NaNs was produced in Unet."}), False,
              r"NaNs was produced.*--precision float32"),
     Scripted(OURS, _error(422, code="not_finite", message="the model's output is not finite"), False,
              "not finite.*--precision float32"),
     # an error in the body of a success
     Scripted(OPENROUTER, _error(200, code=429, message="Rate limited upstream"), True, "Rate limited upstream"),
-    Scripted(OPENROUTER, said(200, {"choices": [{"finish_reason": "error", "message": {"content": ""},
+    Scripted(OPENROUTER, _say(200, {"choices": [{"finish_reason": "error", "message": {"content": ""},
                                                  "error": {"code": 403, "message": "flagged by moderation"}}]}),
              False, "flagged by moderation.*its moderation does not"),
-    Scripted(MINIMAX, said(200, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}), False,
+    Scripted(MINIMAX, _say(200, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}), False,
              "insufficient balance.*: no credit left"),
-    Scripted(MINIMAX, said(200, {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}}),
+    Scripted(MINIMAX, _say(200, {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}}),
              True, "rate limit"),
-    Scripted(VLLM, said(200, {"object": "error", "code": 400, "type": "BadRequestError", "message": "too long"}),
+    Scripted(VLLM, _say(200, {"object": "error", "code": 400, "type": "BadRequestError", "message": "too long"}),
              False, r"HTTP 200 \(too long\)"),
-    Scripted(QWEN, said(200, {"code": "DataInspectionFailed", "message": "no", "request_id": "1"}), False,
+    Scripted(QWEN, _say(200, {"code": "DataInspectionFailed", "message": "no", "request_id": "1"}), False,
              "moderation"),
-    Scripted(REPLICATE, said(200, {"id": "a", "status": "failed", "error": "NSFW content detected"}), False,
+    Scripted(REPLICATE, _say(200, {"id": "a", "status": "failed", "error": "NSFW content detected"}), False,
              "NSFW content detected.*its moderation does not"),
-    Scripted(QWEN, said(200, {"output": {"task_status": "FAILED", "code": "InternalError.Timeout", "message": "slow: "
+    Scripted(QWEN, _say(200, {"output": {"task_status": "FAILED", "code": "InternalError.Timeout", "message": "slow: "
                                          "timeout"}, "request_id": "1"}), True, "slow: timeout"),
-    Scripted("Slack, Web API: docs.slack.dev/apis/web-api", said(200, {"ok": False, "reason": "no such prompt"}), False,
+    Scripted("Slack, Web API: docs.slack.dev/apis/web-api", _say(200, {"ok": False, "reason": "no such prompt"}), False,
              r"HTTP 200 \(no such prompt\)"),
-    Scripted(LAMBDA, said(200, {"errorMessage": "no such size", "errorType": "ValueError"}), False, "no such size"),
+    Scripted(LAMBDA, _say(200, {"errorMessage": "no such size", "errorType": "ValueError"}), False, "no such size"),
     Scripted("Amazon Bedrock, Common errors: docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors",
-             said(400, {"__type": "ThrottlingException", "message": "Rate exceeded"}), True, "Rate exceeded"),
+             _say(400, {"__type": "ThrottlingException", "message": "Rate exceeded"}), True, "Rate exceeded"),
     Scripted("Apigee, Quota policy: cloud.google.com/apigee/docs/api-platform/reference/policies/quota-policy",
-             said(429, {"fault": {"faultstring": "Quota violation", "detail": {"errorcode": "policies.ratelimit.Q"}}}),
+             _say(429, {"fault": {"faultstring": "Quota violation", "detail": {"errorcode": "policies.ratelimit.Q"}}}),
              True, "Quota violation"),
     # in the API's own words, whatever wraps them
-    Scripted(FASTAPI, said(422, {"detail": [{"loc": ["body", "size"], "msg": "value is not a valid enumeration member",
+    Scripted(FASTAPI, _say(422, {"detail": [{"loc": ["body", "size"], "msg": "value is not a valid enumeration member",
                                              "type": "type_error.enum"}]}), False,
              r"body\.size: value is not a valid enumeration member"),
-    Scripted(FASTAPI, said(400, {"detail": {"error": {"message": "no such LoRA"}}}), False, "no such LoRA"),
+    Scripted(FASTAPI, _say(400, {"detail": {"error": {"message": "no such LoRA"}}}), False, "no such LoRA"),
     Scripted(NGINX, Reply(413, b"<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>"
                                b"<h1>413</h1></body></html>"), False, "413 Request Entity Too Large"),
     Scripted(S3, Reply(403, b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Request has expired'
                             b"</Message></Error>"), False, "Request has expired"),
     Scripted(RFC, Reply(503, b"upstream connect error"), True, "upstream connect error"),
-    Scripted("RFC 9457, Problem Details", said(400, {"type": "about:blank", "title": "Bad size", "status": 400}), False,
+    Scripted("RFC 9457, Problem Details", _say(400, {"type": "about:blank", "title": "Bad size", "status": 400}), False,
              "Bad size"),
     Scripted("RFC 8259, section 8.1: a byte order mark", Reply(400, b'\xef\xbb\xbf{"message": "marked"}'), False,
              "marked"),
@@ -173,7 +176,7 @@ def error(message: str, **more: object) -> dict[str, object]:
 )
 def test_a_fault_is_read_as_its_api_means_it(status, body, said, passes, reason):
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-    assert not succeeded(status, sent)
+    assert not has_succeeded(status, sent)
     found = fault(status, sent, {"30001": "credit"})
     assert (found.said, found.passes, found.reason) == (said, passes, reason)
 
@@ -183,7 +186,7 @@ def test_an_error_of_any_api_is_told_in_its_words_and_asked_again_only_if_it_may
     status, body = each.reply.status, each.reply.body
     found = DIALECTS["openai"].fault(status, body)
     told = f"HTTP {status}" + (f" ({found.said})" if found.said else "") + HINTS.get(found.reason, "")
-    assert not succeeded(status, body)
+    assert not has_succeeded(status, body)
     assert found.passes == each.passes
     assert re.search(each.words, told)
 
@@ -210,4 +213,4 @@ def test_the_documentation_states_the_rule():
     ],
 )
 def test_an_answer_that_brings_what_was_asked_for_is_a_success(status, body):
-    assert succeeded(status, json.dumps(body).encode())
+    assert has_succeeded(status, json.dumps(body).encode())

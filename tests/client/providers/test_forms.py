@@ -19,7 +19,7 @@ from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.transcript.records import Opened, Sent
 from support.forge import faults_of
-from support.online import KEY, Heard, LocalServer, Reply, openai, said
+from support.online import KEY, Heard, LocalServer, Reply, answer_json, openai
 from support.provider import png
 from support.runs import SmallRun, small_plan
 
@@ -32,7 +32,9 @@ def again(heard: Heard, form) -> Reply:
 
 def respell(name: str, spell, status: int = 200):
     """Each image under a name, in another spelling of its base64."""
-    return lambda answer: said(status, {"data": [{name: spell(each["b64_json"])} for each in answer["data"]]})
+    return lambda answer: answer_json(
+        status, {"data": [{name: spell(each["b64_json"])} for each in answer["data"]]}
+    )
 
 
 TAKEN = {
@@ -90,7 +92,7 @@ def pictures():
 def linked_to(server: LocalServer):
     """Answers that say where each image lies."""
     numbers = count(1)
-    return lambda answer: said(
+    return lambda answer: answer_json(
         200, {"data": [{"url": f"{server.address}/{next(numbers)}"} for _ in answer["data"]]}
     )
 
@@ -114,7 +116,10 @@ def test_links_elsewhere_are_answered_with_the_setting_that_allows_them(run_of, 
         (Reply(200, gzip.compress(b"{}")), r"something packed \(gzip or zstd\)"),
         (Reply(200, b"<html><title>Welcome</title></html>"), "a page of HTML"),
         (Reply(200, b""), "nothing where JSON was expected"),
-        (said(200, {"data": [{"b64_json": base64.b64encode(png(1)).decode() + "*"}] * 2}), "not base64"),
+        (
+            answer_json(200, {"data": [{"b64_json": base64.b64encode(png(1)).decode() + "*"}] * 2}),
+            "not base64",
+        ),
     ],
 )
 def test_what_cannot_be_taken_is_named(run_of, reply, told):
@@ -134,21 +139,25 @@ def test_a_redirect_is_told_with_where_it_leads_and_not_followed(run_of, status)
 
 def test_an_error_under_the_status_of_a_success_is_tried_again_if_it_may_pass(run_of, tmp_path):
     busy = [{"error": {"code": 502, "message": "Provider returned error"}}]
-    run = run_of(lambda answer: said(200, busy.pop() if busy else answer))
+    run = run_of(lambda answer: answer_json(200, busy.pop() if busy else answer))
     run.finish()
     assert len(run.server.asked) == len(run.plan.calls) + 1
     assert faults_of(tmp_path) == []
 
 
 def test_an_error_under_the_status_of_a_success_is_not_tried_again_if_it_is_final(run_of):
-    run = run_of(lambda answer: said(200, {"error": {"code": "insufficient_quota", "message": "No quota"}}))
+    run = run_of(
+        lambda answer: answer_json(200, {"error": {"code": "insufficient_quota", "message": "No quota"}})
+    )
     with pytest.raises(ProviderRefusedError, match=r"HTTP 200 \(No quota\): no credit left"):
         run.evolve()
     assert len(run.server.asked) == 1
 
 
 def test_a_run_begins_without_a_greeting_where_the_api_has_none(open_run, tmp_path):
-    run = open_run(lambda heard: said(404, {}) if heard.method == "GET" else openai(heard), greets=False)
+    run = open_run(
+        lambda heard: answer_json(404, {}) if heard.method == "GET" else openai(heard), greets=False
+    )
     run.finish()
     first, *others = [each.record for each in run.transcript.entries]
     assert isinstance(first, Opened)

@@ -13,9 +13,9 @@ from pcevolve.egress.transport import Address, Incoming
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers import DIALECTS
 from pcevolve.transcript.records import Failed
-from support.online import LOGIN, said
+from support.online import LOGIN, answer_json
 from support.provider import png
-from support.typed import typed
+from support.typed import spell_words
 
 
 def spellings(key: str) -> set[bytes]:
@@ -69,7 +69,7 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
         **({"iterations": 1} if evolves else {}),
         **({"image_hosts": api.pictures.host} if api.pictures else {}),
     }
-    cli.app(["run", *map(str, typed(**options))], standalone_mode=False)
+    cli.app(["run", *map(str, spell_words(**options))], standalone_mode=False)
     said_aloud = capfd.readouterr()
     everything = kept(out) + (said_aloud.out + said_aloud.err + caplog.text).encode()
     assert b"transcript" in everything
@@ -88,7 +88,9 @@ def test_an_answer_that_repeats_the_key_is_not_kept(world, tmp_path, name, statu
     address = Address(api.server.address, api.key, DIALECTS[name].scheme)
     shown = dict(address.outgoing(DIALECTS[name].hello()).headers)["Authorization"]
     parrot = (
-        said(status, {"error": {"message": shown}}) if where == "body" else said(status, {}, X_Echo=shown)
+        answer_json(status, {"error": {"message": shown}})
+        if where == "body"
+        else answer_json(status, {}, X_Echo=shown)
     )
     api.server.instead.append(parrot)
     run, told = api.open(tmp_path), ""

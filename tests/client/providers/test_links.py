@@ -13,7 +13,7 @@ from pcevolve.errors import (
 )
 from pcevolve_shared import limits
 from support.forge import faults_of, forge
-from support.online import Reply, said
+from support.online import Reply, answer_json
 from support.provider import png
 
 
@@ -27,7 +27,7 @@ def test_images_are_fetched_without_key_or_cookie_and_each_get_is_on_record(api,
     run.finish()
     names = {tuple(each.headers) for each in api.pictures.heard}
     assert names == {("host", "user-agent", "accept", "accept-encoding")}
-    links = [sent for sent in run.transcript.sent() if "/link" in sent.slot]
+    links = [sent for sent in run.transcript.list_sent() if "/link" in sent.slot]
     assert [each.path for each in api.pictures.heard] == [
         sent.url.partition(api.pictures.host)[2] for sent in links
     ]
@@ -72,7 +72,7 @@ def test_dead_links_of_a_call_that_another_answer_served_are_not_followed_again(
     dead = [{"url": f"{api.pictures.address}/dead{place}.png"} for place in range(2)]
     alive = api.pictures.speak
     api.pictures.speak = lambda heard: Reply(403, b"") if "dead" in heard.path else alive(heard)
-    api.server.instead.append(said(200, {"images": dead}))
+    api.server.instead.append(answer_json(200, {"images": dead}))
     first = api.open(tmp_path)
     with pytest.raises(ProviderRefusedError, match="HTTP 403"):
         first.evolve()

@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import DIALECTS
-from pcevolve.public.answers import succeeded
+from pcevolve.public.answers import has_succeeded
 from support.online import b64
 from support.provider import png
 from support.runs import small_plan
@@ -22,7 +22,7 @@ OTHER = "does it speak another --dialect"
 def told(name: str, body: object, count: int = 1) -> str:
     """What is said of an answer that is a success and brings nothing."""
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-    assert succeeded(200, sent)
+    assert has_succeeded(200, sent)
     with pytest.raises(ProviderReplyError) as error:
         DIALECTS[name].decode(dataclasses.replace(CREATION, count=count), sent)
     return str(error.value)

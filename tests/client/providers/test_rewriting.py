@@ -17,11 +17,11 @@ from pcevolve.providers.chat import RewriterDialect
 from pcevolve.transcript import RunReader
 from support import online
 from support.forge import faults_of
-from support.online import Heard, LocalServer, Reply, answering, said
+from support.online import Heard, LocalServer, Reply, answer_json, answering
 from support.runs import REWORDS, WRITER_KEY, SmallRun
 
-MODERATED = said(400, {"error": {"message": "flagged", "code": "content_policy_violation"}})
-SAME = said(200, "what it was asked for")
+MODERATED = answer_json(400, {"error": {"message": "flagged", "code": "content_policy_violation"}})
+SAME = answer_json(200, "what it was asked for")
 FIRST = "a cut"
 
 
@@ -100,7 +100,7 @@ def test_a_run_that_stops_at_any_question_to_the_rewriter_goes_on_there(world, w
 HOSTILE: dict[str, Reply] = {
     "nothing": answering(""),
     "no content": answering(None),
-    "no choice": said(200, {"choices": []}),
+    "no choice": answer_json(200, {"choices": []}),
     "no JSON": Reply(200, b"<html>hello</html>"),
     "no answer at all": Reply(200, b""),
     "a megabyte": answering("cut " * 2**18),
@@ -117,9 +117,11 @@ HOSTILE: dict[str, Reply] = {
     "a list": answering("1. A cut\n2. A long cut"),
     "syntax": answering("(a cut:1.9) AND <lora:x:1>"),
     "its key": answering(WRITER_KEY),
-    "its key, and an error": said(400, {"error": {"message": WRITER_KEY}}),
+    "its key, and an error": answer_json(400, {"error": {"message": WRITER_KEY}}),
     "moderation": MODERATED,
-    "moderation with status 200": said(200, {"error": {"message": "flagged", "code": "content_filter"}}),
+    "moderation with status 200": answer_json(
+        200, {"error": {"message": "flagged", "code": "content_filter"}}
+    ),
 }
 
 
@@ -182,12 +184,16 @@ def test_a_rewording_that_the_image_api_will_not_draw_has_no_images(world, write
 @pytest.mark.parametrize(
     ("reply", "error", "why"),
     [
-        (said(401, {"error": {"code": "invalid_api_key"}}), ProviderRefusedError, "rewriter.api_key_file"),
-        (said(402, {"error": {"message": "pay"}}), ProviderRefusedError, "no credit left"),
-        (said(404, {"error": {"message": "no such model"}}), ProviderRefusedError, "no such model"),
+        (
+            answer_json(401, {"error": {"code": "invalid_api_key"}}),
+            ProviderRefusedError,
+            "rewriter.api_key_file",
+        ),
+        (answer_json(402, {"error": {"message": "pay"}}), ProviderRefusedError, "no credit left"),
+        (answer_json(404, {"error": {"message": "no such model"}}), ProviderRefusedError, "no such model"),
         (MODERATED, ProviderRefusedError, "moderation"),
         (Reply(200, b'{"model":"other","choices":[]}'), ProviderReplyError, "'other'"),
-        (said(503, {}), ProviderUnreachableError, "503"),
+        (answer_json(503, {}), ProviderUnreachableError, "503"),
     ],
     ids=["key", "credit", "model", "moderation", "another model", "down"],
 )
@@ -210,5 +216,5 @@ def test_each_provider_has_limits_of_its_own(world, writer, tmp_path):
     theirs = Meter(Allowance(price=0.01), RewriterDialect(), run.transcript, rewords=True)
     ours = Meter(Allowance(), dialect("getimg"), run.transcript)
     assert (theirs.requests, theirs.images) == (6, 6)
-    assert ours.requests == sum(sent.slot[0] != "w" for sent in run.transcript.sent())
+    assert ours.requests == sum(sent.slot[0] != "w" for sent in run.transcript.list_sent())
     assert ours.images == 2 * 2 * 2

@@ -17,7 +17,7 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
 from pcevolve.providers.a1111 import escape
 from support.forge import faults_of
-from support.online import b64, said
+from support.online import answer_json, b64
 from support.runs import small_plan
 
 LABELS = ("keratosis (benign)", "grade [2]", "A AND B", "stage #4")
@@ -74,7 +74,7 @@ def test_our_own_server_is_asked_for_a_sampler_by_its_own_word():
 def test_another_checkpoint_than_was_asked_for_stops_the_run(world, tmp_path):
     api = world("a1111")
     info = {"sd_model_name": "deliberate_v2", "sd_model_hash": "9aba26abdf"}
-    other = said(200, {"images": [b64(1), b64(2)], "info": json.dumps(info)})
+    other = answer_json(200, {"images": [b64(1), b64(2)], "info": json.dumps(info)})
     api.server.instead.append(other)
     with pytest.raises(
         ProviderReplyError, match=r"'deliberate_v2 \[9aba26abdf\]', and 'v1-5' was asked for.*answered_by"
@@ -86,10 +86,10 @@ def test_another_checkpoint_than_was_asked_for_stops_the_run(world, tmp_path):
 @pytest.mark.parametrize(("name", "path"), [("chat", "choices"), ("openai", "data")])
 def test_every_dialect_whose_answer_names_a_model_is_asked_the_same(world, tmp_path, name: str, path: str):
     api = world(name)
-    api.server.instead.append(said(200, {"model": "cheaper", path: []}))
+    api.server.instead.append(answer_json(200, {"model": "cheaper", path: []}))
     with pytest.raises(ProviderReplyError, match="the model 'cheaper', and 'bundled' was asked for"):
         api.open(tmp_path).evolve()
     run = api.open(tmp_path / "other", answered_by="cheaper")
-    api.server.instead.append(said(200, {"model": "cheaper", path: []}))
+    api.server.instead.append(answer_json(200, {"model": "cheaper", path: []}))
     with pytest.raises(ProviderReplyError, match="sent 0 where 2 were asked for"):
         run.evolve()

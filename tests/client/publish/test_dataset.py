@@ -25,7 +25,7 @@ from pcevolve.session.console import tabulate_result
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import Form
 from pcevolve_shared import images
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.provider import FakeProvider, png
 from support.runs import RUN_ID, small_plan
 
@@ -173,7 +173,7 @@ SELECTED = {
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunReader:
-    paid_run(tmp_path, small_plan(**SELECTED), FakeProvider())
+    make_paid_run(tmp_path, small_plan(**SELECTED), FakeProvider())
     return RunReader.strict(tmp_path)
 
 

@@ -21,7 +21,7 @@ from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Budget, Event, Events, Relation
 from pcevolve.selectors import METHODS, Scope
 from pcevolve.selectors.control import uniform_lift
-from support.contract import CONTRACTED, paid_for
+from support.contract import CONTRACTED, find_payment
 from support.examples import examples, is_nightly
 from support.neighbours import RELATIONS, Enumeration, Observer, World, records_of
 
@@ -64,7 +64,7 @@ class Promise:
     def shares(self, relation: Relation, overstating: float = 1.0) -> list[float]:
         """How far apart neighbours are, of what each access has paid for: bounded ranges, or sensitivities."""
         classes, candidates = len(self.world.pools), len(self.world.pools[0])
-        events = self.events or paid_for(self.method, relation, classes, candidates)
+        events = self.events or find_payment(self.method, relation, classes, candidates)
         made = Enumeration(
             self.world, CONTRACTED[self.method].make_selector(), events, relation, overstating, self.middle
         )
@@ -105,7 +105,7 @@ def test_the_last_access_hides_what_the_sensitivity_that_the_method_names_asks_f
     name: str, relation: Relation
 ):
     method, scene, observer = CONTRACTED[name], FRAMED.scene(relation), Observer(middle=MIDDLE)
-    events = paid_for(name, relation, len(scene.labels), len(scene.pools[0]))
+    events = find_payment(name, relation, len(scene.labels), len(scene.pools[0]))
     everybody = records_of(tuple(((place, target),) for place in LINE for target in (0, 1)))
     method.make_selector().measure(everybody, scene, events, observer)
     _, _, scale = observer.asked[-1]

@@ -10,7 +10,7 @@ import pytest
 from pcevolve.cli import main as cli
 from support import online
 from support.provider import png
-from support.typed import typed
+from support.typed import spell_words
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def words(given) -> Callable[..., list[str]]:
     """The words of its command line; keywords change options (None: left out), words go behind them."""
 
     def spelled(*more: object, **changes: object) -> list[str]:
-        return ["run", *(str(each) for each in (*typed(**{**given, **changes}), *more))]
+        return ["run", *(str(each) for each in (*spell_words(**{**given, **changes}), *more))]
 
     return spelled
 
@@ -52,5 +52,5 @@ def run(words) -> Callable[..., Path]:
 @pytest.fixture
 def broken_img2img(server) -> None:
     """The API has no memory for variations until somebody gives it some (``server.speak = online.a1111``)."""
-    failure = online.said(500, {"error": "RuntimeError", "errors": "out of memory"})
+    failure = online.answer_json(500, {"error": "RuntimeError", "errors": "out of memory"})
     server.speak = lambda heard: failure if heard.path.endswith("img2img") else online.a1111(heard)

@@ -58,7 +58,7 @@ def cut_off(run, server, tmp_path) -> Path:
 
     def failing(heard: online.Heard) -> online.Reply:
         if heard.path.endswith("img2img"):
-            return online.said(500, {"error": "RuntimeError", "errors": "out of memory"})
+            return online.answer_json(500, {"error": "RuntimeError", "errors": "out of memory"})
         if heard.method == "POST":
             shutil.copy(tmp_path / "ledger.sqlite", tmp_path / "backup.sqlite")
         return online.a1111(heard)

@@ -13,13 +13,13 @@ from pcevolve.auditing import audit
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.transcript import RunLayout, RunReader
-from support.paid import LOOK, MEANS, encoder, paid_run
+from support.paid import LOOK, MEANS, encoder, make_paid_run
 from support.runs import rng, small_plan
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return paid_run(tmp_path_factory.mktemp("means"), small_plan(**MEANS))
+    return make_paid_run(tmp_path_factory.mktemp("means"), small_plan(**MEANS))
 
 
 def loaded(root: Path) -> NearestMean:
@@ -57,7 +57,7 @@ def test_the_command_names_each_image_and_its_class(run: Path, tmp_path: Path, c
 
 
 def test_the_audit_compares_it_byte_for_byte(tmp_path: Path):
-    root = paid_run(tmp_path, small_plan(**MEANS))
+    root = make_paid_run(tmp_path, small_plan(**MEANS))
     assert not [fault for each in audit(root) for fault in each.faults]
     path = RunLayout(root).classifier
     honest = path.read_bytes()
@@ -71,7 +71,7 @@ def test_the_audit_compares_it_byte_for_byte(tmp_path: Path):
 
 def test_where_private_images_were_measured_in_a_released_look_images_are_given_it_first(tmp_path: Path):
     plan = small_plan(**MEANS, appearance="matched")
-    root = paid_run(tmp_path, plan)
+    root = make_paid_run(tmp_path, plan)
     arrays = load_file(RunLayout(root).classifier)
     assert arrays["appearance"].tolist() == list(LOOK)
     path = tmp_path / "image.png"

@@ -19,7 +19,7 @@ from pcevolve.session.finished.comparison import (
     write_page,
 )
 from pcevolve.session.folder import RunFolder
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.runs import small_plan
 
 JUDGED = {
@@ -30,7 +30,7 @@ JUDGED = {
 
 
 def finished(root: Path, **changes: object) -> Path:
-    paid_run(root, small_plan(**changes))
+    make_paid_run(root, small_plan(**changes))
     RunFolder(root).private.mkdir(exist_ok=True)
     return root
 

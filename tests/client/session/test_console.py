@@ -86,7 +86,9 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
 
 def test_status_says_how_an_unfinished_run_goes_on(words, server):
     server.speak = lambda heard: (
-        online.said(500, {"error": "x", "errors": "x"}) if "img2img" in heard.path else online.a1111(heard)
+        online.answer_json(500, {"error": "x", "errors": "x"})
+        if "img2img" in heard.path
+        else online.a1111(heard)
     )
     assert CliRunner().invoke(cli.app, words()).exit_code != 0
     story = flat(told(["status", "--ledger", "ledger.sqlite"]))

@@ -17,13 +17,13 @@ from rich.console import Console
 from pcevolve.session import dashboard as live
 from pcevolve.session.dashboard import Dashboard, serve_dashboard
 from pcevolve.session.progress import Progress
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.runs import small_plan
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return paid_run(tmp_path_factory.mktemp("live") / "run", small_plan())
+    return make_paid_run(tmp_path_factory.mktemp("live") / "run", small_plan())
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.comparison import read_runs
 from pcevolve.session.finished.evaluating import Question, evaluate
 from pcevolve.session.folder import RunFolder
-from support.paid import MEANS, encoder, paid_run
+from support.paid import MEANS, encoder, make_paid_run
 from support.runs import SmallRun, small_plan
 
 LABELS, SIDE = ("cut", "good"), 32
@@ -146,7 +146,7 @@ def test_distances_of_the_control_stand_beside_those_of_the_dataset(by_one):
 def test_released_means_are_scored_without_any_image(tmp_path: Path, world, by_one):
     assert "classifier" not in by_one, "a method that releases no means has no classifier"
     plan = small_plan(candidates=4, initial=4, **MEANS)
-    root = paid_run(tmp_path / "means", plan)
+    root = make_paid_run(tmp_path / "means", plan)
     question = Question(str(world / "test"), judges=("bundled",))
     own = evaluate(root, question)["classifier"]
     said = NearestMean.of(root, lambda plan: encoder()).classes(
@@ -175,7 +175,7 @@ def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
 @pytest.mark.models
 def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
     plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=find_method("jvem").delta)
-    root = paid_run(tmp_path / "run", plan)
+    root = make_paid_run(tmp_path / "run", plan)
     found = evaluate(root, Question(str(world / "test"), judges=("bundled", "cnn", "bundled+spectrum")))
     assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled", "bundled+spectrum"]
     assert [row["voted"] for row in found["judges"]] == [False, True, True]

@@ -14,7 +14,7 @@ import pytest
 from pcevolve.config.prompts import read_prompts
 from pcevolve.errors import ProviderReplyError
 from pcevolve.session.first.prompts import ask_chat, count_unnamed, open_chat
-from support.online import LocalServer, Reply, said
+from support.online import LocalServer, Reply, answer_json
 
 KEY = "sk-5ecret-0123456789"
 
@@ -22,9 +22,9 @@ KEY = "sk-5ecret-0123456789"
 def chatting(*answers: str) -> Iterator[Reply]:
     """Answers of a chat API, the last one for ever."""
     for answer in answers:
-        yield said(200, {"choices": [{"message": {"role": "assistant", "content": answer}}]})
+        yield answer_json(200, {"choices": [{"message": {"role": "assistant", "content": answer}}]})
     while True:
-        yield said(200, {"choices": [{"message": {"role": "assistant", "content": answers[-1]}}]})
+        yield answer_json(200, {"choices": [{"message": {"role": "assistant", "content": answers[-1]}}]})
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def test_a_model_that_takes_no_temperature_and_thinks_writes_prompts_all_the_sam
         "code": None,
     }
     thought = "<think>A list?</think>1. A cut in leather\n2. A long cut"
-    answers = chain([said(400, {"error": fault})], chatting(thought))
+    answers = chain([answer_json(400, {"error": fault})], chatting(thought))
     with speaking(answers) as server:
         made = prompts(server, 2)
         asked = [set(json.loads(each.body)) for each in server.asked]
@@ -82,7 +82,7 @@ def test_a_model_that_takes_no_temperature_and_thinks_writes_prompts_all_the_sam
 @pytest.mark.parametrize("answer", [{"choices": []}, {"choices": [{"message": {"content": None}}]}, []])
 def test_an_answer_that_is_none_is_an_error(answer: object):
     with (
-        speaking(iter([said(200, answer)])) as server,
+        speaking(iter([answer_json(200, answer)])) as server,
         pytest.raises(ProviderReplyError, match=r"not as an OpenAI-compatible|wrote nothing"),
     ):
         prompts(server, 1)

@@ -85,7 +85,7 @@ def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_goes_o
 
 
 def test_a_run_that_only_greeted_the_api_is_unfinished(words, server, command):
-    server.speak = lambda heard: online.said(503, {"error": "x", "errors": "loading"})
+    server.speak = lambda heard: online.answer_json(503, {"error": "x", "errors": "loading"})
     assert command(*words(first_contact=0)).code == 6
     assert command("audit", "run").code == 9
 

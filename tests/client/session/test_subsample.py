@@ -34,7 +34,7 @@ def more(given, tmp_path):
 
 @pytest.fixture
 def fails_once(server) -> None:
-    server.instead.append(online.said(500, {"error": "RuntimeError", "errors": "out of memory"}))
+    server.instead.append(online.answer_json(500, {"error": "RuntimeError", "errors": "out of memory"}))
 
 
 def flat(text: str) -> str:

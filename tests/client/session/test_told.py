@@ -22,7 +22,7 @@ from pcevolve.session.finished.judging import load_quick_judges
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.progress import Audience, RunProgress, judge_padding
 from pcevolve.transcript import RunReader
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.runs import small_plan
 
 
@@ -106,7 +106,7 @@ def plan(**changes: object) -> PublicPlan:
 
 
 def test_what_is_promised_of_secrets_is_told_in_summary_result_and_comparison(tmp_path: Path):
-    root = paid_run(tmp_path / "run", plan())
+    root = make_paid_run(tmp_path / "run", plan())
     summary = json.loads(RunFolder(root).summary.read_text())
     assert summary["listed_secrets"] == {"prior": 1e-4, "bound": 1e-3, "most": 3}
     told = {**summary, "dataset": str(root / "release"), "report": "r"}
@@ -116,7 +116,7 @@ def test_what_is_promised_of_secrets_is_told_in_summary_result_and_comparison(tm
 
 
 def test_where_the_noise_came_from_a_seed_nothing_is_promised_of_secrets(tmp_path: Path):
-    root = paid_run(tmp_path / "run", plan(noise="INSECURE-seeded"))
+    root = make_paid_run(tmp_path / "run", plan(noise="INSECURE-seeded"))
     assert "listed_secrets" not in json.loads(RunFolder(root).summary.read_text())
     assert WORDS not in render_live(RunReader.lenient(root), Standing()).decode()
     assert WORDS not in pcevolve.load(root)._repr_html_() + repr(pcevolve.load(root))

@@ -14,7 +14,7 @@ from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.log import Transcript, read
 from pcevolve.transcript.records import Failed, Line, Sent, from_event
 from support.forge import forge
-from support.paid import paid_run
+from support.paid import make_paid_run
 from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
 
@@ -138,7 +138,7 @@ def test_a_log_that_only_says_that_it_is_large_is_refused_before_it_is_read(tmp_
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return paid_run(tmp_path, small_plan())
+    return make_paid_run(tmp_path, small_plan())
 
 
 def test_a_request_whose_process_was_killed_is_ended_when_the_run_goes_on(tmp_path: Path):

@@ -14,7 +14,7 @@ from pcevolve.pages.report import rewrite_report
 from pcevolve.public.parts import Extension
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
-from support.extended import extended_run
+from support.extended import extend_run
 from support.provider import FakeProvider
 from support.runs import SmallRun
 
@@ -73,7 +73,7 @@ def test_a_record_of_which_nothing_is_cut_is_settled_as_it_is_and_one_that_is_cu
     run = RunReader.strict(finished)
     assert run.settled is run
     assert run.published is run
-    extended_run(finished, Extension(more=1, strength=0.5))
+    extend_run(finished, Extension(more=1, strength=0.5))
     log = RunLayout(finished).log
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
     cut = RunReader.strict(finished)

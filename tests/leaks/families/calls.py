@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from leaks import secrets
-from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, attempts, called
+from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, attempts, call
 from leaks.world import CALLS, World
 from pcevolve.errors import ProviderError
 from pcevolve.providers import DIALECTS
@@ -102,7 +102,7 @@ def begun(**changes: object) -> Act:
 
     def act(world: World) -> object:
         plan, account = world.run.plan, world.run.account
-        return world.run.gate.begin(_changed(plan, changes), account.committed, account.measured)
+        return world.run.gate.begin(_changed(plan, changes), account.is_committed, account.read_measured)
 
     return act
 
@@ -120,17 +120,17 @@ def _begun_behind(field: str, words: str) -> Act:
 
 def _labelled_behind(words: str) -> Act:
     """The honest label, and more."""
-    return lambda world: called(label=f"{world.call.label}{words}")(world)
+    return lambda world: call(label=f"{world.call.label}{words}")(world)
 
 
 def _other_class(world: World) -> object:
     """One class's prompt in the request of the other: one bit."""
-    return called(label=world.other_label)(world)
+    return call(label=world.other_label)(world)
 
 
 def _other_wording(world: World) -> object:
     """One of a class's prompts in the request of another: one bit."""
-    return called(wording=(world.call.wording or 0) + 1)(world)
+    return call(wording=(world.call.wording or 0) + 1)(world)
 
 
 def _image(world: World) -> object:
@@ -169,7 +169,7 @@ ATTEMPTS: list[Attempt] = [
         "private words",
         MOMENTS,
         {
-            f"{name} as a call's {field}": called(**{field: words})
+            f"{name} as a call's {field}": call(**{field: words})
             for field in IN_CALL
             for name, words in WORDS.items()
         },
@@ -210,7 +210,7 @@ ATTEMPTS: list[Attempt] = [
         if (of, moment) != ("source", "create-2")
     ),
     *attempts(
-        "tampered calls", CALLS, {name: called(**changes) for name, changes in TAMPERED.items()}, UNPLANNED
+        "tampered calls", CALLS, {name: call(**changes) for name, changes in TAMPERED.items()}, UNPLANNED
     ),
     *(
         attempt
@@ -219,7 +219,7 @@ ATTEMPTS: list[Attempt] = [
             "dialects",
             "create-1",
             {
-                **{f"a call with {name}": (called(**changes), UNPLANNED) for name, changes in SPOKEN.items()},
+                **{f"a call with {name}": (call(**changes), UNPLANNED) for name, changes in SPOKEN.items()},
                 **{
                     f"another plan's {name}": (begun(**each), OTHER_PLAN)
                     for name, each in _plans(spoken).items()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from leaks import secrets
-from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, attempts, called
+from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, attempts, call
 from leaks.families.calls import OTHER_PLAN, begun
 from leaks.families.receipts import named
 from leaks.world import CALLS, MOMENTS, SIZES, World, ask_gate
@@ -121,7 +121,7 @@ def _leading_to(base_url: str, greets: bool = True) -> Act:
         run, gate = world.run, _gate(world, dataclasses.replace(ADDRESS, base_url=base_url))
         if greets:
             gate.hello(run.plan.run_id)
-        gate.begin(run.plan, run.account.committed, run.account.measured)
+        gate.begin(run.plan, run.account.is_committed, run.account.read_measured)
         return ask_gate(gate, world.call, world.source)
 
     return act
@@ -130,7 +130,7 @@ def _leading_to(base_url: str, greets: bool = True) -> Act:
 def _believing(world: World) -> object:
     """The gate is told of the plan once more, and of somebody who believes every receipt."""
     world.spoilt = True
-    return world.run.gate.begin(world.run.plan, lambda receipt: True, world.run.account.measured)
+    return world.run.gate.begin(world.run.plan, lambda receipt: True, world.run.account.read_measured)
 
 
 def _built(base_url: str, key: str | None = None) -> Act:
@@ -170,7 +170,7 @@ ATTEMPTS: list[Attempt] = [
     *attempts(
         "order",
         ("create-1", "vary-2", "extend"),
-        {"one call more": called(slot="i003/c000/n000000"), "one batch more": called(first=4, count=2)},
+        {"one call more": call(slot="i003/c000/n000000"), "one batch more": call(first=4, count=2)},
         UNPLANNED,
     ),
     *attempts(

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from leaks import secrets
 from leaks.attempts import Act, Attempt, attempts
 from leaks.families.contents import NO_RECEIPT, UNSENT
-from leaks.world import ECHOES, VARIES, World, unchecked_prototype
+from leaks.world import ECHOES, VARIES, World, make_unchecked_prototype
 from pcevolve.ledger.ledger import Limits, Paid
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
@@ -115,7 +115,7 @@ def _constructed(find: Callable[[World], Candidate]) -> Act:
 
 def _smuggled(find: Callable[[World], Candidate]) -> Act:
     """A prototype of another candidate, made without asking the constructor."""
-    return lambda world: world.ask(source=unchecked_prototype(find(world), world.receipt))
+    return lambda world: world.ask(source=make_unchecked_prototype(find(world), world.receipt))
 
 
 def _described(**changes: object) -> Callable[[World], Candidate]:
@@ -249,7 +249,7 @@ def _shaped(choices: Choices) -> Act:
         honest = world.of_class(LABEL)[0]
         receipt = world.pay(1, *choices(world, honest))
         call = next(iter(world.run.plan.round(1)))
-        return world.ask(call=call, source=unchecked_prototype(honest, receipt))
+        return world.ask(call=call, source=make_unchecked_prototype(honest, receipt))
 
     return act
 

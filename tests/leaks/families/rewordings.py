@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from leaks import secrets
-from leaks.attempts import UNPLANNED, Attempt, attempts, called
+from leaks.attempts import UNPLANNED, Attempt, attempts, call
 from leaks.families.receipts import ELSEWHERE, OTHER, PROTOTYPE, UNKNOWN
 from leaks.world import REWORDINGS, World
 from pcevolve.egress.policy import Policy
@@ -85,7 +85,7 @@ ATTEMPTS: list[Attempt] = [
         REWORDINGS,
         {
             **{
-                f"a question with another {name}": (called(**{name: each}), UNPLANNED)
+                f"a question with another {name}": (call(**{name: each}), UNPLANNED)
                 for name, each in FIELDS.items()
             },
             "a prompt that nothing chose": (lambda world: world.ask(source=None), PROTOTYPE),
@@ -112,8 +112,8 @@ ATTEMPTS: list[Attempt] = [
         "rewordings",
         VARY,
         {
-            "an image with words of the client's": (called(words=secrets.PERSON), UNPLANNED),
-            "an image by the prompt as it was": (called(wording=0), UNPLANNED),
+            "an image with words of the client's": (call(words=secrets.PERSON), UNPLANNED),
+            "an image by the prompt as it was": (call(wording=0), UNPLANNED),
             "a rewording for an image": (
                 lambda world: world.ask(source=world.with_reason(world.made["w001-c000-000000"])),
                 f"{OTHER}|{ELSEWHERE}",

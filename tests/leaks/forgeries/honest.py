@@ -17,8 +17,8 @@ from pcevolve.encoders import Encoder, frame_digest
 from pcevolve.encoders.frames import PublicFrame
 from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
-from support.extended import extended_run
-from support.paid import encoder, paid_run
+from support.extended import extend_run
+from support.paid import encoder, make_paid_run
 from support.provider import FakeProvider, linking
 from support.runs import ADDRESS, REWORDS, small_plan
 
@@ -150,7 +150,7 @@ class Honest:
     def _made(self, kind: str) -> Path:
         root = self.folder / kind
         if not root.exists():
-            paid_run(root, KINDS[kind].plan(), KINDS[kind].provider())
-            extended_run(root, *KINDS[kind].extensions)
+            make_paid_run(root, KINDS[kind].plan(), KINDS[kind].provider())
+            extend_run(root, *KINDS[kind].extensions)
             shutil.rmtree(root / "private")
         return root

@@ -126,13 +126,13 @@ def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
     arguments = _arguments(pipeline)
     kept: Kept[dict[str, Tensor]] = Kept(_MOST_BYTES, lambda each: sum(map(_bytes, each.values())))
 
-    def embedded(prompt: str) -> dict[str, Tensor]:
+    def embed(prompt: str) -> dict[str, Tensor]:
         # What is kept would otherwise keep all that it was computed from, for gradients that nobody asks for.
         with torch.inference_mode():
             returned = pipeline.encode_prompt(prompt=prompt, **arguments)
         return {name: found for name, found in zip(names, returned, strict=True) if name}
 
-    return lambda prompt: kept.get(prompt, lambda: embedded(prompt))
+    return lambda prompt: kept.get(prompt, lambda: embed(prompt))
 
 
 def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:

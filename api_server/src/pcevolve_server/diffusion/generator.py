@@ -51,11 +51,11 @@ class Stages:
         denoiser.register_forward_pre_hook(lambda *_: self._pass(DENOISE))
         decode = autoencoder.decode
 
-        def decoded(*positional: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever pipelines hand over
+        def decode_timed(*positional: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever pipelines hand over
             self._pass(DECODE)
             return decode(*positional, **named)
 
-        autoencoder.decode = decoded
+        autoencoder.decode = decode_timed
 
     def begin(self) -> None:
         """A run begins: prompts and images are encoded until the denoiser first runs."""

@@ -64,11 +64,11 @@ def make_decoder_steady(autoencoder: AutoencoderKL) -> None:
     decode = autoencoder.decode
     pieces = Pieces(lambda z, **named: decode(z, return_dict=False, **named)[0], _DECODED)
 
-    def decoded(z: Tensor, return_dict: bool = True, **named: Any) -> DecoderOutput | tuple[Tensor]:  # noqa: ANN401
+    def decode_in_pieces(z: Tensor, return_dict: bool = True, **named: Any) -> DecoderOutput | tuple[Tensor]:  # noqa: ANN401
         sample = pieces.run(z, **named)
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
-    autoencoder.decode = decoded
+    autoencoder.decode = decode_in_pieces
 
 
 def settle(pipeline: DiffusionPipeline) -> None:

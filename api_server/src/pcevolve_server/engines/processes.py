@@ -30,7 +30,7 @@ def opening(load: Load, replicas: int) -> Opening:
         load: Runs in each process, so it has to be picklable.
     """
 
-    async def opened() -> ProcessEngine:
+    async def open_engine() -> ProcessEngine:
         engine = ProcessEngine(load, replicas)
         try:
             await engine.open()
@@ -40,7 +40,7 @@ def opening(load: Load, replicas: int) -> Opening:
             raise
         return engine
 
-    return opened
+    return open_engine
 
 
 class ProcessEngine:
@@ -114,7 +114,7 @@ class ProcessEngine:
         replica = Replica(self._load)
         self._all.add(replica)
         try:
-            return replica, await self._in_thread(replica.opened)
+            return replica, await self._in_thread(replica.wait_until_open)
         except BaseException:
             self._end(replica)
             raise

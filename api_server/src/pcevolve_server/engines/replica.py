@@ -44,7 +44,7 @@ class Replica:
     """
 
     def __init__(self, load: Load) -> None:
-        """Start it; :meth:`opened` waits for the model.
+        """Start it; :meth:`wait_until_open` waits for the model.
 
         Args:
             load: Runs in the child, so it has to be picklable.
@@ -68,7 +68,7 @@ class Replica:
         """Of the child."""
         return self._process.pid
 
-    def opened(self) -> tuple[ModelDescription, ...]:
+    def wait_until_open(self) -> tuple[ModelDescription, ...]:
         """Wait for the models; return what each can do.
 
         Raises:

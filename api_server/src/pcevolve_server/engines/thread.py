@@ -20,7 +20,7 @@ def opening(load: Callable[[], ModelCache]) -> Opening:
         load: Runs on the model's thread.
     """
 
-    async def opened() -> ThreadEngine:
+    async def open_engine() -> ThreadEngine:
         # One thread, for life: one run at a time, and models need no locks.
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         try:
@@ -29,7 +29,7 @@ def opening(load: Callable[[], ModelCache]) -> Opening:
             executor.shutdown(wait=False, cancel_futures=True)
             raise
 
-    return opened
+    return open_engine
 
 
 class ThreadEngine:

@@ -48,7 +48,7 @@ async def answer(request: Request, work: Making, spelling: Spelling | None = Non
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise _abandoned()
+            raise _make_abandoned_error()
         answer = task.result()
     except RequestError as error:
         _log_refusal(request, error)
@@ -133,7 +133,7 @@ class EventStream(Response):
             await _first({task, gone, changed}, self._heartbeat_seconds)
             changed.cancel()
             if gone.done() and not task.done():
-                raise _abandoned()
+                raise _make_abandoned_error()
             if progress.changed.is_set():
                 yield self._spelling.news(*progress.news())
                 # News may come with every step; a caller needs no more of them than a person can see.
@@ -159,7 +159,7 @@ async def _first(waited_for: set[asyncio.Future[Any]], seconds: float) -> None:
     await asyncio.wait(waited_for, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _abandoned() -> AbandonedError:
+def _make_abandoned_error() -> AbandonedError:
     return AbandonedError("the caller closed the connection")
 
 

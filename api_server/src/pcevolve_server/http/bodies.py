@@ -172,7 +172,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     """Return a channel that brings the body at once, and then what the caller does next."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replayed() -> Message:
+    async def replay() -> Message:
         return pending.pop() if pending else await receive()
 
-    return replayed
+    return replay

@@ -59,14 +59,14 @@ class BoundedRoute(APIRoute):
         """Return FastAPI's handler, given a request that has been parsed."""
         handle = super().get_route_handler()
 
-        async def bounded(request: Request) -> Response:
+        async def handle_bounded(request: Request) -> Response:
             body = await request.body()
             parsing = partial(parse, body, self.shape)
             # Long bodies off the loop: one of 64 KiB would hold up every other request.
             parsed = parsing() if len(body) <= _SHORT else await run_in_threadpool(parsing)
             return await handle(_Parsed(request.scope, request.receive, body, parsed))
 
-        return bounded
+        return handle_bounded
 
 
 class ChatRoute(BoundedRoute):

@@ -95,13 +95,13 @@ class Observed:
         seen = {"status": 500, "bytes_out": 0}
         unread = announces_body(scope)
 
-        async def reading() -> Message:
+        async def read_watched() -> Message:
             nonlocal unread
             message = await receive()
             unread = unread and message.get("more_body", False)
             return message
 
-        async def watched(message: Message) -> None:
+        async def watch(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 MutableHeaders(scope=message)[wire.REQUEST_ID_HEADER] = identity
@@ -114,7 +114,7 @@ class Observed:
 
         started = time.monotonic()
         try:
-            await self.app(scope, reading, watched)
+            await self.app(scope, read_watched, watch)
         finally:
             self._record(scope, identity, seen, time.monotonic() - started)
 

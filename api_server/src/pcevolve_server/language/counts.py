@@ -88,7 +88,7 @@ class Counts:
             len(first),
         )
         self._before = _before(first, following, counts, size)
-        self._unseen = _unseen(self._pairs)
+        self._unseen = _estimate_unseen(self._pairs)
         self.lean = _leanings(tensors, self._alone, len(self._names))
         self.bytes = sum(each.nbytes for each in tensors.values()) + self.lean.nbytes
 
@@ -141,7 +141,7 @@ def _before(
     return [(first[part], shares[part]) for part in parts]
 
 
-def _unseen(pairs: _Followers) -> Floats:
+def _estimate_unseen(pairs: _Followers) -> Floats:
     """Return each word's chance to be followed by something new, float64 ``(words,)``."""
     kinds = np.diff(pairs.starts)
     sums = np.add.reduceat(np.append(pairs.counts, 0.0), np.minimum(pairs.starts[:-1], len(pairs.counts)))

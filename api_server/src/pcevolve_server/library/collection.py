@@ -101,9 +101,9 @@ class Collection:
         try:
             data = _read(self.root / self.files[place].path)
         except OSError as error:
-            raise _changed() from error
+            raise _make_changed_error() from error
         if file_digest(data) != self.facts.digests[place].tobytes():
-            raise _changed()
+            raise _make_changed_error()
         return images.decode(data)
 
 
@@ -243,7 +243,7 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _changed() -> GenerationError:
+def _make_changed_error() -> GenerationError:
     return GenerationError(
         "an image of the library is not the one that was indexed: restart the server", code="library_changed"
     )

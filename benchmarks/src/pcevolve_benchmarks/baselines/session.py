@@ -19,7 +19,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Query, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Scope, Selector
 from pcevolve.selectors.choosing import Chooser, name_choice
-from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.scene import join_scenes
 from pcevolve.session.components import Components
 
 Options: TypeAlias = Mapping[str, Any]
@@ -139,7 +139,7 @@ class Session:
         judge = OpenJudge(self.plan, chooser, selector, seen, self.components.noise, self.accesses)
         return self._evolve(judge)
 
-    def unseen(self) -> Made:
+    def evolve_unseen(self) -> Made:
         """Run the client's loop where nothing is ever chosen."""
         return self._evolve(_NobodyAsked())
 
@@ -172,7 +172,7 @@ class OpenJudge:
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose candidates of every class; the receipt is for the loop alone, and no gate would take it."""
-        scene = joined_scenes(self.chooser.scenes(query.iteration, pool, (None,)))
+        scene = join_scenes(self.chooser.scenes(query.iteration, pool, (None,)))
         due = self.accesses.get(query.iteration, ())
         if any(each.mechanism != "post-processing" for each in due):
             self._measured.append(self.selector.measure(self.private, scene, due, self.noise))

@@ -68,7 +68,7 @@ class TextBench:
         done = len(wanted) - len(missing)
         for writer in self.writers:
             for row in self._measure_by(
-                writer, [each for each in missing if each[3] == _served_name(writer)]
+                writer, [each for each in missing if each[3] == _name_as_served(writer)]
             ):
                 rows.append(row)
                 with kept.open("a") as file:
@@ -88,7 +88,7 @@ class TextBench:
         methods = self.study.small if self.small else list(self.study.methods)
         seeds = range(self.seeds or (1 if self.small else self.study.seeds))
         for writer, seed, world, name in product(self.writers, seeds, worlds, methods):
-            yield world, seed, name, _served_name(writer)
+            yield world, seed, name, _name_as_served(writer)
 
     def _measure_by(self, writer: str, wanted: Sequence[Wanted]) -> Iterator[Row]:
         """Rows of one language model, behind a server of its own."""
@@ -186,7 +186,7 @@ def _of(row: Row) -> Wanted:
     return row["world"], row["seed"], row["method"], name_writer(row)
 
 
-def _served_name(writer: str) -> str:
+def _name_as_served(writer: str) -> str:
     """Name a language model as a server does: a directory by its name alone."""
     if writer == BUNDLED:
         return BUNDLED_ID

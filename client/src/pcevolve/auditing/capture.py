@@ -71,7 +71,7 @@ class Recorded:
         answer = None if came is None else Answer(came.status, came.headers, came.body.sha256)
         return cls(where, urlsplit(sent.url).netloc, _request(sent), attempt.line, over, answer)
 
-    def met(self, later: Recorded) -> bool:
+    def overlaps(self, later: Recorded) -> bool:
         """True if it was still under way when a later one was sent."""
         return self.over is None or later.line < self.over
 
@@ -172,7 +172,7 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
         later = attempts[place + 1 :]
         if not _is_its_turn(attempt, later, waiting):
             continue
-        met = {each.request for each in takewhile(attempt.met, later)}
+        met = {each.request for each in takewhile(attempt.overlaps, later)}
         earlier = sum(1 for _ in takewhile(lambda flow: flow.request in met, waiting))  # noqa: B023 - used at once
         found = next(
             (k for k, flow in enumerate(waiting[: earlier + 1]) if flow.request == attempt.request), None

@@ -77,7 +77,7 @@ def find_image_faults(run: RunReader) -> Iterator[str]:
                 # A rewriter's words count only as an answer of its own slot:
                 # what the API says must not become a prompt.
                 if goes_to_rewriter(answer.slot):
-                    seen.said[answer.slot] = tuple(_said_by(answer, run.bodies))
+                    seen.said[answer.slot] = tuple(_read_words(answer, run.bodies))
             case Received(slot=slot, outputs=outputs):
                 if fault := seen.note(slot, outputs):
                     yield f"answer {slot} (line {line}): {fault}"
@@ -289,10 +289,10 @@ class _Seen:
         return _QUESTION.format(prompt=prompt, blanked=blank_out(text, call.strength or 0.0, call.seed))
 
 
-def _said_by(answer: Answered, bodies: Bodies) -> Iterator[str]:
+def _read_words(answer: Answered, bodies: Bodies) -> Iterator[str]:
     """Return what a language model says in an answer; nothing where none does."""
     with suppress(ValueError, RecursionError):
-        yield from _said_in(json.loads(answer.body.text or bodies.get(answer.body)))
+        yield from _find_words(json.loads(answer.body.text or bodies.get(answer.body)))
 
 
 def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
@@ -304,7 +304,7 @@ def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
     except (ValueError, RecursionError):  # the image itself, or nothing that any dialect reads
         return arrived
     texts = [value for _, value in leaves if isinstance(value, str)]
-    for text in ("", *texts, *_said_in(whole)):
+    for text in ("", *texts, *_find_words(whole)):
         # Several spellings of base64 are in use; what is no base64 at all is a text.
         arrived.add(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
         plain = "".join(text.rpartition(",")[2].split()).rstrip(
@@ -325,7 +325,7 @@ def _unread(words: str) -> str:
     return re.sub(r"#|/(?=[/*])|(?<=\*)/", " ", words)
 
 
-def _said_in(answer: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has
+def _find_words(answer: Any) -> Iterator[str]:  # noqa: ANN401 - what JSON has
     """Return what a language model says in an answer; thinking is known as in the dialect, by marks and parts."""
     choices = answer.get("choices") if isinstance(answer, dict) else None
     for choice in choices if isinstance(choices, list) else []:

@@ -23,7 +23,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import Measurement
 from pcevolve.selectors.choosing import Chooser, choose_renditions, find_frame
-from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.scene import join_scenes
 from pcevolve.selectors.usefulness import assess, count_rounding_bits
 from pcevolve.transcript import RunReader
 
@@ -118,7 +118,7 @@ class Selections:
             scenes = chooser.scenes(receipt.iteration, pool, looks)
             if receipt.measured:
                 measured = self._decode(receipt.measured)
-                shown = joined_scenes(scenes)
+                shown = join_scenes(scenes)
                 bits = (
                     None
                     if measured is None

@@ -67,7 +67,7 @@ def takes(
     shown = getattr(model, "MOST_USED", None)
     wanted = only or (lambda option: shown is None or option.name in shown)
 
-    def extended(command: Command) -> Command:
+    def extend(command: Command) -> Command:
         declared = inspect.signature(command, eval_str=True)
         own = [each for each in declared.parameters.values() if each.kind is not each.VAR_KEYWORD]
         keywords = [_parameter(option) for option in list_options(model) if wanted(option)]
@@ -77,7 +77,7 @@ def takes(
         command.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads a command's options from
         return command
 
-    return extended
+    return extend
 
 
 def gather(

@@ -101,9 +101,9 @@ class Meter:
 
     def bill(self) -> str:
         """Say in words what was asked for so far and what that cost."""
-        return self.priced(self.images, self.known_cost)
+        return self.spell_price(self.images, self.known_cost)
 
-    def priced(self, images: int, cost: float | None) -> str:
+    def spell_price(self, images: int, cost: float | None) -> str:
         """A number of images or texts and what they cost, in words; ``cost`` is None where nobody knows."""
         what = f"{images:,} {self.dialect.makes}{'' if images == 1 else 's'}"
         if cost is not None:
@@ -159,7 +159,7 @@ class Meter:
             self.cost += charged - self._open.pop(slot, 0.0)
             self.images -= 0 if attempt.usable else images
 
-    def recorded(self, plan: PublicPlan) -> frozenset[str]:
+    def list_recorded(self, plan: PublicPlan) -> frozenset[str]:
         """Slots of the calls whose images are on record."""
         return frozenset(slot for slot in plan.calls if self.transcript.outputs(slot) is not None)
 

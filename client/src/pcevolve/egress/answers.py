@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from pcevolve.egress.transport import Outgoing, fixed_headers, is_loopback
+from pcevolve.egress.transport import Outgoing, is_loopback, make_fixed_headers
 from pcevolve.errors import ProviderReplyError, UnlistedHostError
 from pcevolve.modality import find_medium
 from pcevolve.public.plan import PublicPlan
@@ -45,7 +45,7 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
             f"the API's images lie at {named}, from where this run fetches nothing: "
             f"if you trust that host, start a new run with --set provider.image_hosts={named}"
         )
-    return Outgoing("GET", link, tuple(fixed_headers(link, "image/*")), b"")
+    return Outgoing("GET", link, tuple(make_fixed_headers(link, "image/*")), b"")
 
 
 def require_max_size(image: bytes) -> bytes:

@@ -15,7 +15,7 @@ from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers.chat import ChatDialect, read_texts
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.providers.faults import fault
-from pcevolve.public.answers import succeeded
+from pcevolve.public.answers import has_succeeded
 
 _PATH: Final = "/chat/completions"
 
@@ -77,7 +77,7 @@ class Chat:
             answer = self._transport.send(outgoing)
         except ConnectionTroubleError as trouble:
             raise Busy(f"{self._address.base_url}: {trouble.reason}", None) from None
-        if succeeded(answer.status, answer.body):
+        if has_succeeded(answer.status, answer.body):
             return answer
         found = fault(answer.status, answer.body, ChatDialect.reasons)
         require_final(answer.status, found, answer.header("Retry-After"))

@@ -147,7 +147,7 @@ class Exchange:
             raise Busy(error.reason, None) from error
         # Before anything is stored: an answer that repeats the key would
         # keep it on disk and in what auditors are given.
-        revealed = self.address.revealed_by(answer)
+        revealed = self.address.is_revealed_by(answer)
         with self.recording:
             record = self._on_record(slot, answer, revealed)
             self._keep(record)

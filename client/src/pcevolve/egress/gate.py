@@ -284,7 +284,7 @@ class Gate:
             raise EgressError("the record cannot be closed: not all of the plan was carried out")
         if not isinstance(self._transcript.entries[-1].record, Finished):
             self._transcript.prune()
-            self._transcript.append(Finished(sent=len(self._transcript.sent()), assessment=assessment))
+            self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=assessment))
 
     def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[list[bytes]]:
         """Answer a call out of memory or from the record, or announce what the policy builds for it."""

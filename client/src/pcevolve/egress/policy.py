@@ -118,7 +118,7 @@ class Policy:
         Raises:
             ProviderReplyError: The answer breaks the API's contract, or it is not.
         """
-        state = self._fixed_state(call)
+        state = self._require_state(call)
         made = self._dialect_of(call).decode(self._fill(state, call), body, linked)
         return require_expected_size(state.plan, made)
 
@@ -129,7 +129,7 @@ class Policy:
         as it was. Of a rewording that the API's moderation refuses there are no images: that counts as images that
         cannot be used.
         """
-        state = self._fixed_state(call)
+        state = self._require_state(call)
         verdict, rewords = state.image_of(call), call.purpose == "reword"
         if not isinstance(verdict, ItsPrompt):
             return None
@@ -141,7 +141,7 @@ class Policy:
             return [(self._fill(state, call).words or "").encode()]
         return [b""] * call.count if final and isinstance(verdict.wording, str) else None
 
-    def _fixed_state(self, call: Call) -> RunState:
+    def _require_state(self, call: Call) -> RunState:
         if self._state is None:
             raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
         return self._state
@@ -151,7 +151,7 @@ class Policy:
 
     def _require_model(self, call: Call, body: bytes) -> None:
         """Refuse an answer that says that another model gave it than was asked for."""
-        plan, named = self._fixed_state(call).plan, self._dialect_of(call).answered_by(body)
+        plan, named = self._require_state(call).plan, self._dialect_of(call).answered_by(body)
         asked, alias = plan.model, plan.answered_by
         if call.purpose == "reword" and plan.rewriter is not None:
             asked, alias = plan.rewriter.model, None
@@ -177,7 +177,7 @@ class Policy:
             TranscriptError: The received bytes are no longer what the API had sent.
         """
         # One that was answered is built again to be compared and never sent, so it need not be its turn.
-        state = self._fixed_state(call)
+        state = self._require_state(call)
         refusal = None if state.has_answer(call) else state.turn_of(call)
         if refusal is not None:
             raise EgressError(f"request {call.slot} {refusal.why}")

@@ -93,7 +93,7 @@ class RetryPolicy:
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
             stop=lambda state: (
-                _asked_seconds(state) > self._limit(state)
+                _read_asked_seconds(state) > self._limit(state)
                 or tenacity.stop_before_delay(self._limit(state))(state)
             ),
             wait=_pause,
@@ -136,10 +136,10 @@ def _pause(state: tenacity.RetryCallState) -> float:
     """Exponential with full jitter, at least what the API asked for, at most a minute; less while it is loading."""
     longest = LOADING_PAUSE if _loads(state) else LONGEST_PAUSE
     backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
-    return min(LONGEST_PAUSE, max(backoff, _asked_seconds(state)))
+    return min(LONGEST_PAUSE, max(backoff, _read_asked_seconds(state)))
 
 
-def _asked_seconds(state: tenacity.RetryCallState) -> float:
+def _read_asked_seconds(state: tenacity.RetryCallState) -> float:
     """Seconds that the last answer asked for; 0 if it asked for none."""
     error = state.outcome.exception() if state.outcome else None
     return _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0

@@ -159,14 +159,14 @@ class Address:
     def outgoing(self, request: WireRequest) -> Outgoing:
         """Dress a request in the fixed headers: no library's name, no host's, no user's."""
         url = join(self.base_url, request.path)
-        headers = fixed_headers(url, request.accept)
+        headers = make_fixed_headers(url, request.accept)
         if self.key is not None:
             headers.append(("Authorization", f"{self.scheme} {self._shown}"))
         if request.body:
             headers += [("Content-Type", request.content_type), ("Content-Length", str(len(request.body)))]
         return Outgoing(request.method, url, tuple(headers), request.body)
 
-    def revealed_by(self, answer: Incoming) -> bool:
+    def is_revealed_by(self, answer: Incoming) -> bool:
         """True if an answer repeats the key, so that keeping it would be keeping the key."""
         # Short keys are found by chance in any base64, and every answer would be refused.
         if self.key is None or len(self.key) < SHORTEST_SECRET:
@@ -239,7 +239,7 @@ def join(base_url: str, path: str) -> str:
     return "/".join([base, *rest]) if versioned else base + path
 
 
-def fixed_headers(url: str, accept: str) -> list[Header]:
+def make_fixed_headers(url: str, accept: str) -> list[Header]:
     """Return the headers that every request has; they name no library, no host and no user."""
     return [
         ("Host", urlsplit(url).netloc),

@@ -35,7 +35,7 @@ def lone_workers(threads: int) -> Iterator[ThreadPoolExecutor]:
     torch = sys.modules.get("torch")
     begin = (lambda: None) if torch is None else (lambda: torch.set_num_threads(1))
     try:
-        with undivided(), ThreadPoolExecutor(threads, initializer=begin) as pool:
+        with keep_undivided(), ThreadPoolExecutor(threads, initializer=begin) as pool:
             yield pool
     finally:
         if torch is not None:
@@ -77,7 +77,7 @@ def embed_each(
             rows[place] = forward(pixels)
 
     if threads == 0:
-        with undivided():
+        with keep_undivided():
             for place in range(len(images)):
                 fill(place)
     else:
@@ -88,7 +88,7 @@ def embed_each(
 
 
 @contextmanager
-def undivided() -> Iterator[None]:
+def keep_undivided() -> Iterator[None]:
     """Products and decompositions that one thread computes, in the whole process; also a decorator.
 
     Their bits are then the same however many processors there are. To divide those of some hundred rows saves little,

@@ -61,11 +61,11 @@ class Clock:
             total += len(SEEDS) * sum(pace.train[size] for size in sizes)
         return cls(paces, total, told)
 
-    def looked(self, judge: Judge, images: int) -> None:
+    def count_look(self, judge: Judge, images: int) -> None:
         """Count that a judge has looked at so many images."""
         self._tell(self.paces[judge.name].look * images)
 
-    def trained(self, judge: Judge, training: Training) -> None:
+    def count_training(self, judge: Judge, training: Training) -> None:
         """Count that one of a judge's classifiers was trained; of images that it cannot use it was expected to, too."""
         known = self.paces[judge.name].train
         self._tell(known[min((size for size in known if size >= len(training.targets)), default=max(known))])

@@ -68,7 +68,7 @@ class _Layer:
         self._mean, self._square = np.zeros_like(self.weights), np.zeros_like(self.weights)
 
     @classmethod
-    def drawn(cls, inputs: int, classes: int, generator: torch.Generator, decay: float, **how: bool) -> Self:
+    def draw(cls, inputs: int, classes: int, generator: torch.Generator, decay: float, **how: bool) -> Self:
         """Draw the weights that torch's own layer begins with, but from a generator of ours, and no bias yet."""
         weights = torch.zeros(classes, inputs + 1)
         own = torch.empty(classes, inputs)
@@ -132,7 +132,7 @@ def train_linear(training: Training, seed: int) -> Predict:
         return _with_ones((features - centre) / spread)
 
     inputs = standardise(training.features)
-    layer = _Layer.drawn(inputs.shape[1] - 1, training.classes, generator, _WEIGHT_DECAY)
+    layer = _Layer.draw(inputs.shape[1] - 1, training.classes, generator, _WEIGHT_DECAY)
     for batch in _batches(len(inputs), generator, _STEPS):
         layer.step(inputs[batch.numpy()], training.targets[batch.numpy()], _LINEAR_RATE)
     return lambda features: np.asarray(layer.scores(standardise(features)).argmax(axis=1))
@@ -258,7 +258,7 @@ def train_papers_head(training: Training, seed: int, *, as_published: bool = Fal
     generator = torch.Generator().manual_seed(seed)
     scale = 1.0 if as_published else float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
     inputs, width = _with_ones(training.features / scale), training.features.shape[1]
-    layer = _Layer.drawn(
+    layer = _Layer.draw(
         width, training.classes, generator, HEAD_DECAY, decoupled=True, biased=not as_published
     )
     for epoch in range(EPOCHS):
@@ -292,4 +292,4 @@ def _seconds(work: Callable[[], object]) -> float:
 def make_untrained_head(shapes: Training, seed: int) -> PapersHead:
     """The papers' head before it is trained, their Init."""
     generator = torch.Generator().manual_seed(seed)
-    return PapersHead(_Layer.drawn(shapes.features.shape[1], shapes.classes, generator, 0.0), 1.0)
+    return PapersHead(_Layer.draw(shapes.features.shape[1], shapes.classes, generator, 0.0), 1.0)

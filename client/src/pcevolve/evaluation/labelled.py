@@ -38,7 +38,7 @@ class KeptFeatures:
 
     def seen_by(self, judge: Judge, images: Sequence[Item | None]) -> Features:
         """Features of all images, ``(images, ...)``; those that were not kept are made, and kept."""
-        known = self._known(judge)
+        known = self._find_known(judge)
         due = {
             digest: image for digest, image in zip(self.digests, images, strict=True) if digest not in known
         }
@@ -51,9 +51,9 @@ class KeptFeatures:
 
     def count_due(self, judge: Judge) -> int:
         """How many images the judge has to look at."""
-        return len({*self.digests} - self._known(judge).keys())
+        return len({*self.digests} - self._find_known(judge).keys())
 
-    def _known(self, judge: Judge) -> dict[str, Features]:
+    def _find_known(self, judge: Judge) -> dict[str, Features]:
         """Features by digest; none where the file is not there, or damaged."""
         path = self._path(judge)
         try:
@@ -132,7 +132,7 @@ class Labelled:
         places = (np.flatnonzero(self.targets == target)[:most] for target in np.unique(self.targets))
         return [self.images[place] for each in places for place in each]
 
-    def shuffled(self, seed: int) -> Labelled:
+    def shuffle(self, seed: int) -> Labelled:
         """These images under labels that say nothing."""
         return Labelled(self.images, np.random.default_rng(seed).permutation(self.targets), self.names)
 

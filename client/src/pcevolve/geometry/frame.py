@@ -15,7 +15,7 @@ from typing import Self, TypeAlias
 import numpy as np
 
 from pcevolve.encoders.frames import PublicFrame
-from pcevolve.encoders.threads import undivided
+from pcevolve.encoders.threads import keep_undivided
 from pcevolve.geometry.distances import Embeddings, FloatArray
 
 Step: TypeAlias = "float | FloatArray"
@@ -49,7 +49,7 @@ class Frame:
     variances: FloatArray
 
     @classmethod
-    @undivided()
+    @keep_undivided()
     def of(cls, candidates: FloatArray, most: int = MOST_AXES) -> Self:
         """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
         rows = candidates[np.isfinite(candidates).all(axis=1)]
@@ -72,7 +72,7 @@ class Frame:
         return cls(of.centre, axes, float(of.radii[count - 1]), of.variances[:count])
 
     @classmethod
-    @undivided()
+    @keep_undivided()
     def join(cls, public: PublicFrame, candidates: FloatArray, most: int = MOST_AXES) -> Self:
         """Public images and candidates as one set, in which each is as spread as the other and counts by its share.
 

@@ -73,7 +73,7 @@ class Account:
     @property
     def is_first(self) -> bool:
         """True if the ledger knows of no other run, on whatever data."""
-        return not self._others.enrolled()
+        return not self._others.list_enrolled()
 
     @property
     def enrolled(self) -> bool:
@@ -152,11 +152,11 @@ class Account:
         """The receipt of a query that was paid for before, if it was."""
         return self.entries.receipt(query)
 
-    def measured(self, iteration: int) -> bytes:
+    def read_measured(self, iteration: int) -> bytes:
         """Return the private side's copy of a round's paid measurement; empty if there was none."""
-        return self.entries.measured(Query(self.run.run_id, iteration))
+        return self.entries.read_measured(Query(self.run.run_id, iteration))
 
-    def committed(self, receipt: Receipt) -> bool:
+    def is_committed(self, receipt: Receipt) -> bool:
         """True if exactly this receipt was paid for by this run."""
         query = Query(receipt.run_id, receipt.iteration)
         # The whole receipt and not its place alone: whoever made up the choices of a paid round is refused too.
@@ -166,7 +166,7 @@ class Account:
         """Everything this run paid for, oldest first: the export that auditors read."""
         return self.entries.receipts(self.run.run_id)
 
-    def spent_before(self) -> float:
+    def compute_spent_before(self) -> float:
         """ε of all other runs on the worst subject that this run concerns, at the lifetime limit's δ; may be inf.
 
         Raises:

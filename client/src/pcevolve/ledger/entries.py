@@ -148,7 +148,7 @@ class Entries:
             number = self._number(query)
             return None if number is None else _receipt(self.store.row(number))
 
-    def measured(self, query: Query) -> bytes:
+    def read_measured(self, query: Query) -> bytes:
         """Return the private side's copy of a paid query; nothing if it was not paid."""
         with self.store.reading():
             number = self._number(query)

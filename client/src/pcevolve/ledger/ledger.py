@@ -149,7 +149,7 @@ class Ledger:
         with self._store.reading():
             return {"runs": [self._export(each) for each in self._enrolments()]}
 
-    def committed(self, receipt: Receipt) -> bool:
+    def is_committed(self, receipt: Receipt) -> bool:
         """True if exactly this receipt was paid for, by whatever run; no private image is needed to ask."""
         return self._entries.receipt(Query(receipt.run_id, receipt.iteration)) == receipt
 

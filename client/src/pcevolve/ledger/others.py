@@ -43,7 +43,7 @@ class PriorRuns:
     entries: Entries
     run: Enrolment
 
-    def enrolled(self) -> list[Enrolment]:
+    def list_enrolled(self) -> list[Enrolment]:
         """Every other run, oldest first, on any data; ``LedgerError`` for one with entries that never enrolled."""
         ids = self.entries.run_ids()
         return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
@@ -55,7 +55,7 @@ class PriorRuns:
             How many such runs there were, and the events that one unit of this run may bear of all of them together;
             no events where public facts do not bound how many of their units change with one of this run's.
         """
-        runs = [run for run in self.enrolled() if self._is_earlier(run)]
+        runs = [run for run in self.list_enrolled() if self._is_earlier(run)]
         groups = [_group(self.run, run) for run in runs]
         # One unknown group leaves no sum at all: leaving that run out would print too small a figure.
         if None in groups:
@@ -70,7 +70,7 @@ class PriorRuns:
 
     def find_affected(self) -> AffectedUnits:
         """Find the subjects that this run concerns, and the other runs that touch them and count."""
-        enrolled = self.enrolled()
+        enrolled = self.list_enrolled()
         counted = [run for run in enrolled if self.counts(run)]
         # Runs that paid nothing belong here too: they may be the only ones that say whose two images are.
         units = {run.run_id: self.entries.units_of(run) for run in enrolled}
@@ -91,7 +91,7 @@ class PriorRuns:
         touching = {each.run_id for each in self.find_affected().others}
         found = [
             each
-            for each in self.enrolled()
+            for each in self.list_enrolled()
             if self.counts(each) and (each.run_id in touching or mine.is_declared_in(each))
         ]
         if not all(each.terms.secure for each in found):

@@ -29,7 +29,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
 from pcevolve.selectors.choosing import Chooser, Rendition, choose_renditions, name_choice
-from pcevolve.selectors.scene import joined_scenes
+from pcevolve.selectors.scene import join_scenes
 from pcevolve.selectors.sums import release_appearance
 
 
@@ -106,7 +106,7 @@ class PrivateJudge:
             return
         scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
         if self.chooser.plan.centre_first:
-            _ = joined_scenes(scenes).coordinates
+            _ = join_scenes(scenes).coordinates
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
@@ -128,7 +128,7 @@ class PrivateJudge:
         scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
         # A free round repeats what was measured, out of the ledger: to measure again would be another access.
         if all(event.free for event in events):
-            measured = load(self.account.measured(self._last_measured(query)))
+            measured = load(self.account.read_measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._pay(measured, scenes, pool, b""))
         private = self.views.embeddings(self._renditions[0])
         return self.account.pay(query, events, lambda: self._draw(private, scenes, pool, events))
@@ -151,7 +151,7 @@ class PrivateJudge:
     def _draw(
         self, private: PrivateEmbeddings, scenes: tuple[Scene, ...], pool: Pool, events: Events
     ) -> Paid:
-        measured = self.chooser.selector.measure(private, joined_scenes(scenes), events, self.noise)
+        measured = self.chooser.selector.measure(private, join_scenes(scenes), events, self.noise)
         # Bytes go into the ledger in the same transaction, or a crash could leave a receipt without what it measured.
         return self._pay(measured, scenes, pool, save(dict(measured)))
 

@@ -26,7 +26,7 @@ from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_fau
 from pcevolve_shared.reading import open_file
 
 MAX_IMAGES = 1_000_000
-"""Up to which sums of shares are exact with room to spare; see ``selectors.scene.rounded_down``."""
+"""Up to which sums of shares are exact with room to spare; see ``selectors.scene.round_down``."""
 _NAMED = 5  # files named in one error
 _TRAINING = frozenset({"train", "training"})
 _HELD_OUT = ("test", "testing", "val", "valid", "validation", "dev", "eval", "holdout")

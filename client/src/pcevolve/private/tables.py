@@ -22,7 +22,7 @@ from pcevolve.public.words import find_label_fault
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000
-"""Half of as many as may be added up exactly, see ``selectors.scene.rounded_down``."""
+"""Half of as many as may be added up exactly, see ``selectors.scene.round_down``."""
 MOST_FILE_BYTES = 4 * 2**30
 MOST_ROW = 2**22
 """Characters of a row, whatever else than its text stands in it."""

@@ -29,10 +29,10 @@ _WEIGHT: Final = re.compile(r":\s*[-+]?[\d.]+\s*$")
 
 def escape(words: str) -> str:
     """Words that this API reads as they stand: its syntax for weights, schedules, composition and comments undone."""
-    return _SYNTAX.sub(_undone, words)
+    return _SYNTAX.sub(_undo, words)
 
 
-def _undone(found: re.Match[str]) -> str:
+def _undo(found: re.Match[str]) -> str:
     if found["mark"]:
         return f"\\{found[0]}"
     if found["word"]:

@@ -28,7 +28,7 @@ def is_success(status: int) -> bool:
     return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
-def succeeded(status: int, body: bytes) -> bool:
+def has_succeeded(status: int, body: bytes) -> bool:
     """True if an answer says in its status, and nowhere in its body the contrary, that a request was carried out."""
     return is_success(status) and not is_error(parse(body))
 
@@ -52,7 +52,7 @@ def is_error(answer: object) -> bool:
         return True
     if any(answer.get(name) for name in _BROUGHT):
         return False
-    if any(answer.get(name) for name in _ERRORS) or answer.get("object") == "error" or _failed(answer):
+    if any(answer.get(name) for name in _ERRORS) or answer.get("object") == "error" or _tells_failure(answer):
         return True
     wrapped = answer.get("base_resp")
     if isinstance(wrapped, dict) and wrapped.get("status_code") not in (0, None):
@@ -61,7 +61,7 @@ def is_error(answer: object) -> bool:
     return bool(said) and isinstance(code, str | int | None) and code not in _FINE
 
 
-def _failed(answer: dict[str, Any]) -> bool:
+def _tells_failure(answer: dict[str, Any]) -> bool:
     """True if a body, or what it wraps as ``output``, says that nothing came of the request."""
     inner = answer.get("output")
     stated = [each for each in (answer, inner) if isinstance(each, dict)]

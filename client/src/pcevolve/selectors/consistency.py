@@ -44,7 +44,7 @@ def repeats(picked: IntArray, distinct: int) -> bool:
     return len(set(first.tolist())) == len(first) and bool((picked == np.resize(first, len(picked))).all())
 
 
-def surrounded(scene: Scene, target: int, winner: int) -> IntArray:
+def surround(scene: Scene, target: int, winner: int) -> IntArray:
     """A drawn candidate and the others of its class that are nearest to it, until there are enough.
 
     For draws that name one candidate where several are wanted. Public: the pool decides all but the winner. Where
@@ -105,7 +105,7 @@ class Drawn:
 
         One draw per class and round is what the budget is spent on, so the others can only be alike, not chosen.
         """
-        return tuple(surrounded(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
+        return tuple(surround(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
 
     def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for one candidate of each class that could be drawn, which no rounding touches; else None."""

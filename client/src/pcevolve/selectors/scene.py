@@ -60,7 +60,7 @@ class PrivateEmbeddings:
     @property
     def capped(self) -> FloatArray:
         """The remaining part of each image's vote, float64 ``(images,)``."""
-        return np.ones(len(self)) if self.caps is None else rounded_down(self.caps)
+        return np.ones(len(self)) if self.caps is None else round_down(self.caps)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
         """Return the weight of each image's votes that bounds the L2 norm of a unit's vector of votes by 1.
@@ -77,7 +77,7 @@ class PrivateEmbeddings:
         voters = np.repeat(unit, votes.shape[1])
         pairs, counts = np.unique(np.stack([voters, votes.ravel()]), axis=1, return_counts=True)
         squares = np.bincount(pairs[0], weights=np.square(counts))
-        return rounded_down(1.0 / np.sqrt(squares))[unit]
+        return round_down(1.0 / np.sqrt(squares))[unit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ class WorstCase:
 
 
 @lru_cache(maxsize=2)  # run and audit ask for the latest again, and its coordinates take a decomposition
-def joined_scenes(scenes: tuple[Scene, ...]) -> Scene:
+def join_scenes(scenes: tuple[Scene, ...]) -> Scene:
     """One question about several renditions of the same candidates, each of which is a row of its own."""
     if len(scenes) == 1:
         return scenes[0]
@@ -210,7 +210,7 @@ class Selector(Protocol):
         ...
 
 
-def rounded_down(values: FloatArray) -> FloatArray:
+def round_down(values: FloatArray) -> FloatArray:
     """The multiple of 2**-30 that is at most ``values``: sums of up to 2**23 of them below 1 are exact."""
     return np.asarray(np.floor(values * GRID) / GRID, dtype=np.float64)
 
@@ -238,7 +238,7 @@ def unit_shares(units: IntArray) -> FloatArray:
         units: int64 ``(images,)``: equal numbers are one privacy unit.
     """
     _, unit, sizes = np.unique(units, return_inverse=True, return_counts=True)
-    return rounded_down(1.0 / sizes)[unit]
+    return round_down(1.0 / sizes)[unit]
 
 
 def deviation(event: Event, sensitivity: float) -> float:

@@ -15,7 +15,7 @@ from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import DIGITS, Assessment
 from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve.selectors.means import aims_of
-from pcevolve.selectors.scene import Measurement, Scene, joined_scenes
+from pcevolve.selectors.scene import Measurement, Scene, join_scenes
 from pcevolve.selectors.sums import CentreFirst
 
 ROOM = 5
@@ -41,7 +41,7 @@ def assess(
     if not plan.centre_first or not paid:
         return None
     last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
-    scene = joined_scenes(chooser.scenes(last.iteration, pool(last.iteration), choose_renditions(plan, look)))
+    scene = join_scenes(chooser.scenes(last.iteration, pool(last.iteration), choose_renditions(plan, look)))
     measured = load(stored(last.measured))
     shown = find_released_appearance(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]

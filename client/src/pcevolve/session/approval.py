@@ -156,7 +156,7 @@ def _news(
     """Yield what is not as usual: earlier runs on these data or to this provider, a new ledger, and what looks odd."""
     if paid and account.is_first:
         yield "ledger", "new: it knows of no earlier run on these data"
-    elif paid and account.spent_before() > 0:
+    elif paid and account.compute_spent_before() > 0:
         yield "before", f"{_before(account)}, by earlier runs on these data"
     for title, short in (("all releases", "together"), ("secrets, all runs", "all runs")):
         if title in known:
@@ -193,7 +193,7 @@ def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
 
 def _before(account: Account) -> str:
     """Say what other runs spent on the worst-off unit, as far as this run's δ can state it."""
-    spent = account.spent_before()
+    spent = account.compute_spent_before()
     return (
         f"epsilon {format_loss(spent)}, counted for whoever is worst off"
         if isfinite(spent)
@@ -213,8 +213,10 @@ def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
     whole = "cost of the rest" if meter.images else "cost of the whole"
     return {
         **({"cost so far": meter.bill()} if meter.images else {}),
-        **({"cost of a look": f"{meter.priced(look.images, look.cost)}{unknown}"} if look.images else {}),
-        **({whole: f"{meter.priced(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
+        **(
+            {"cost of a look": f"{meter.spell_price(look.images, look.cost)}{unknown}"} if look.images else {}
+        ),
+        **({whole: f"{meter.spell_price(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
     }
 
 
@@ -276,7 +278,7 @@ def _ask_for_requests(address: Address, meter: Meter, forecast: Forecast) -> Non
     if not address.is_nearby and sys.stdin.isatty():
         _ask(
             f"{forecast.requests} requests to {address.base_url} for "
-            f"{meter.priced(forecast.images, forecast.cost)}: go on?"
+            f"{meter.spell_price(forecast.images, forecast.cost)}: go on?"
         )
 
 

@@ -143,7 +143,7 @@ class _Session:
     def evolve(self) -> Evolved:
         """Run the loop; before every payment the newest candidates must leave something to choose."""
         components, plan, audience, pace = self.components, self.plan, self.audience, self.connection.pace
-        recorded = self.connection.meter.recorded(plan)
+        recorded = self.connection.meter.list_recorded(plan)
         progress = RunProgress(plan, components.method.name, audience, self.connection.bill, recorded)
         chosen = components.judge(plan, self.account, self.chooser)
         judge = PacedJudge(chosen, self.connection.gate, self._require_usable)
@@ -235,7 +235,7 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
             # Enrolling takes as long as the ledger is large, and the provider is waiting by now.
             with connection.gate.private_section():
                 account.enrol()
-                connection.gate.begin(plan, account.committed, account.measured)
+                connection.gate.begin(plan, account.is_committed, account.read_measured)
             chooser = components.chooser(plan, transcript)
             usability = Usability(plan, transcript.bodies.file)
             yield _Session(

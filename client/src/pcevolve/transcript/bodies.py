@@ -79,13 +79,13 @@ class Bodies:
             data = self.file(digest)
             left -= len(data)
             if left < 0:  # one file may be named a million times
-                raise _changed(ref)
+                raise _make_error(ref)
             return data
 
         body = file(ref.sha256) if ref.text is None else _join(ref.text, file)
         # The whole again, after its files were checked: the text between the images is in the log alone.
         if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
-            raise _changed(ref)
+            raise _make_error(ref)
         return body
 
     def file(self, digest: str) -> bytes:
@@ -131,7 +131,7 @@ class Cut:
         return digest.encode()
 
 
-def _changed(ref: BodyRef) -> TranscriptError:
+def _make_error(ref: BodyRef) -> TranscriptError:
     return TranscriptError(f"a recorded body is not what crossed the wire (sha256 {ref.sha256[:12]}…)")
 
 

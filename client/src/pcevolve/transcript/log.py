@@ -178,7 +178,7 @@ class Transcript:
         """The successful answer on record for a slot that was asked at this very address."""
         return self._answer_from.get((slot, url))
 
-    def sent(self) -> list[Sent]:
+    def list_sent(self) -> list[Sent]:
         """All requests that were sent, in order, retries included."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 

@@ -210,13 +210,13 @@ class RunReader:
     def require_finished(self) -> PublicPlan:
         """The plan of a run whose record is closed; ``UsageError`` if it is unfinished or is being extended."""
         if self.plan is None or not self.finished:
-            raise self._unfinished()
+            raise self._make_unfinished_error()
         return self.plan
 
     def require_plan(self) -> PublicPlan:
         """The plan of a run that is far enough to say something about; else ``UsageError``."""
         if self.plan is None:
-            raise self._unfinished()
+            raise self._make_unfinished_error()
         return self.plan
 
     def manifest(self) -> Manifest:
@@ -228,7 +228,7 @@ class RunReader:
         """
         path = self.layout.manifest
         if not path.is_file():
-            raise self._unfinished()
+            raise self._make_unfinished_error()
         try:
             return Manifest.model_validate_json(read_file(path, MOST_BYTES))
         except (OSError, ValidationError) as error:
@@ -242,7 +242,7 @@ class RunReader:
             return f"pcevolve extend {root} {self.plan.extended[-1].options}"
         return f"pcevolve run --resume {root}"
 
-    def _unfinished(self) -> UsageError:
+    def _make_unfinished_error(self) -> UsageError:
         root = self.layout.root
         if self.plan is not None and self.plan.extended:
             return UsageError(f"{root} is being extended: continue with {self.goes_on}")

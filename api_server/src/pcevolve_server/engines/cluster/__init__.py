@@ -28,7 +28,7 @@ def opening(settings: Settings) -> Opening:
     if ":" in settings.model.device:
         raise SettingsError("Ray gives each replica its GPU: --device cuda, without a number")
 
-    async def opened() -> Engine:
+    async def open_connected() -> Engine:
         connection = Connection(settings)
         try:
             await connection.start()
@@ -40,4 +40,4 @@ def opening(settings: Settings) -> Opening:
             await connection.end()
             raise
 
-    return opened
+    return open_connected

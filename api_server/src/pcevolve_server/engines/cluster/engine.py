@@ -151,7 +151,7 @@ class ClusterEngine:
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return await self._sent(tasks)
+                return await self._send(tasks)
             except _LOST as error:
                 logger.warning(
                     "a replica died with its batch",
@@ -161,7 +161,7 @@ class ClusterEngine:
                 raise NotReadyError("no replica can load the model", code="failed") from error
         raise GenerationError("the model's process died at every try", code="replica_died")
 
-    async def _sent(self, tasks: Sequence[Work]) -> list[Made]:
+    async def _send(self, tasks: Sequence[Work]) -> list[Made]:
         response = self._handle.run.remote(tasks)
         outcome: list[Made] | RequestError = await finish(self._answer(response), response.cancel)
         if isinstance(outcome, RequestError):
@@ -175,7 +175,7 @@ class ClusterEngine:
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
             if not await self._connection.alive():
                 answer.cancel()
-                raise _gone()
+                raise _make_gone_error()
         return answer.result()
 
     async def wait_for_failure(self) -> EngineLostError:
@@ -183,7 +183,7 @@ class ClusterEngine:
         # Twice: Ray may be slow to answer on a machine that is busy, and nobody waits for it here.
         while await self._connection.alive() or await self._connection.alive():
             await asyncio.sleep(self._watch_seconds)
-        return _gone()
+        return _make_gone_error()
 
     async def close(self) -> None:
         """Leave the cluster; an application that this process deployed ends, and so does a cluster that it started."""
@@ -192,5 +192,5 @@ class ClusterEngine:
         await self._connection.end()
 
 
-def _gone() -> EngineLostError:
+def _make_gone_error() -> EngineLostError:
     return EngineLostError("the Ray cluster is gone: start the server anew")

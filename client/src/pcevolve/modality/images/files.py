@@ -183,7 +183,7 @@ def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage,
         RejectedImageError: It is a picture that a window says nothing about.
     """
     if isinstance(stored, Grey):
-        levels, seen = stored.shown(window)
+        levels, seen = stored.show(window)
         return to_rgb(levels), _grey_digest(stored), seen
     digest = digest_pixels(stored.image)
     if window is None:
@@ -194,7 +194,7 @@ def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage,
         raise RejectedImageError(
             f"is {kind}, and data.window is for grey values: leave it out, or convert the image"
         )
-    levels, seen = make_grey(stored.image, stored.bits, stored.inverted).shown(window)
+    levels, seen = make_grey(stored.image, stored.bits, stored.inverted).show(window)
     return to_rgb(levels), digest, seen
 
 

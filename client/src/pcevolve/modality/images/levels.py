@@ -105,7 +105,7 @@ class Grey:
     inverted: bool = False
     padding: NDArray[np.bool_] | None = None
 
-    def shown(self, window: Window | None) -> tuple[NDArray[np.uint8], Seen]:
+    def show(self, window: Window | None) -> tuple[NDArray[np.uint8], Seen]:
         """Levels from 0 to 255, uint8 ``(rows, columns)``, and what was seen.
 
         Raises:

@@ -133,7 +133,7 @@ class Evaluation:
             if (key := id(some.images)) not in looked:
                 due = some.count_due(judge)
                 looked[key] = some.seen_by(judge)
-                clock.looked(judge, due)
+                clock.count_look(judge, due)
             return looked[key]
 
         real = look(self.test)
@@ -180,7 +180,7 @@ class Evaluation:
         dataset = self.dataset
         yield "dataset", dataset
         if self.control is None:
-            yield SHUFFLED, dataset.shuffled(0)
+            yield SHUFFLED, dataset.shuffle(0)
         else:
             yield RANDOM, Labelled.released(self.control, self.labels)
         if self.private is not None and self.mix:
@@ -201,7 +201,7 @@ class Evaluation:
             [self._training(judge, *each) for each in sets.values()],
             SEEDS,
             real[tested],
-            lambda training: clock.trained(judge, training),
+            lambda training: clock.count_training(judge, training),
         )
         truth = self.test.targets[tested]
         return {name: Verdict.of(of_set, truth, self.labels) for name, of_set in zip(sets, said, strict=True)}

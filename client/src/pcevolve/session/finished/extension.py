@@ -238,9 +238,9 @@ def _evolve(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evol
             tabulate("Before anything is asked for", _describe(known, due.extension, meter))
         )
         approve_requests(Address(known.api), asked.settings, known, connection)
-        plan = gate.extend(due.number, due.extension, ledger.committed)
+        plan = gate.extend(due.number, due.extension, ledger.is_committed)
         _remove_pages(asked.folder)
-        progress = RunProgress(plan, "extension", audience, meter.bill, meter.recorded(plan))
+        progress = RunProgress(plan, "extension", audience, meter.bill, meter.list_recorded(plan))
         judge = _Recorded({each.iteration: each for each in run.receipts})
         with progress.show():
             evolved = evolve(plan, gate, judge, progress)

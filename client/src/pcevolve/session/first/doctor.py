@@ -20,7 +20,7 @@ from pcevolve.encoders.published import resolve
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.providers import dialect
-from pcevolve.public.answers import succeeded
+from pcevolve.public.answers import has_succeeded
 from pcevolve.session.reaching import make_address
 
 SECONDS = 5.0
@@ -108,7 +108,7 @@ def _api(settings: RunConfig) -> Finding:
     transport = HttpTransport(SECONDS, address.route)
     try:
         answer = transport.send(address.outgoing(spoken.hello()))
-        if succeeded(answer.status, answer.body):
+        if has_succeeded(answer.status, answer.body):
             spoken.native_size(settings.provider.model, answer.body)
             return Finding("API", f"{place} answers as {spoken.name} and has {settings.provider.model}")
         advice = ADVICE_BY_STATUS.get(answer.status, "look at --api and --dialect")

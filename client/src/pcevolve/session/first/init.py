@@ -64,7 +64,7 @@ def render_template(whole: bool) -> str:
     for section, options in groupby(shown, key=lambda option: option.section):
         lines.append(f"[{section}]")
         for option in sorted(options, key=lambda option: option.name not in RunConfig.MOST_USED):
-            lines += [*_comment(option), _said(option, option.name in RunConfig.MOST_USED), ""]
+            lines += [*_comment(option), _spell_option(option, option.name in RunConfig.MOST_USED), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -78,7 +78,7 @@ def _comment(option: Option) -> Iterator[str]:
     yield from textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
 
 
-def _said(option: Option, plainly: bool) -> str:
+def _spell_option(option: Option, plainly: bool) -> str:
     """An option and its value; behind ``#`` where the default does, or where there is none."""
     default = FIRST.get(option.name, option.default)
     value = _example(option) if default == "" else _spell_default(option, default)
