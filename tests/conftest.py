@@ -1,4 +1,4 @@
-"""What holds for every test: threads, how many examples are tried, what starts processes, and who runs beside whom.
+"""Settings of every test: threads, how many examples are tried, what starts processes, and who runs beside whom.
 
 Torch has one thread in each process, before any test imports it: there are as many workers as cores and more, and
 threads would only wait for each other. Property tests have no deadline: how long an example takes depends on what
@@ -81,12 +81,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """What a worker has counted is added up."""
     tally.add_up(getattr(node, "workeroutput", {}).get("tallies", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What became of the attempts, by family."""
     for each in tally.TALLIES.values():
         for line in each.lines():
             terminalreporter.write_line(line)

@@ -1,4 +1,4 @@
-"""What people read is true of the repository: links lead somewhere, and what is named is there. No network."""
+"""Pages are true of the repository: links lead somewhere, and what is named is there. No network."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def prose(page: Path) -> str:
 
 
 def spans(page: Path) -> list[str]:
-    """What stands between backticks in the text of a page."""
     return [match[2] for match in SPAN.finditer(FENCED.sub("", read(page)))]
 
 
@@ -95,7 +94,7 @@ def nav(entry: Any) -> Iterator[str]:
 
 
 def find_named_files(page: Path) -> set[str]:
-    """What a page spells like a file or a folder of this repository."""
+    """Find what a page spells like a file or a folder of this repository."""
     tops = {file.split("/")[0] for file in list_tracked() if "/" in file}
     found = {token.strip("./") if token.startswith("./") else token.rstrip("/") for token in spans(page)}
     paths = {token for token in found if re.fullmatch(r"[\w./-]+", token)}
@@ -171,7 +170,7 @@ def gaussian(epsilon_of_one: int) -> Event:
 
 
 def of_two() -> float:
-    """What ten is for a group of two."""
+    """Scale ten down to a group of two."""
     return epsilon([gaussian(10).on_group(2)], 1e-5)
 
 

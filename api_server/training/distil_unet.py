@@ -107,7 +107,7 @@ class Teacher:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a batch is asked for.
+    """One batch's conditions.
 
     Attributes:
         words: Hidden states of the prompts, ``(n, tokens, width)``.

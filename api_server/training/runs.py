@@ -1,4 +1,4 @@
-"""What every training script needs: a time budget, a learning rate that follows it, and averages."""
+"""Means of every training script: a time budget, a learning rate that follows it, and averages."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def image_batches(images: np.ndarray, size: int, rng: np.random.Generator) -> It
 
 
 class Kept(Protocol):
-    """What a training knows of itself, and saves."""
+    """State of a training, as it is saved."""
 
     clock: Clock
 

@@ -39,7 +39,7 @@ class Meaning:
 
     @property
     def taught(self) -> bool:
-        """Whether the bundled models may learn from it; fixed once and for all."""
+        """Tell if the bundled models may learn from it; fixed once and for all."""
         return int(hashlib.sha256(self.key.encode()).hexdigest()[:8], 16) < TAUGHT * 16**8
 
 

@@ -22,7 +22,7 @@ THIRDS = frozenset({"chest x-ray", "blood smear"})
 
 
 def is_training(row: dict[str, str]) -> bool:
-    """Whether an image of the manifest may be trained on: permissive licence, and not reserved."""
+    """Tell if an image of the manifest may be trained on: permissive licence, and not reserved."""
     path = Path(row["file"])
     if path.parts[0] == "sa" or row["domain"] in RESERVED_DOMAINS:
         return False

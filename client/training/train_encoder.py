@@ -166,7 +166,7 @@ def draw(
 
 
 def look_of(images: Tensor) -> Tensor:
-    """What any view shows at a glance, float32 ``(batch, 118)``; see ``_LOOK``."""
+    """Everything a view shows at a glance: float32 ``(batch, 118)``; see ``_LOOK``."""
     grey = images.mean(1, keepdim=True)
     fineness = []
     for _ in range(3):

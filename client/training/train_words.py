@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _document(each: Meaning, kinds: dict[str, tuple[str, ...]]) -> list[str]:
-    """What is taken for the terms of a meaning; a kind is one term, unlike any word."""
+    """Terms a meaning is taken to have; a kind is one term, unlike any word."""
     return [
         *words(each.text),
         *words(" ".join(each.names)),

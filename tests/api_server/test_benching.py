@@ -1,4 +1,4 @@
-"""What a machine makes of a model: arithmetic that holds, and the simplest way to use the cores that is fast enough."""
+"""A model measured here: arithmetic that holds, and the simplest way to use the cores that is fast enough."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What is encoded before a run: once for each text and image, with the same bits, and nothing is kept beside it."""
+"""Encodings made before a run: once for each text and image, with the same bits, and nothing is kept beside it."""
 
 from __future__ import annotations
 

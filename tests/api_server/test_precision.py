@@ -1,4 +1,4 @@
-"""What a denoiser computes in, and that the rest of the pipeline does not notice."""
+"""A denoiser's precision, which the rest of the pipeline does not notice."""
 
 import pytest
 import torch

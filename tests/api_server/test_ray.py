@@ -56,7 +56,7 @@ def seconds_of(processes):
 
 
 def computing(server, before):
-    """Whether both replicas have computed since."""
+    """True if both replicas have computed since."""
     return all(now - then > 0.3 for now, then in zip(seconds_of(server.replicas()), before, strict=True))
 
 

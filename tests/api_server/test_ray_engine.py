@@ -1,4 +1,4 @@
-"""What the engine on Ray does without a cluster: a fake stands for the handle; and the files for clusters."""
+"""The engine on Ray without a cluster: a fake stands for the handle; and the files for clusters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cluster():
 
 
 class Response:
-    """What a handle returns: it is awaited, or cancelled."""
+    """A handle's answer: it is awaited, or cancelled."""
 
     def __init__(self, outcome):
         self.outcome, self.cancelled = outcome, asyncio.Event()

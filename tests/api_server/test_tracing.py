@@ -1,4 +1,4 @@
-"""What OpenTelemetry is told of a request, and what it is never told."""
+"""OpenTelemetry is told some things of a request, and others never."""
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider

@@ -27,7 +27,7 @@ def give_up(reason: str) -> None:
 
 @pytest.fixture(scope="session")
 def namespaces() -> None:
-    """Whether network namespaces can be made here."""
+    """True if network namespaces can be made here."""
     missing = [name for name in ("ip", "setpriv", "sysctl") if shutil.which(name) is None]
     if missing:
         give_up(f"not installed: {', '.join(missing)}")

@@ -65,7 +65,6 @@ class Stage:
         return self.root / "captures" / f"{SMALL['PCEVOLVE_NAME']}.jsonl"
 
     def here(self, text: str) -> str:
-        """What a container sees at its mounts is in the stage's folder."""
         for mount in ("/private", "/runs", "/captures"):
             text = text.replace(mount, f"{self.root}{mount}", 1) if mount in text else text
         return text

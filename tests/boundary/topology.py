@@ -1,4 +1,4 @@
-"""What the compose files promise: which services there are, on which networks, and how they are confined."""
+"""Promises of the compose files: which services there are, on which networks, and how they are confined."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ class Topology:
 
 
 def variables_of(path: Path) -> dict[str, str]:
-    """What an env file sets."""
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
     return dict(line.split("=", 1) for line in lines)
 

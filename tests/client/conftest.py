@@ -48,7 +48,7 @@ def finished(tmp_path: Path, honest: Callable[[PublicPlan], Path]) -> Callable[.
 
 
 class Told(NamedTuple):
-    """What became of a command.
+    """Outcome of a command.
 
     Attributes:
         said: What it printed to stderr, in one line.

@@ -172,7 +172,7 @@ def test_a_round_that_brought_nothing_is_not_made_good_by_what_came_before():
 
 
 def vary(*pairs: tuple[bytes, bytes]) -> tuple[ClassUsability, list[str]]:
-    """What is said of a round that brought the first of each pair where the second was to be varied."""
+    """Describe a round that brought the first of each pair where the second was to be varied."""
     pool, stored = pool_of(*(made for made, _ in pairs), iteration=1)
     stored |= {f"f{place:063d}": source for place, (_, source) in enumerate(pairs)}
     sources = {f"i{place}": f"f{place:063d}" for place in range(len(pairs))}

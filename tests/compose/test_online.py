@@ -77,7 +77,6 @@ def test_an_endpoint_whose_certificate_nobody_vouches_for_gets_nothing(stack: St
 
 
 def heard_by(stack: Stack, endpoint: str) -> list[dict[str, str]]:
-    """What an endpoint heard."""
     said = stack("logs", "--no-color", endpoint).stdout.splitlines()
     decoder = json.JSONDecoder()  # a line may end in a colour
     return [decoder.raw_decode(line[line.index("{") :])[0] for line in said if "{" in line]

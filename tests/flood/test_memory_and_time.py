@@ -1,4 +1,4 @@
-"""What uploads without the key, and JSON with it, cost the server: its memory and its attention."""
+"""Uploads without the key, and JSON with it, cost the server memory and attention: so much, and no more."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Attempt:
     def _find_faults_of_second_try(
         self, command: list[object], case: Case, sent: Sequence[bytes], before: Sequence[Receipt]
     ) -> Iterator[str]:
-        """What is wrong with a second try to go on where nothing is left to choose: it says the same, at no cost."""
+        """List faults of a second try to go on where nothing is left to choose: it says the same, at no cost."""
         run = self.root / "run"
         again = self._resume(command)
         yield from (f"resumed: {each}" for each in misbehaviour(again, [case.code], case.says, self.baseline))

@@ -125,7 +125,7 @@ def round_otherwise(seed: int, other: int) -> Image.Image:
 
 
 def in_the_middle(seed: int) -> bytes:
-    """What lies nearest to everything: the mean of many images, now and then, among images at the rim."""
+    """Images nearest to everything: the mean of many images, now and then, among images at the rim."""
     if seed % 2:
         return save(picture(seed))
     many = np.stack([np.asarray(picture(seed + place), dtype=float) for place in range(64)])

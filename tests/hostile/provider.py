@@ -22,8 +22,6 @@ SIZE = 16
 
 @dataclass(frozen=True)
 class Request:
-    """What the client asked."""
-
     moment: Moment
     fields: dict[str, Any]
     writes: bool = False
@@ -56,7 +54,7 @@ class Line:
             pause.wait(seconds)
 
     def gone(self) -> bool:
-        """Whether the client hung up."""
+        """True if the client hung up."""
         try:
             return self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
         except BlockingIOError:
@@ -80,7 +78,7 @@ Act = Callable[[Line, Request], None]
 
 
 def honest(request: Request) -> bytes:
-    """What an honest server's body is."""
+    """Body of an honest server."""
     if request.writes:
         return write(request)
     if request.moment == "hello":
@@ -89,7 +87,7 @@ def honest(request: Request) -> bytes:
 
 
 def write(request: Request) -> bytes:
-    """What an honest server that writes says: its one model, or texts that differ by their seeds."""
+    """Answer like an honest server that writes: its one model, or texts that differ by their seeds."""
     if request.moment == "hello":
         return json.dumps({"data": [{"id": "bundled"}]}).encode()
     if request.moment == "trial":
@@ -238,7 +236,7 @@ def _understand(head: bytes, body: bytes, writes: bool) -> Request:
 
 
 def is_variation(body: bytes) -> bool:
-    """Whether a request to write holds a text with blanks."""
+    """True if a request to write holds a text with blanks."""
     return b"Fill in every blank" in body
 
 

@@ -166,7 +166,7 @@ def test_whatever_a_text_holds_is_shown_and_released_as_text(attempt_with_texts:
 
 
 def shows(mark: str) -> bool:
-    """Whether a character can be seen, and changes nothing but its own place."""
+    """True if a character can be seen, and changes nothing but its own place."""
     return unicodedata.category(mark) not in ("Cc", "Cf", "Cs", "Co", "Cn")
 
 

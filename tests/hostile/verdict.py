@@ -1,4 +1,4 @@
-"""What has to hold whatever the provider did: nothing left, nothing was lost, and the owner was told."""
+"""Promises that hold whatever the provider did: nothing left, nothing was lost, and the owner was told."""
 
 from __future__ import annotations
 
@@ -126,5 +126,4 @@ def find_lost(run: Path, before: Sequence[Receipt], after: Sequence[Receipt]) ->
 
 
 def broken(run: Path) -> list[str]:
-    """What the audit finds wrong with a finished run."""
     return [f"audit: {fault}" for finding in audit(run) for fault in finding.faults]

@@ -1,4 +1,4 @@
-"""What an attempt is, and how to tell whether it was refused."""
+"""An attempt, and how to tell whether it was refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an attempt.
+    """Outcome of an attempt.
 
     Attributes:
         refused: With the expected reason, and without a trace on the wire or on record; or without an effect: what left

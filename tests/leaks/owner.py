@@ -99,7 +99,7 @@ def private_folder(root: Path) -> Path:
 
 
 def canaries(private: Path) -> list[bytes]:
-    """What must be found nowhere: private words in every usual spelling, and private pixels."""
+    """Private words in every usual spelling, and private pixels: none may be found anywhere."""
     found = [form for words in secrets.ALL for form in _spellings(words)]
     for path in sorted(private.rglob("*.png")):
         with Image.open(path) as image:

@@ -39,7 +39,7 @@ def test_it_does_not_pass(kind: str, change: str, honest: Honest, folder: Path, 
 
 
 def is_refused(run: RunReader, lines: list[Record]) -> bool:
-    """Whether running a record again comes to no end, or tells something against it."""
+    """True if running a record again comes to no end, or tells something against it."""
     entries = tuple(Entry(seq, each, "") for seq, each in enumerate(lines))
     again = Rerun.of(RunReader(run.layout, entries))
     return again.evolved is None or bool(again.requests or again.receipts)

@@ -141,7 +141,7 @@ def begun(finished: Path) -> Iterator[tuple[Begun, FakeProvider, Transcript]]:
 
 
 def refused(act: Callable[[], object], transcript: Transcript, provider: FakeProvider, why: str = "") -> bool:
-    """Whether an act is refused, and leaves no trace on the wire or on record."""
+    """True if an act is refused, and leaves no trace on the wire or on record."""
     lines = len(transcript.entries)
     try:
         act()

@@ -58,7 +58,7 @@ def test_a_forged_view_is_named_and_the_audit_s_own_pages_show_what_is_so(
 
 
 def pages_of(root: Path) -> dict[str, bytes]:
-    """What an audit renders itself; it is taken away again."""
+    """Render an audit's own pages, and take them away again."""
     pages = Audit.of(root, lambda plan: remember()).write_pages().parent
     return {path.name: path.read_bytes() for path in pages.iterdir()}
 

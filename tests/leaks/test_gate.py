@@ -16,13 +16,13 @@ from pcevolve.providers import DIALECTS
 
 
 def _of_images(attempt: Attempt) -> bool:
-    """Whether it is about images that go back, or makes a plan that a plan without them cannot be."""
+    """True if it is about images that go back, or makes a plan that a plan without them cannot be."""
     plans = ("another plan's prompts", "another plan's adapter", "strengths, in another plan")
     return attempt.family in ("files", "files of texts") or attempt.name in plans
 
 
 def _fits_rewordings(attempt: Attempt) -> bool:
-    """Whether it names no call that has another place in the order where prompts are reworded first."""
+    """True if it names no call that has another place in the order where prompts are reworded first."""
     placed = (
         attempt.family == "judges" or "too early" in attempt.name or attempt.name == "again, with an image"
     )
@@ -30,14 +30,14 @@ def _fits_rewordings(attempt: Attempt) -> bool:
 
 
 def _fits_texts(attempt: Attempt) -> bool:
-    """Whether it is no change to pixels, and says nothing of how images are asked for."""
+    """True if it is no change to pixels, and says nothing of how images are asked for."""
     pixels = any(name in attempt.name for name, forge in IMAGES.items() if not _is_blind(forge))
     settings = ("steps", "guidance", "width", "height", "a plan's negative_prompt", "another plan's")
     return attempt.spoken == "getimg" and not pixels and not any(each in attempt.name for each in settings)
 
 
 def _is_blind(forge: Forge) -> bool:
-    """Whether it makes something of any bytes, an image or not."""
+    """True if it makes something of any bytes, an image or not."""
     try:
         forge(b"a text")
     except OSError:

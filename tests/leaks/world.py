@@ -106,7 +106,7 @@ class _Until(InTurn):
 
 @dataclass
 class World:
-    """What an attacker inside the client holds in his hands.
+    """Everything an attacker inside the client has in his hands.
 
     Attributes:
         run: The live parts: real gate, ledger and transcript.
@@ -200,7 +200,6 @@ class World:
         return ADDRESS.outgoing(self.dialect.encode(self.run.plan, call, image))
 
     def _question(self, call: Call) -> Outgoing:
-        """What the rewriter is asked."""
         assert self.run.plan.rewriter is not None
         address = Address(self.run.plan.rewriter.api, WRITER_KEY)
         return address.outgoing(RewriterDialect().encode(self.run.plan, call, None))
@@ -212,11 +211,10 @@ class World:
         return call.wording if source is None else self.wordings[source.candidate.id]
 
     def bytes_of(self, candidate: Candidate) -> bytes:
-        """What the provider sent."""
         return self.run.transcript.bodies.file(candidate.digest)
 
     def of_class(self, label: str) -> list[Candidate]:
-        """What the provider has made for a class, the initial ones first."""
+        """List what the provider has made for a class, the initial ones first."""
         return [each for each in self.made.values() if each.label == label]
 
     def pay(self, iteration: int, *choices: tuple[str, tuple[Chosen, ...]]) -> Receipt:

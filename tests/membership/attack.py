@@ -89,7 +89,7 @@ class Bet:
     rounds: tuple[tuple[dict[Choice, float], dict[Choice, float]], ...]
 
     def on_second(self, seen: Seen) -> bool:
-        """Whether what came back speaks for the second dataset."""
+        """True if what came back speaks for the second dataset."""
         return self._evidence(seen) > 0
 
     def expected(self, other: Bet | None = None) -> tuple[float, float]:
@@ -119,7 +119,7 @@ class Bet:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of many bets.
+    """Outcome of many bets.
 
     Attributes:
         bound: Largest advantage that (ε, δ)-DP allows any attacker.
@@ -149,17 +149,17 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """Whether (ε, δ)-DP is not refuted."""
+        """True if (ε, δ)-DP is not refuted."""
         return self.low <= self.bound
 
     @property
     def as_expected(self) -> bool:
-        """Whether the client leaks no more than the selectors' code with honest noise would."""
+        """True if the client leaks no more than the selectors' code with honest noise would."""
         return self.low <= self.expected
 
     @property
     def as_paid(self) -> bool:
-        """Whether the client leaks no more than its events, which know nothing of the code, allow."""
+        """True if the client leaks no more than its events, which know nothing of the code, allow."""
         return self.low <= self.ceiling
 
     def as_dict(self) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def _memory() -> Iterator[Path]:
 
 
 def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Scene, Events]]:
-    """What the selector is asked in each round; the same in every run, for the provider repeats himself."""
+    """Questions to the selector, by round; the same in every run, for the provider repeats himself."""
     ear = Overheard(setting.parts.make_selector())
     with _memory() as folder:
         play(setting, side, SeededNoise(0), folder, ear)

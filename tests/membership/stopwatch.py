@@ -128,7 +128,7 @@ class Listener:
     port: int = 0
 
     def heard(self) -> list[tuple[str, float]]:
-        """What one run showed, down to its last closed connection."""
+        """Everything one run showed, down to its last closed connection."""
         events: list[tuple[str, float]] = []
         while not events or _open(events):
             events.append(self._line())
@@ -241,7 +241,7 @@ def _right(bet: Bet, seen: list[list[float]], sides: list[int]) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of the bets.
+    """Outcome of the bets.
 
     Attributes:
         right: Of ``judged`` bets.
@@ -260,7 +260,7 @@ class Verdict:
 
     @property
     def knows_nothing(self) -> bool:
-        """Whether blind guesses are right as often with more than the error probability."""
+        """True if blind guesses are right as often with more than the error probability."""
         return bool(stats.binom.sf(self.right - 1, self.judged, 0.5) >= ERROR)
 
     @property

@@ -58,7 +58,7 @@ class ColourEncoder:
 
 @dataclass(frozen=True)
 class Setting:
-    """What both sides of the game know.
+    """Common knowledge of both sides of the game.
 
     Attributes:
         method: How prototypes are chosen.
@@ -122,7 +122,7 @@ class Setting:
 
     @cached_property
     def events(self) -> dict[int, tuple[Event, ...]]:
-        """What each round does to the data, as the method's own calibration has it."""
+        """Effects of each round on the data, as the method's own calibration has it."""
         scope = Scope(self.relation, self.rounds, len(LABELS), SHOTS, self.plan.candidates)
         return self.parts.accesses(self.budget, scope, appearance="as-is")
 
@@ -141,7 +141,7 @@ class Setting:
 
     @cached_property
     def shown(self) -> dict[str, list[str]]:
-        """What the provider sends for each class, as base64."""
+        """Base64 that the provider sends, by class."""
         return {
             label: [self._colour(place, index) for index, place in enumerate(pool)]
             for label, pool in zip(LABELS, self.pair.pools, strict=True)

@@ -32,7 +32,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant.
+    """Fate of a mutant.
 
     Attributes:
         module: That was changed.

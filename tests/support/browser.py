@@ -146,7 +146,7 @@ class Tab:
         path.write_bytes(base64.b64decode(self("Page.captureScreenshot", format="png")["data"]))
 
     def told(self, name: str) -> list[dict[str, Any]]:
-        """What the browser reported about this tab under a name."""
+        """All the browser reported about this tab under a name."""
         mine = (each for each in self.browser.events if each.get("sessionId") == self.session)
         return [each["params"] for each in mine if each["method"] == name]
 

@@ -148,7 +148,6 @@ class Stack:
 
     @property
     def capture(self) -> Path:
-        """What the auditor wrote about it."""
         return self.root / "captures" / f"{NAME}.jsonl"
 
     def address(self, service: str) -> str:

@@ -17,7 +17,7 @@ CONTRACTED: dict[str, Method] = {
 
 @cache
 def find_payment(name: str, relation: Relation, classes: int, candidates: int) -> Events:
-    """What a method's first selection pays with, of a budget of 3."""
+    """Take from a plan what a method's first selection pays with, of a budget of 3."""
     method = CONTRACTED[name]
     scope = Scope(relation, iterations=1, classes=classes, shots=4, candidates=candidates)
     return method.accesses(Budget(Fraction(3), method.delta), scope, appearance="as-is")[1]

@@ -18,7 +18,7 @@ def examples(nightly: int) -> int:
 
 
 def is_nightly() -> bool:
-    """Whether there is time for everything."""
+    """True if there is time for everything."""
     return settings.default.max_examples >= NIGHTLY
 
 

@@ -34,6 +34,6 @@ def list_released(run: Path) -> dict[str, bytes]:
 
 
 def receipts(run: Path) -> list[dict]:
-    """What was released, without the run's id."""
+    """Everything released, without the run's id."""
     found = [event["receipt"] for event in events(run) if event["kind"] == "released"]
     return [{key: value for key, value in each.items() if key != "run_id"} for each in found]

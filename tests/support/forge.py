@@ -86,7 +86,6 @@ class Populations:
     outputs: Mapping[str, tuple[str, ...]]
 
     def pool(self, iteration: int) -> Pool:
-        """What the release of an iteration chose from."""
         last = max(iteration - 1, 0)
         shown = range(last + 1) if self.plan.pool == "all" else range(last, last + 1)
         views: dict[str, tuple[Candidate, ...]] = {}
@@ -95,7 +94,7 @@ class Populations:
         return Pool(join_populations(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
     def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
-        """What has to be in the dataset, by class: what the run kept, and behind it what was added later, in order."""
+        """The whole dataset, by class: what the run kept, and behind it what was added later, in order."""
         plan, known = self.plan, list(receipts)
         if plan.selects:
             last = [each for each in known if each.iteration == plan.releases[-1]][-1:]

@@ -169,7 +169,7 @@ class _Server:
         assert not tasks.exists() or len(list(tasks.iterdir())) == 1, "a library started a thread"
 
     def _forget(self, connection: socket.socket) -> None:
-        """What the child has no business with."""
+        """Close and drop what the child has no business with."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -242,7 +242,7 @@ def _run_to_the_end(command: Command) -> int:
 
 
 def _code(given: object) -> int:
-    """What the interpreter makes of the argument of ``sys.exit``."""
+    """The interpreter's reading of the argument of ``sys.exit``."""
     if given is None or isinstance(given, int):
         return int(given or 0)
     print(given, file=sys.stderr)

@@ -129,7 +129,7 @@ def records_of(dataset: Dataset) -> PrivateEmbeddings:
 
 @dataclass(frozen=True)
 class Enumeration:
-    """What a selector's draws are asked to hide, for every dataset of a world.
+    """All a selector's draws are asked to hide, for every dataset of a world.
 
     Attributes:
         events: What pays for a round, one for each access of its own kind.
@@ -186,7 +186,7 @@ class Enumeration:
 
 @cache
 def _seen(world: World, selector: Selector, events: Events, relation: Relation, middle: float | None) -> Seen:
-    """What every dataset's draws are asked to hide, and all pairs of neighbours as two columns of places among them.
+    """All that datasets' draws are asked to hide, and all pairs of neighbours as two columns of places among them.
 
     A dataset that is refused is in no pair.
     """

@@ -50,7 +50,6 @@ class FakeProvider:
         self.closed = True
 
     def answer(self, request: Outgoing) -> Incoming:
-        """What an honest server says."""
         if request.url.endswith(wire.MODELS):
             return ok([_model()])
         fields = json.loads(request.body)
@@ -76,7 +75,6 @@ def text(seed: int, question: str = "") -> str:
 
 
 def answer_chat(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a chat API answers."""
     question = fields["messages"][-1]["content"]
     said = [text((fields.get("seed", 0) + k) % 2**32, question) for k in range(fields.get("n", 1))]
     choices = [{"index": k, "message": {"role": "assistant", "content": each}} for k, each in enumerate(said)]

@@ -71,7 +71,6 @@ class RayServer:
         return False
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """What the log has of one kind of event."""
         lines = self.log.read_text().splitlines()
         return [entry for entry in map(json.loads, lines) if entry["event"] == name]
 

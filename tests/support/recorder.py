@@ -80,7 +80,7 @@ class Recorded:
         return ConnectionTroubleError("the connection broke")
 
     def _flow(self, request: Outgoing) -> SimpleNamespace:
-        """What mitmproxy would hand to the recorder."""
+        """Stand-in for mitmproxy's flow, as far as the recorder looks."""
         data = SimpleNamespace(
             method=request.method.encode(),
             authority=b"",

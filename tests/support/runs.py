@@ -183,7 +183,7 @@ class SmallRun:
         return evolved
 
     def assess(self, evolved: Evolved) -> Assessment | None:
-        """What releases of a judge that looks at candidates say of the dataset's use."""
+        """Assess the dataset's use by releases of a judge that looks at candidates."""
         chooser = getattr(self.judge, "chooser", None)
         if chooser is None:
             return None

@@ -71,7 +71,7 @@ def mark(item: pytest.Item) -> None:
 
 
 def is_heavy(path: Path) -> bool:
-    """Whether all tests of a folder or file are heavy, so that it need not even be imported, which takes seconds."""
+    """True if all tests of a folder or file are heavy, so that it need not even be imported, which takes seconds."""
     folder = {*path.relative_to(TESTS).parts[:1]}
     marks = _MARK.findall(path.read_text()) if path.name.startswith("test_") else ()
     return bool(folder & {*STARTING, *APART} or {*marks} & {*HEAVY})

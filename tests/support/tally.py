@@ -18,7 +18,7 @@ Given = tuple[str, list[str], list[tuple[str, str, int]]]
 
 @dataclass
 class Tally:
-    """What became of each attempt of one suite; made once for each suite and process.
+    """Outcomes of the attempts of one suite; made once for each suite and process.
 
     Attributes:
         suite: Its name: leaks, hostile, boundary or compose.
@@ -44,7 +44,6 @@ class Tally:
         self.counts[family, outcome] += times
 
     def lines(self) -> Iterator[str]:
-        """What became of the attempts of each family."""
         for family in dict.fromkeys(family for family, _ in self.counts if family):
             found = ", ".join(f"{self.counts[family, name]} {name}" for name in self.names[1:])
             yield f"{self.suite}: {family}: {found}"
@@ -58,7 +57,6 @@ class Tally:
 
 
 def list_given() -> list[Given]:
-    """What this process has counted."""
     return [
         (each.suite, list(each.names), [(*key, times) for key, times in each.counts.items()])
         for each in TALLIES.values()

@@ -71,7 +71,7 @@ def profiles(pictures):
 
 
 def static(count: int, seed: int) -> list[Image.Image]:
-    """What a generator sends that draws nothing."""
+    """Body of a generator that draws nothing."""
     pixels = np.random.default_rng(seed).integers(0, 256, (count, 64, 64, 3), dtype=np.uint8)
     return [Image.fromarray(each) for each in pixels]
 

@@ -1,4 +1,4 @@
-"""What the container files promise, monitoring's among them, read from the files themselves; needs no engine."""
+"""Promises of the container files, monitoring's among them, read from the files themselves; needs no engine."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ main(sys.argv[2:])
 def destinations(
     client: Client, log: Path, options: list[object], **environment: str
 ) -> set[tuple[str, ...]]:
-    """What a client process that was told to be watched reached for."""
+    """Destinations that a watched client process reached for."""
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, str(log), *map(str, options)],
         env={**client.environment(), **environment},

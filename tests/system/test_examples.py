@@ -1,4 +1,4 @@
-"""What the library's page, its scripts and its notebook show does run; against a server on loopback."""
+"""The library's page, its scripts and its notebook run as shown; against a server on loopback."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_notebook_s_cells_run_and_hold_no_outputs(run: Run):
 
 
 def show(run: Run, cell: str) -> Any:
-    """What a notebook shows for a cell: the value of its last line, if that has one."""
+    """Evaluate a cell like a notebook: the value of its last line, if that has one."""
     *body, last = ast.parse(cell).body
     if not isinstance(last, ast.Expr):
         run(cell)

@@ -1,4 +1,4 @@
-"""What is known about one rendered image; prompts and training targets are both derived from it."""
+"""Facts about one rendered image; prompts and training targets are both derived from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found in a folder, what is left out and said, and an index that is whole or not used."""
+"""Models found in a folder, others left out and named, and an index that is whole or not used."""
 
 import numpy as np
 import pytest

@@ -37,7 +37,7 @@ except ClientError as error:
 
 
 def told(name: str, path: Path) -> str:
-    """What a reader says of a file where it may take a quarter of a GiB and 20 seconds."""
+    """Quote a reader on a file where it may take a quarter of a GiB and 20 seconds."""
     return run_bounded(READ, name, path, seconds=20).strip()
 
 

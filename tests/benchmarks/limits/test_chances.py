@@ -1,4 +1,4 @@
-"""What selection can do, against enumeration, simulation and the official code's own formula."""
+"""Limits of selection, against enumeration, simulation and the official code's own formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person gives to a table: folders by words, digits that are written once, prompts for the row LE."""
+"""A person's inputs to a table: folders by words, digits that are written once, prompts for the row LE."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def carrying(at: int, of: int) -> Mutation:
 
 
 def _carries(plan: PublicPlan, record: Record) -> bool:
-    """Whether it is a request that an image, or a text, goes back with."""
+    """True if it is a request that an image, or a text, goes back with."""
     if plan.varies_prompts or not isinstance(record, Sent) or record.slot not in plan.calls:
         return False
     return plan.calls[record.slot].purpose != "create"

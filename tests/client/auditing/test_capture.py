@@ -59,7 +59,7 @@ def hold(many: int) -> Callable[[Outgoing], None]:
 
 
 def faults(root: Path) -> dict[str, tuple[str, ...]]:
-    """What does not hold, by claim."""
+    """Claims that do not hold, by claim."""
     found = reconcile(RunReader.strict(root), root / "capture.jsonl")
     return {each.claim: each.faults for each in found if not each.holds}
 

@@ -56,7 +56,7 @@ def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def told_by_rerun(run: RunReader) -> list[str]:
-    """What running a record again has against it; that it ends too early is one of these things."""
+    """Faults found by running a record again; that it ends too early is one of these things."""
     again = Rerun.of(run)
     told = [*again.requests, *again.receipts, *again.unusable]
     return told or ([] if again.evolved is not None else ["the record ends before the run does"])

@@ -15,7 +15,7 @@ OPTIONS = list_options(RunConfig)
 
 
 def settings_from(path: Path) -> RunConfig:
-    """What ``pcevolve run --config`` makes of a file."""
+    """Read a file like ``pcevolve run --config``."""
     return RunConfig.of(gather(RunConfig, {}, file=path).values)
 
 

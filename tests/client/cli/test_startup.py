@@ -1,4 +1,4 @@
-"""What is refused at once loads none of the libraries that take seconds; what is loaded is asked of a new process."""
+"""A refusal at once loads none of the libraries that take seconds; a new process is asked what it loaded."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def options(tmp_path: Path) -> dict[str, object]:
 
 
 def run_to_end(*commands: Sequence[object]) -> list[Ended]:
-    """What becomes of commands that a new process runs one after the other."""
+    """Run commands one after the other in a new process."""
     given = json.dumps((HEAVY, [list(map(str, command)) for command in commands]))
     process = subprocess.run(
         [sys.executable, "-c", PROBE, given], capture_output=True, text=True, timeout=300

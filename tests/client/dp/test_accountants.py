@@ -1,4 +1,4 @@
-"""What events cost, by our formulas and by two other implementations; never less than the truth."""
+"""Costs of events, by our formulas and by two other implementations; never less than the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the draws cost and what they refuse; their distributions are tested in ``test_mechanisms_statistics``."""
+"""Costs and refusals of the draws; their distributions are tested in ``test_mechanisms_statistics``."""
 
 from __future__ import annotations
 

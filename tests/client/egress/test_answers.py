@@ -1,4 +1,4 @@
-"""What of an answer is taken: its size, the links that are followed, the model that gave it."""
+"""Parts of an answer that are taken: its size, the links that are followed, the model that gave it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bundled encoder brings: its weights, its frame, a spectrum beside it, and one thread for each worker."""
+"""The bundled encoder: its weights, its frame, a spectrum beside it, and one thread for each worker."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def contents(path: Path) -> list[Any]:
 
 
 def is_refused(path: Path, expected: list[Any]) -> bool:
-    """Whether a ledger is refused, in which case it is untouched; otherwise it says what it always said."""
+    """True if a ledger is refused, in which case it is untouched; otherwise it says what it always said."""
     before = path.read_bytes()
     try:
         assert contents(path) == expected
@@ -100,7 +100,7 @@ def test_a_ledger_that_still_works_after_a_flipped_byte_can_be_paid_from(path):
 
 
 def goes_on(path: Path) -> bool:
-    """Whether a payment is accepted; then it is on record, and otherwise nothing is lost."""
+    """True if a payment is accepted; then it is on record, and otherwise nothing is lost."""
     event = Event("exponential", "1/2")
     try:
         with closing(Ledger(path)) as ledger:

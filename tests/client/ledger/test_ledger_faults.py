@@ -62,7 +62,7 @@ def pay_for_one(path: Path, draw: Callable[[], Paid], lifetime: int = 1) -> Rece
 
 
 def release(path: Path) -> None:
-    """What a run does: pay for a draw that no other process makes, then let it out."""
+    """Act like a run: pay for a draw that no other process makes, then let it out."""
     receipt = pay_for_one(path, outcome(os.urandom(8).hex(), MEASURED))
     path.with_name("released").write_text(receipt.of("cut")[0].id)
 
@@ -82,7 +82,7 @@ def runs(path: Path) -> list[tuple[str, float]]:
 
 
 def assert_released_once(path: Path) -> bool:
-    """What left is what is on record, and the run goes on from it; whether it was on record already."""
+    """Exactly what is on record has left, and the run goes on from it; true if it was on record already."""
     released = path.with_name("released")
     before = runs(path)
     on_record = before == [("a", 1.0)]

@@ -1,4 +1,4 @@
-"""What one run has to know of others: INSECURE ones, releases to the same provider, and what they say of a secret."""
+"""One run has to know of others: INSECURE ones, releases to the same provider, and what they say of a secret."""
 
 from __future__ import annotations
 

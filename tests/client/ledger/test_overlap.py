@@ -186,7 +186,7 @@ def test_the_largest_size_that_was_ever_declared_for_a_patient_counts(path):
 
 
 def reference(runs: Sequence, relation: str, declared: Sequence[int | None]) -> dict:
-    """What each subject bears, slowly and from the words of the definition.
+    """Compute what each subject bears, slowly and from the words of the definition.
 
     Args:
         runs: Of each, its units and what it spent; a unit is a name, or None, and a set of images.
@@ -249,7 +249,7 @@ def test_no_subject_ever_bears_more_than_the_limit_and_no_run_that_keeps_it_is_r
 
 
 def paid_for(ledger, name, units, event, relation, declared) -> bool:
-    """Whether a run's one draw can be paid for; if not, the run never begins."""
+    """True if a run's one draw can be paid for; if not, the run never begins."""
     named = [PrivateUnit(tuple(b"%d" % i for i in sorted(im)), name) for name, im in units]
     kind = "image" if named[0].name is None else "patient"
     mine = ledger.account(name, named, relation, budget(9, 4), kind, Terms(unit_size=declared))

@@ -1,4 +1,4 @@
-"""What every room asks of a medium, whichever it is: how large, how shown, and what a file holds."""
+"""Questions every room has to a medium, whichever it is: how large, how shown, and what a file holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text is, whatever a provider or a file holds, and which of its words become blanks."""
+"""A text is a text, whatever a provider or a file holds, and which of its words become blanks."""
 
 from __future__ import annotations
 

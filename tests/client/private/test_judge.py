@@ -166,7 +166,7 @@ AUTO = {"pool": "all", "keep": "selected", "candidates": 2, "initial": 4, "appea
 
 
 def settled(path: Path, colours: list[tuple[int, int, int]]) -> list[tuple[float, ...]]:
-    """What the receipts of two rounds on private images of these colours say about the look of the candidates."""
+    """Receipts of two rounds on private images of these colours: the look of the candidates."""
     data = dataclasses.replace(DATA, items=tuple(plain(colour) for colour in colours))
     path.mkdir()
     answered = {**BYTES, "green": images.encode(plain(PALE))}

@@ -174,7 +174,7 @@ except ClientError as error:
 
 
 def told(path: Path, seconds: float = 20) -> str:
-    """What is said of a table that may take half a GiB and some seconds."""
+    """Quote the refusal of a table that may take half a GiB and some seconds."""
     return run_bounded(CODE.replace("# bound", "limit(0.5)"), path, seconds=seconds).strip()
 
 

@@ -1,4 +1,4 @@
-"""What is private shows nothing of itself, wherever it is printed."""
+"""Private values show nothing of themselves, wherever it is printed."""
 
 from __future__ import annotations
 

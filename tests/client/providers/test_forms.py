@@ -25,7 +25,7 @@ from support.runs import SmallRun, small_plan
 
 
 def again(heard: Heard, form) -> Reply:
-    """What the API would answer, in another form."""
+    """The API's answer in another form."""
     reply = openai(heard)
     return reply if heard.method == "GET" else form(json.loads(reply.body))
 

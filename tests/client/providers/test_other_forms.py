@@ -20,7 +20,7 @@ OTHER = "does it speak another --dialect"
 
 
 def told(name: str, body: object, count: int = 1) -> str:
-    """What is said of an answer that is a success and brings nothing."""
+    """Quote the refusal of an answer that is a success and brings nothing."""
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     assert has_succeeded(200, sent)
     with pytest.raises(ProviderReplyError) as error:

@@ -1,4 +1,4 @@
-"""What a plan makes: images or texts, whose settings are a part of their own."""
+"""A plan makes images or texts, whose settings are a part of their own."""
 
 from __future__ import annotations
 

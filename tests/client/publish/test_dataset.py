@@ -1,4 +1,4 @@
-"""What is published: images without metadata, a card that states the guarantee, facts that read in one way."""
+"""A published dataset: images without metadata, a card that states the guarantee, facts that read in one way."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Silence:
 
 
 def count(places: list[float], scene: Scene) -> Measurement:
-    """What is released of records of one class, without noise."""
+    """Release counts of records of one class, without noise."""
     rows = np.array(places)[:, None]
     private = PrivateEmbeddings(rows, np.zeros(len(rows), dtype=np.int64), np.arange(len(rows)))
     return Cells().measure(private, scene, FINE, Silence())  # type: ignore[arg-type]

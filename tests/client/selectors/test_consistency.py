@@ -1,4 +1,4 @@
-"""What an auditor derives again: what was measured and picked follows, also where another machine rounds otherwise."""
+"""An auditor's derivations: what was measured and picked follows, also where another machine rounds otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every method that looks at private data has to keep, the registry's and a toy: sensitivity, price, lift, words.
+"""Promises of every method that looks at private data, the registry's and a toy: sensitivity, price, lift, words.
 
 Every selector keeps its event's promise on all neighbouring datasets of small worlds, and hardly more than that.
 Exact: probabilities and distances are computed, not sampled. Each claim comes with a check that the same enumeration

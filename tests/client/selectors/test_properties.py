@@ -1,4 +1,4 @@
-"""What holds for any private data and any candidates, whatever the selector."""
+"""Properties that hold for any private data and any candidates, whatever the selector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a dataset's use: from released numbers, right in the cases whose truth is known."""
+"""Words on a dataset's use: from released numbers, right in the cases whose truth is known."""
 
 from __future__ import annotations
 

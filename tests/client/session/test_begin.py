@@ -30,7 +30,7 @@ NUMBERS: dict[str, int] = {}
 
 @pytest.fixture
 def events(server, monkeypatch) -> list[str]:
-    """What the API hears and what private work is done, in order."""
+    """Everything the API hears and all private work, in order."""
     seen: list[str] = []
 
     def note(name: str, owner: object, method: str) -> None:
@@ -178,7 +178,6 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
 
 
 def show_runs(capsys, *more: str) -> str:
-    """What ``budget show`` prints."""
     capsys.readouterr()
     cli.app(["budget", "show", "--ledger", "ledger.sqlite", *more], standalone_mode=False)
     return capsys.readouterr().out

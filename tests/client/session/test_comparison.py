@@ -78,7 +78,6 @@ def point(accuracy: float, epsilon: str = "4", spent: float | None = 4.0, **chan
 
 
 def told(picture: bytes) -> list[str]:
-    """What the points say."""
     return [title.text or "" for each in ET.fromstring(picture).iter(f"{SVG}circle") for title in each]
 
 

@@ -1,4 +1,4 @@
-"""What somebody reads of a run: few lines at 80 columns with what has to be known, and everything if asked for."""
+"""A run on the console: few lines at 80 columns with what has to be known, and everything if asked for."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_a_page_of_another_origin_is_refused_although_it_knows_the_address(addre
 
 
 def rest(connection: socket.socket) -> bytes:
-    """What comes until the end; nothing more once the connection is reset."""
+    """Read until the end; nothing more once the connection is reset."""
     received = b""
     with suppress(ConnectionResetError):
         while part := connection.recv(65536):

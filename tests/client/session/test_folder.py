@@ -59,7 +59,7 @@ class Server:
         self._log, self._says = log, says
 
     def poll(self) -> int | None:
-        """Whether it ended, with which code."""
+        """The exit code once it has ended."""
         if not self._says:
             return 3
         with self._log.open("a") as log:

@@ -111,7 +111,7 @@ def test_options_that_do_not_go_together_are_refused(command, options: str, reas
 
 @pytest.fixture
 def tiny_writer() -> ModuleType:
-    """What makes language models; its libraries take seconds to load."""
+    """Maker of language models; its libraries take seconds to load."""
     from support import tiny_writer
 
     return tiny_writer

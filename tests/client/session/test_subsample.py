@@ -111,7 +111,7 @@ def test_one_of_more_than_a_class_has_is_refused_before_anything_is_spent_or_sen
 
 
 def test_one_of_all_is_no_statement_about_how_many_there_are(run, more):
-    """What is public of a run on exactly K of each class is what is public of one that drew them out of more."""
+    """All that is public of a run on exactly K of each class is what is public of one that drew them out of more."""
     assumed = []
     for out, extra in (("all", 2), ("some", 9)):
         more(cut=extra, good=extra)

@@ -1,4 +1,4 @@
-"""What a run tells its owner meanwhile, time and padding; who judges it; and what is promised of listed secrets."""
+"""News from a run to its owner, time and padding; who judges it; and what is promised of listed secrets."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def _digest_of_words(world: World) -> object:
 
 
 def _forged(what: str, files: str, forged: dict[str, Forge], spoken: str) -> list[Attempt]:
-    """What was forged, at each place where it could be handed over."""
+    """Everything forged, at each place where it could be handed over."""
 
     def made(way: Callable[[Forge], Act]) -> dict[str, Act]:
         return {name: way(forge) for name, forge in forged.items()}

@@ -1,4 +1,4 @@
-"""What could be smuggled to a rewriter, or in words that it had not said; for runs that reword prompts."""
+"""Smuggling to a rewriter, or in words that it had not said; for runs that reword prompts."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Played:
         return evolve(self.run.plan, self.run.gate, judge or self.judge, Silent())
 
     def end(self) -> list[tuple[str, float]]:
-        """What the provider saw, the process being over now."""
+        """All the provider saw, the process being over now."""
         self.provider.close()
         self.run.close()
         return self.provider.seen

@@ -100,7 +100,7 @@ def of_the_owner_s(root: Path) -> None:
 
 
 def brought_something_else(root: Path) -> None:
-    """What the record says that an extension brought is another picture, released as such."""
+    """Let the record say that an extension brought another picture, released as such."""
     digest = stored(root, png(4242))
     slot = "y001/c000/n000000"
     edited("received", lambda event: event["outputs"].__setitem__(0, digest), slot=slot)(root)

@@ -37,7 +37,7 @@ def note(path: Path) -> None:
 
 
 def nothing(path: Path) -> None:
-    """What was there is gone."""
+    """Leave nothing of what was there."""
 
 
 def listening(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a forgery is, how to tell whether it was refused, and the tools of a forger who has our code."""
+"""A forgery, how to tell whether it was refused, and the tools of a forger who has our code."""
 
 from __future__ import annotations
 

@@ -119,12 +119,12 @@ def remember() -> Encoder:
 
 
 def faults(root: Path) -> list[str]:
-    """What the audit says against a run."""
+    """List all that the audit says against a run."""
     return [fault for finding in audit(root, lambda name: remember()) for fault in finding.faults]
 
 
 def doubts(root: Path) -> list[str]:
-    """What the audit says against a run, and of what it says that it was NOT CHECKED."""
+    """List all that the audit says against a run, and all that was NOT CHECKED."""
     findings = audit(root, lambda name: remember())
     return [
         each

@@ -41,7 +41,7 @@ def more_bytes(by: int) -> Change:
 
 
 def stands(what: str, where: str) -> str:
-    """What an audit says of a line in the wrong place."""
+    """Quote an audit on a line in the wrong place."""
     return rf"line \d+: {what} stands where {where}"
 
 

@@ -96,7 +96,6 @@ def two_answers_exchanged(events: Events) -> Events:
 
 
 def ahead(events: Events) -> Event:
-    """What looking ahead brought."""
     return next(each for each in events if each["kind"] == "received" and each["slot"].startswith("l"))
 
 
@@ -141,7 +140,7 @@ FIELDS: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def renumbered(events: Events) -> Events:
-    """What lies behind a link, under a number that no link has."""
+    """Answer what lies behind a link, under a number that no link has."""
     for event in events:
         if event.get("slot", "").endswith("/link0"):
             event["slot"] = event["slot"].removesuffix("0") + "7"

@@ -1,4 +1,4 @@
-"""What lacks in a model: of a folder in the layout of diffusers, told from names, sizes and headers before it is read.
+"""Find missing parts of a model's folder in the layout of diffusers, by names, sizes and headers, before it is read.
 
 The libraries tell of a missing network by the name of a file, and of some lacks not at all: without a tokenizer a
 model loads, and fails when it draws.

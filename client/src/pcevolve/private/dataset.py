@@ -89,7 +89,7 @@ class PrivateDataset:
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit]) for unit in sorted(digests))
 
     def rename(self, names: Mapping[str, str]) -> PrivateDataset:
-        """The same images under other labels, in their order; ``UsageError`` unless each label has its new name."""
+        """Give the same images other labels, in their order; ``UsageError`` unless each label has its new name."""
         if odd := sorted(set(names) ^ set(self.labels)):
             raise UsageError(f"data.words needs every class once, and says otherwise of {odd[0]!r}")
         places = {label: place for place, label in enumerate(names)}

@@ -182,7 +182,7 @@ print((after.ru_maxrss - before.ru_maxrss) // 1024, round(after.ru_utime - befor
 
 
 def refusal(path: Path) -> tuple[str, int, float]:
-    """What another process says of a file, how many MiB it took for that, and how many seconds of a processor."""
+    """Another process's words on a file, the MiB it took for them, and the seconds of a processor."""
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""What a file in a folder of images is, by its name and first bytes."""
+"""Kinds of files in a folder of images, by its name and first bytes."""
 
 from __future__ import annotations
 
