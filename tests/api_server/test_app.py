@@ -343,9 +343,10 @@ def test_metrics_count_by_route_and_never_by_a_callers_text(client):
     assert "SECRET" not in text
 
 
-def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fake, caplog):
+def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fake, caplog, monkeypatch):
     caplog.set_level(logging.DEBUG)
-    caplog.handler.setFormatter(JsonFormatter())
+    # pytest keeps one handler for all tests of a process
+    monkeypatch.setattr(caplog.handler, "formatter", JsonFormatter())
     image = picture_text()
     headers = {"Authorization": f"Bearer {KEY}"}
     with serve(fake, keys=(Key(KEY),)) as client:

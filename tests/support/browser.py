@@ -134,6 +134,14 @@ class Tab:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
+    def list_cut_off(self) -> list[str]:
+        """Show the start of each element that reaches beyond the window's right edge, scrolled ones left out."""
+        wide = (
+            "[...document.querySelectorAll('main *')].filter(each =>"
+            " !each.closest('.scroll') && each.getBoundingClientRect().right > innerWidth)"
+        )
+        return self.run(f"{wide}.map(each => each.outerHTML.slice(0, 200))")
+
     def press(self, key: str, code: int, text: str = "") -> None:
         """Press and release a key, as a person without a mouse does."""
         for kind in ("keyDown", "keyUp"):

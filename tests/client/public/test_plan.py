@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter
 
 import pytest
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from pcevolve.evolution import cut_to_proportion
 from pcevolve.privacy import Event
+from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho, Receipt
 from support.runs import REWORDS, small_plan
@@ -238,3 +240,41 @@ def kept(values: tuple[float, ...], class_counts: bool = True, iteration: int = 
 )
 def test_the_largest_class_stays_whole_and_none_goes_empty(values: tuple[float, ...], sizes: list[int]):
     assert kept(values) == sizes
+
+
+TEXTS = {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}}
+
+
+def of_texts(**changes: object) -> PublicPlan:
+    return PublicPlan.model_validate({**json.loads(small_plan().model_dump_json()), **TEXTS, **changes})
+
+
+def test_a_plan_for_texts_has_their_settings_and_none_of_images():
+    plan = of_texts()
+    assert plan.texts == Texts(kind="text", tokens=40, temperature=1.0)
+    assert json.loads(plan.model_dump_json())["modality"] == {
+        "kind": "text",
+        "tokens": 40,
+        "temperature": 1.0,
+        "fields": [],
+    }
+    with pytest.raises(TypeError, match="no settings of images"):
+        _ = plan.images
+    with pytest.raises(TypeError, match="no settings of texts"):
+        _ = small_plan().texts
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"width": 16},
+        {"steps": 4},
+        {"appearance": "matched"},
+        {"modality": {"kind": "sound"}},
+        {"modality": {"kind": "text", "tokens": 0, "temperature": 1.0}},
+        {"modality": {"kind": "text", "tokens": 5, "temperature": 1.0, "width": 16}},
+    ],
+)
+def test_settings_of_both_do_not_mix(changes):
+    with pytest.raises(ValidationError):
+        of_texts(**changes)

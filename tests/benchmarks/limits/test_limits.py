@@ -1,8 +1,11 @@
-"""Limits of selection, against enumeration, simulation and the official code's own formula."""
+"""Limits of selection, against enumeration, simulation and the official code's formula, and their page."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from pcevolve.selectors.contrastive import calibrate
 from pcevolve_benchmarks.limits import chances
 from pcevolve_benchmarks.limits.chances import PAPER
+from pcevolve_benchmarks.limits.page import page, picture
 
 IDEAL = np.array([1.0] * 10 + [0.0] * 90)
 
@@ -83,3 +87,16 @@ def test_the_official_code_draws_blindly_where_one_candidate_passes():
     distances = np.array([[1.0, 2.0], [3.0, 2.0], [4.0, 1.0]])
     assert official(distances, 0, 0.25) == pytest.approx(np.full(3, 1 / 3))
     assert calibrate(distances, 0, 10.0) == pytest.approx([1.0, 0.0, 0.0])
+
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, Any]:
+    return json.loads((RESULTS / "pcevolve.json").read_text())
+
+
+def test_every_figure_of_the_page_is_of_its_json(kept: dict[str, Any]):
+    assert page(kept) == (RESULTS / "pcevolve.md").read_text()
+    assert picture(kept) == (RESULTS / "pcevolve.svg").read_bytes()
