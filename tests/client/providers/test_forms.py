@@ -171,7 +171,7 @@ def test_a_run_begins_without_a_greeting_where_the_api_has_none(open_run, tmp_pa
 )
 def test_an_address_without_the_first_question_says_what_may_be_wrong(open_run, name, hint):
     with pytest.raises(ProviderRefusedError, match=f"is --api right.*{hint}"):
-        open_run(lambda heard: said(404, {"detail": "Not Found"}), dialect=name).finish()
+        open_run(lambda heard: answer_json(404, {"detail": "Not Found"}), dialect=name).finish()
 
 
 def test_the_gate_takes_for_a_success_what_record_and_audit_take_for_one(open_run, tmp_path):
