@@ -146,6 +146,51 @@ def test_what_a_ledger_knows_is_told_without_what_only_a_run_needs(tmp_path):
     assert [(code, loaded) for code, _, loaded in found] == [(0, [])] * 2
 
 
+WITHOUT_TORCH = """
+import sys
+from importlib.machinery import PathFinder
+
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] == "torch" else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+from pcevolve.cli.main import main
+sys.argv[0] = "pcevolve"
+main()
+"""
+
+
+def run_without_torch(*command: object) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-c", WITHOUT_TORCH, *map(str, command)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120)
+
+
+def test_what_needs_torch_says_how_to_install_it_where_it_is_not(options):
+    commands = {
+        "demo, which trains networks": ["demo", "--out", options["--out"]],
+        "--test, which trains networks": a_run(options | {"--test": options["--private"]}),
+        "encoder resnet18": ["fetch-encoder", "resnet18"],
+        "--local, which runs": ["prompts", "--domain", "x", "--labels", "a,b", "--local", "nowhere"],
+    }
+    for what, command in commands.items():
+        done = run_without_torch(*command)
+        assert done.returncode == 8, done.stderr
+        assert done.stderr.startswith(f"error: {what}")
+        assert "needs torch, which is not installed: pip install 'pcevolve[torch]'" in done.stderr
+
+
+def test_the_doctor_finds_an_encoder_that_needs_torch_where_it_is_not():
+    said = " ".join(run_without_torch("doctor", "--encoder", "resnet18").stdout.split())
+    assert "TO MEND: encoder resnet18 needs torch" in said
+
+
+def test_runs_are_compared_without_torch(tmp_path):
+    done = run_without_torch("compare", tmp_path)
+    assert (done.returncode, "no transcript" in done.stderr) == (2, True), done.stderr
+
+
 def test_a_path_that_leads_nowhere_is_told_within_a_second_of_work(options):
     command = [Path(sys.executable).parent / "pcevolve", *a_run(options | {"--private": "nowhere"})]
     worked = []

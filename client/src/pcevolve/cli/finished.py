@@ -132,13 +132,14 @@ def compare(
     if as_json:
         typer.echo(json.dumps([each.to_json() for each in found]))
         return
-    judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
-    table = Table("run", "method", "made by", "ε", "images", "requests", "useful?", *judges)
+    rows = []
     for each in found:
-        accuracies = [_accuracy(each.judges.get(judge)) for judge in judges]
-        table.add_row(each.name, *list_facts(each).values(), *accuracies)
-    Console().print(table)
-    if judges:
+        *facts, useful = list_facts(each).items()
+        scored = [f"{judge} {_accuracy(mean)}" for judge, mean in each.judges.items()]
+        told = "\n".join(f"{title} {value}" for title, value in facts)
+        rows.append((each.name, told, useful[1], "\n".join(scored) or "–"))
+    print_table("Runs", ("run", "facts", "useful?", "accuracy, %"), rows, NARROW, lines=True)
+    if any(each.judges for each in found):
         typer.echo(
             "accuracy, % (s.e. over seeds of the head), for you alone; (v): the judge's encoder voted, which flatters "
             "what it selected",
@@ -148,9 +149,7 @@ def compare(
         typer.echo("pcevolve evaluate RUN --test DIR measures what a dataset is worth", err=True)
 
 
-def _accuracy(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return "–"
+def _accuracy(found: dict[str, Any]) -> str:
     return f"{100 * found['mean']:.1f} ± {100 * found['sem']:.1f}" + (" (v)" if found["voted"] else "")
 
 

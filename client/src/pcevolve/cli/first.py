@@ -193,6 +193,7 @@ def _writer(
     api: str | None, model: str | None, api_key_file: Path | None, local: str | None
 ) -> Writer | None:
     from pcevolve.config.places import read_key
+    from pcevolve.encoders import require_torch
     from pcevolve.session.first import prompts as prompt_writing
 
     if api is None and (model or api_key_file):
@@ -202,6 +203,7 @@ def _writer(
     if api is not None and local is not None:
         raise UsageError("--api or --local: one of them writes the prompts")
     if local is not None:
+        require_torch("--local, which runs a language model,")
         return prompt_writing.find_writer(local)
     return (
         None if api is None or model is None else prompt_writing.open_chat(api, model, read_key(api_key_file))

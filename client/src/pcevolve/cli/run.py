@@ -88,6 +88,9 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
+    from pcevolve.encoders import require_torch
+
+    require_torch("demo, which trains networks to measure its dataset,")
     from pcevolve.session.first.demo import demonstrate
 
     show(demonstrate(out, "text" if text else "image", verbose), as_json, verbose)

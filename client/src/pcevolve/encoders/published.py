@@ -24,6 +24,7 @@ from pcevolve.encoders import (
     embeds_texts,
     has_torch,
     require_encoder,
+    require_torch,
 )
 from pcevolve.errors import ModelError, UsageError
 
@@ -88,6 +89,7 @@ def fetch_encoder(name: str) -> None:
     require_encoder(name)
     if name in BUNDLED_FRAMES:
         raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
+    require_torch(f"encoder {name}")
     if name in VISION:
         from pcevolve.encoders.loading import find_vision_weights
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,13 @@ from safetensors.numpy import load, save
 
 from pcevolve.durable import write_private_bytes
 from pcevolve.errors import DataError, UsageError
-from pcevolve.evaluation.judge import Features, Judge
 from pcevolve.modality import find_medium
 from pcevolve.modality.medium import Item
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.transcript import RunLayout, RunReader
+
+if TYPE_CHECKING:
+    from pcevolve.evaluation.judge import Features, Judge
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.places import find_ledger_volume
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError
-from pcevolve.encoders import has_torch, require_encoder
+from pcevolve.encoders import BUNDLED_FRAMES, WORDS, has_torch, require_encoder, require_torch
 from pcevolve.encoders.published import resolve
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import locate_key, require_volume
@@ -76,6 +76,8 @@ def _encoder(settings: RunConfig) -> Finding:
     try:
         name, reason = resolve(settings.encoder.name, spoken.makes)
         require_encoder(name)
+        if name not in (*BUNDLED_FRAMES, WORDS):
+            require_torch(f"encoder {name}")
     except ClientError as error:
         return Finding("encoder", str(error), fit=False)
     return Finding("encoder", f"{name}: {reason}" if reason else name)
