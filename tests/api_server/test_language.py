@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from pcevolve_server import models, sources
 from pcevolve_server.errors import AbandonedError, ModelLoadError
@@ -91,6 +92,18 @@ def test_pickled_weights_and_half_a_model_are_refused(saved, tmp_path):
     half = shutil.copytree(saved, tmp_path / "half", ignore=shutil.ignore_patterns("tokenizer*"))
     with pytest.raises(ModelLoadError, match=r"cannot load the language model .*half"):
         models.load(ModelSettings(f"text:{half}"))
+
+
+def test_weights_that_lack_are_told_and_not_filled_by_chance(saved, tmp_path):
+    lacking = shutil.copytree(saved, tmp_path / "lacking")
+    weights = {
+        name: each
+        for name, each in load_file(lacking / "model.safetensors").items()
+        if "mlp.c_fc" not in name
+    }
+    save_file(weights, lacking / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelLoadError, match=r"it has no weights for \S*mlp\.c_fc\S*, and \d+ such in all"):
+        models.load(ModelSettings(f"text:{lacking}"))
 
 
 TEXT = "a viral disease of the lungs that affects young children"

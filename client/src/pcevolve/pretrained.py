@@ -31,10 +31,18 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
         raise ModelError(f"{who} needs the transformers library: install pcevolve[text]") from None
     try:
         found = [each.from_pretrained(known, local_files_only=True) for each in kinds[:-1]]
-        main = kinds[-1].from_pretrained(known, local_files_only=True, use_safetensors=True)
+        main, told = kinds[-1].from_pretrained(
+            known, local_files_only=True, use_safetensors=True, output_loading_info=True
+        )
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ModelError(
             f"{who}: neither at hand nor fetched ({type(error).__name__}): where there is a network run "
             f"'hf download {hub_id} --local-dir DIR', then pass {option}DIR"
         ) from None
+    # The library fills these by chance. A pooler is above all that is read here, and many encoders are published without.
+    if lacking := sorted(each for each in told["missing_keys"] if "pooler" not in each):
+        raise ModelError(
+            f"{who}: {source} has no weights for {lacking[0]}, and {len(lacking)} such in all: fetch it again, whole, or "
+            "another model"
+        )
     return [main.eval().requires_grad_(requires_grad=False), *found]

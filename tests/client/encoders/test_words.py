@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,25 @@ def test_texts_are_embedded_one_by_one_at_length_one(folder):
     assert all(
         encoder.embed([text])[0].tobytes() == row.tobytes() for text, row in zip(texts, rows, strict=True)
     )
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("part", ["query", "pooler"])
+def test_weights_that_lack_are_told_unless_nobody_reads_what_they_make(folder, tmp_path, part):
+    from safetensors.numpy import load_file, save_file
+
+    lacking = Path(shutil.copytree(folder, tmp_path / "lacking"))
+    weights = {
+        name: each for name, each in load_file(lacking / "model.safetensors").items() if part not in name
+    }
+    save_file(weights, lacking / "model.safetensors", metadata={"format": "pt"})
+    if part == "pooler":
+        assert load_encoder(PUBLISHED, str(lacking)).embed(["a bird"]).shape == (1, 16)
+        return
+    with pytest.raises(
+        ModelError, match=r"has no weights for \S*query\S*, and 2 such in all: fetch it again"
+    ):
+        load_encoder(PUBLISHED, str(lacking))
 
 
 @pytest.mark.models

@@ -201,15 +201,21 @@ def _parts(settings: ModelSettings, device: torch.device) -> tuple[PreTrainedMod
     source = sources.locate(name)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=settings.offline)
-        network = AutoModelForCausalLM.from_pretrained(
+        network, found = AutoModelForCausalLM.from_pretrained(
             source,
             dtype=_precision(settings, device),
             # Pickled weights run code when they are read.
             use_safetensors=None if settings.allow_pickle else True,
             local_files_only=settings.offline,
+            output_loading_info=True,
         )
     except LOAD_ERRORS as error:
         raise ModelLoadError(sources.explain_failure(name, "language model", error)) from error
+    if lacking := sorted(found["missing_keys"]):  # which the library fills by chance
+        raise ModelLoadError(
+            f"cannot load the language model {name}: it has no weights for {lacking[0]}, and {len(lacking)} such in all:"
+            " download the model again, whole, or serve one that writes texts"
+        )
     if len(tokenizer) <= len(
         tokenizer.all_special_tokens
     ):  # what the library makes up where there are no files
