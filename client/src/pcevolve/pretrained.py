@@ -39,10 +39,10 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
             f"{who}: neither at hand nor fetched ({type(error).__name__}): where there is a network run "
             f"'hf download {hub_id} --local-dir DIR', then pass {option}DIR"
         ) from None
-    # The library fills these by chance. A pooler is above all that is read here, and many encoders are published without.
+    # The library fills these by chance. A pooler, which many encoders are published without, is not read here.
     if lacking := sorted(each for each in told["missing_keys"] if "pooler" not in each):
         raise ModelError(
-            f"{who}: {source} has no weights for {lacking[0]}, and {len(lacking)} such in all: fetch it again, whole, or "
-            "another model"
+            f"{who}: {source} has no weights for {lacking[0]}, and {len(lacking)} such in all: fetch it again, whole, "
+            "or another model"
         )
     return [main.eval().requires_grad_(requires_grad=False), *found]

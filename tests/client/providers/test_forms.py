@@ -17,6 +17,9 @@ import pytest
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
+from pcevolve.providers import dialect
+from pcevolve.session.reaching import note_answers
+from pcevolve.transcript import RunReader
 from pcevolve.transcript.records import Opened, Sent
 from support.forge import faults_of
 from support.online import KEY, Heard, LocalServer, Reply, answer_json, openai
@@ -164,6 +167,23 @@ def test_a_run_begins_without_a_greeting_where_the_api_has_none(open_run, tmp_pa
     assert not first.greets
     assert all(each.slot != "hello" for each in others if isinstance(each, Sent))
     assert faults_of(tmp_path) == []
+
+
+def test_what_an_api_says_of_its_first_answers_is_told_beside_how_many(run_of):
+    def revised(answer):
+        data = [{**each, "revised_prompt": "a tabby"} for each in answer["data"]]
+        return said(200, {**answer, "data": data})
+
+    run = run_of(revised)
+    for call in run.plan.opening:
+        run.gate.create(call)
+    record = RunReader.strict(run.root)
+    asked = len(run.plan.opening)
+    (note,) = note_answers(run.plan, record, dialect("openai"))
+    assert note.startswith(
+        f"{asked} of the API's first {asked} answers were drawn by other words than were sent"
+    )
+    assert list(note_answers(run.plan, record, dialect("getimg"))) == []
 
 
 @pytest.mark.parametrize(

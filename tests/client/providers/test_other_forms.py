@@ -60,7 +60,8 @@ def test_an_answer_of_another_form_is_told_as_what_it_is(body, words):
 
 
 def test_an_image_under_a_name_that_nobody_reads_is_not_taken_for_one_that_was_withheld():
-    assert "neither b64_json nor url" in told("openai", {"data": [{"image": b64(1)}]})
+    for field in ("image", "revised_prompt"):
+        assert "neither b64_json nor url" in told("openai", {"data": [{field: b64(1)}]})
     withheld = json.dumps({"data": [{"b64_json": None}]}).encode()
     assert DIALECTS["openai"].decode(dataclasses.replace(CREATION, count=1), withheld) == [b""]
 
@@ -75,3 +76,40 @@ def test_fewer_images_than_were_asked_for_name_the_setting():
 )
 def test_a_text_that_stands_where_completions_have_it_is_not_taken_for_an_empty_one(choice):
     assert "there is no message" in told("chat", {"choices": [choice]})
+
+
+def remarks(name: str, **choice: object) -> list[str]:
+    field = "choices" if name == "chat" else "data"
+    body = json.dumps({field: [choice]}).encode()
+    return [each.partition(",")[0].partition(" (")[0] for each in DIALECTS[name].remarks("a cat", body)]
+
+
+# Sources: OpenAI, Images and Chat Completions; Ollama and vLLM, which end a text by "length" too: public references.
+@pytest.mark.parametrize(
+    ("end", "content", "said"),
+    [
+        ("length", "a review of", ["have texts that are cut off"]),
+        ("MAX_TOKENS", "a review of", ["have texts that are cut off"]),
+        ("length", None, ["have no text"]),
+        ("length", "<think>long", ["have no text"]),
+        ("stop", "a review.", []),
+        (None, "a review.", []),
+    ],
+)
+def test_texts_that_end_where_the_tokens_do_are_told(end, content, said):
+    message = {"content": content, "reasoning_content": "hm"}
+    assert remarks("chat", finish_reason=end, message=message) == said
+
+
+@pytest.mark.parametrize(
+    ("revised", "said"),
+    [
+        ("a tabby in the sun", ["were drawn by other words than were sent"]),
+        ("a cat ", []),
+        ("", []),
+        (None, []),
+    ],
+)
+@pytest.mark.parametrize("name", ["openai", "openai-plain"])
+def test_words_that_the_api_chose_are_told(name, revised, said):
+    assert remarks(name, b64_json=b64(1), revised_prompt=revised) == said

@@ -213,8 +213,8 @@ def _parts(settings: ModelSettings, device: torch.device) -> tuple[PreTrainedMod
         raise ModelLoadError(sources.explain_failure(name, "language model", error)) from error
     if lacking := sorted(found["missing_keys"]):  # which the library fills by chance
         raise ModelLoadError(
-            f"cannot load the language model {name}: it has no weights for {lacking[0]}, and {len(lacking)} such in all:"
-            " download the model again, whole, or serve one that writes texts"
+            f"cannot load the language model {name}: it has no weights for {lacking[0]}, and {len(lacking)} such in"
+            " all: download the model again, whole, or serve one that writes texts"
         )
     if len(tokenizer) <= len(
         tokenizer.all_special_tokens

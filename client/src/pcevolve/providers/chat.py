@@ -36,6 +36,18 @@ WITHHELD: Final = frozenset(
 """Why an answer ended that is no text: a filter, a refusal, or a fault in the middle of it."""
 
 
+_FULL: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
+"""Ends of an answer that is as long as it might be."""
+CUT: Final = (
+    "have texts that are cut off, because they are as long as was allowed: more provider.tokens in a new run, or a "
+    "prompt that asks for less, lets them end"
+)
+THOUGHT: Final = (
+    "have no text, because all that was allowed went into thinking: more provider.tokens in a new run, or a model that "
+    "does not think, leaves room for one"
+)
+
+
 class _Message(Reply):
     content: str | list[Any] | None = None
     refusal: str | None = None
@@ -54,9 +66,14 @@ class _Choice(Reply):
         return self
 
     @property
+    def ended_by(self) -> str:
+        """Why it ended, in small letters; empty where the API does not say."""
+        return (self.finish_reason or "").lower()
+
+    @property
     def text(self) -> str:
         """The text that was written; empty where it was refused, filtered or cut off by a fault, or only thought."""
-        withheld = (self.finish_reason or "").lower() in WITHHELD
+        withheld = self.ended_by in WITHHELD
         if self.message is None or withheld or self.message.refusal:
             return ""
         return read_answer(self.message.content)
@@ -149,6 +166,11 @@ class ChatDialect(Dialect):
         if listed and model not in listed:
             raise no_model(model, listed)
         return None
+
+    def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
+        """Tell of texts that end where the tokens that were asked for do."""
+        full = [each for each in parse_answer(_Answer, body).choices if each.ended_by in _FULL]
+        return frozenset(CUT if each.text else THOUGHT for each in full)
 
     def answered_by(self, body: bytes) -> str | None:
         """The model that the answer names."""

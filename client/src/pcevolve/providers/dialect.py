@@ -112,6 +112,10 @@ class Dialect(Protocol):
         """Name of the model that an answer says it is from; None where it names none."""
         return None
 
+    def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
+        """Read what an answer to a prompt says of itself that what it brought does not show; each follows "answers"."""
+        return frozenset()
+
     def hello(self) -> WireRequest:
         """Spell a free request that tells whether address and key are right: most APIs list their models."""
         return WireRequest("GET", wire.MODELS)

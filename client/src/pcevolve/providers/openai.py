@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -27,16 +27,23 @@ from pcevolve_shared import limits, wire
 Found = TypeVar("Found")
 
 
+REVISED: Final = (
+    "were drawn by other words than were sent (revised_prompt): the API rewrites prompts, so classes may mix; a model "
+    "that draws what it is asked for is better here"
+)
+
+
 class _Image(Reply):
     """One of the two is there; a request can ask for base64, and some services answer with links nevertheless."""
 
     b64_json: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
     url: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
+    revised_prompt: str | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         """Refuse an image under a name that nobody reads; one that is null was withheld, and counts as none."""
-        if not self.model_fields_set:
+        if not self.model_fields_set & {"b64_json", "url"}:
             raise ValueError("it has neither b64_json nor url")
         return self
 
@@ -97,6 +104,11 @@ class OpenAIDialect(Dialect):
     def answered_by(self, body: bytes) -> str | None:
         """The model that the answer names."""
         return model_named(body)
+
+    def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
+        """Tell of prompts that the API wrote itself, as OpenAI does for DALL-E 3."""
+        told = (each.revised_prompt for each in parse_answer(_Answer, body).data)
+        return frozenset({REVISED} if any(each and each.strip() != prompt.strip() for each in told) else ())
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Tell the model's own size, where the server is PCEvolve's; others do not tell it."""

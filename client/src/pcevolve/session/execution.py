@@ -49,7 +49,7 @@ from pcevolve.session.progress import (
     show_work,
     tabulate,
 )
-from pcevolve.session.reaching import Connection, note_rewriter
+from pcevolve.session.reaching import Connection, note_answers, note_rewriter
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
@@ -136,7 +136,7 @@ class _Session:
         spent = "so far" if paid else "no privacy budget was spent"
         bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
         console.print(lay_out([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
-        for note in note_rewriter(plan, record):
+        for note in (*note_rewriter(plan, record), *note_answers(plan, record, self.components.dialect)):
             console.print(f"WARNING: {note}")
         self._require_usable(Pool(shown))
 

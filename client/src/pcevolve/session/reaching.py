@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -22,6 +23,7 @@ from pcevolve.egress.pace import Pace, choose_tick
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.sockets import HttpTransport
 from pcevolve.egress.transport import Address, Route, Transport
+from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.options import validate
@@ -29,6 +31,7 @@ from pcevolve.public.parts import Rewriter as PlannedRewriter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import CHAT_FAMILIES
 from pcevolve.transcript import RunReader, Transcript
+from pcevolve.transcript.records import Answered
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
 """Variables by which other programs are told of a proxy."""
@@ -160,3 +163,20 @@ def note_rewriter(plan: PublicPlan, record: RunReader) -> Iterator[str]:
             f"the rewriter's answer to the public prompt {prompt!r} was no other prompt (but a refusal, several lines, "
             "brackets, or thought that found no end): prompts that are so answered stay as they were"
         )
+
+
+def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterator[str]:
+    """Yield what the API says of its first answers that what they brought does not show."""
+    calls = {call.slot: call for call in plan.opening if call.slot in record.outputs}
+    answers = [
+        entry.record
+        for entry in record.entries
+        if isinstance(entry.record, Answered) and entry.record.slot in calls and entry.record.succeeded
+    ]
+    found: Counter[str] = Counter()
+    for each in answers:
+        with suppress(ProviderReplyError):  # it was asked for again
+            found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), record.bodies.get(each.body)))
+    yield from (
+        f"{count} of the API's first {len(answers)} answers {remark}" for remark, count in found.items()
+    )
