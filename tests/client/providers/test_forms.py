@@ -172,7 +172,7 @@ def test_a_run_begins_without_a_greeting_where_the_api_has_none(open_run, tmp_pa
 def test_what_an_api_says_of_its_first_answers_is_told_beside_how_many(run_of):
     def revised(answer):
         data = [{**each, "revised_prompt": "a tabby"} for each in answer["data"]]
-        return said(200, {**answer, "data": data})
+        return answer_json(200, {**answer, "data": data})
 
     run = run_of(revised)
     for call in run.plan.opening:
