@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,6 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     story = flat(lines)
     for part in (
         "private 2 classes, 3 images each",
-        "requests for",
         "prompts, and images that the server itself had made. No private image.",
         "privacy epsilon 10 at delta 0, for one image exchanged for another: who wrongly accuses 5 of 100 outsiders",
         "public names 'cut', 'good'; words 'scratch'; 3 images in a class",
@@ -57,6 +57,11 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
         "pcevolve audit r",
     ):
         assert part in story, story
+    announced, sent, planned = (
+        re.search(rf"{word}\W+(\d+) requests", text)[1]
+        for word, text in (("sends", story), ("sent", story), ("sends", flat(told(["plan", "r"]))))
+    )
+    assert announced == sent == planned, "one number of requests everywhere"
     lines = told(["audit", "r"])
     titles = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert titles == ["sent", "privacy", "holds", "unchecked", "more"]

@@ -80,6 +80,11 @@ class Meter:
         return len(self._traffic.attempts)
 
     @property
+    def greetings(self) -> int:
+        """The number of requests so far that no call of the plan is: what the API has, and whether it is there."""
+        return sum(each.call is None for each in self._traffic.attempts)
+
+    @property
     def _section(self) -> str:
         """Where a user sets its limits."""
         return "rewriter" if self.rewords else "provider"

@@ -57,7 +57,7 @@ def introduce(
     if plan.rewriter is not None:
         yield "rewriter", describe_rewriter(plan)
     yield "method", components.method.summary + (" (chosen by auto)" if components.reason else "")
-    yield from describe_plan(plan, paid)
+    yield from describe_plan(plan, paid, meter.greetings)
     if plan.library is not None:
         yield "images", describe_library(plan.library)
     if is_paid(meter):
@@ -79,9 +79,9 @@ def is_paid(meter: Meter) -> bool:
     return not meter.nearby or meter.allowance.price is not None
 
 
-def describe_plan(plan: PublicPlan, paid: Sequence[Event]) -> Iterator[Line]:
+def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> Iterator[Line]:
     """Yield what leaves, what is promised of it, and what is public."""
-    yield "sends", _say_sent(plan)
+    yield "sends", _say_sent(plan, greetings)
     yield "privacy", _price(plan, paid)
     if folder := state_folder_promise(plan, paid):
         yield "folder", folder
@@ -99,11 +99,13 @@ def describe_begun(root: Path) -> Iterator[Line]:
     Raises:
         TranscriptError: No plan is on record.
     """
-    plan = RunReader.lenient(root).require_plan()
+    record = RunReader.lenient(root)
+    plan = record.require_plan()
     method = find_method(plan.method)
     events = [event for each in method.plan_events(plan).values() for event in each]
     yield "method", f"{plan.method}: {reword_for(method.summary, plan.modality.kind)}"
-    yield from describe_plan(plan, [event for event in events if not event.free])
+    greetings = sum(each.call is None for each in record.traffic.attempts)
+    yield from describe_plan(plan, [event for event in events if not event.free], greetings)
     for label in plan.labels:
         yield f"prompts, {label}", "; ".join(plan.first_prompts(label))
     for name, value in list_settings(plan):
@@ -120,9 +122,9 @@ def _names(labels: Sequence[str]) -> str:
     return shown + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
 
 
-def _say_sent(plan: PublicPlan) -> str:
+def _say_sent(plan: PublicPlan, greetings: int) -> str:
     kind, calls = plan.modality.kind, plan.calls.values()
-    asked = f"{_number(len(calls), 'request')} for {_number(sum(call.brings for call in calls), kind)}"
+    asked = f"{_number(greetings + len(calls), 'request')} for {_number(sum(call.brings for call in calls), kind)}"
     if plan.in_process:
         return f"{asked}, inside this process: there is no boundary, and nothing can be promised about what it sees"
     goes_back = plan.iterations and not plan.varies_prompts

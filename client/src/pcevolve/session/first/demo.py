@@ -128,9 +128,9 @@ OF_TEXTS: Final = Demonstration(
     },
 )
 OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
-"""A control pays for nothing: it is shown as poor as luck makes it, with two different candidates of a class if need be.
+"""A control pays for nothing, so it is shown as poor as luck makes it: two texts of a class that differ are enough.
 
-Texts drawn at random round after round become the same: three of eight controls had fewer than a quarter left.
+Drawn at random round after round, texts become the same: three of eight controls had fewer than a quarter left.
 """
 DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
 
@@ -217,7 +217,9 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
         main = stage.run(_check(out, out, address, **options, method=shown.method), "1/3 evolve")
         stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
-        stage.console.print(lay_out(describe_plan(main.plan, list_paid_events(main.components, main.plan))))
+        paid = list_paid_events(main.components, main.plan)
+        greetings = main.summary["requests"] - len(main.plan.calls)
+        stage.console.print(lay_out(describe_plan(main.plan, paid, greetings)))
         blind = _beside(out, "random")
         control = stage.run(_check(out, blind, address, **options, **OF_CONTROL), "2/3 control")
         stage.say("2/3", "made once more, chosen at random")
