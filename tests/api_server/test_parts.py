@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from pcevolve_server.errors import ModelLoadError
 from support.model_zoo import ZOO
-from support.tiny_model import load, save_adapter, save_lora, tiny_pipeline, tiny_unet
+from support.tiny_model import load, save_adapter, save_lora, tiny_pipeline, tiny_text_encoder, tiny_unet
 
 pytestmark = pytest.mark.models
 
@@ -74,6 +74,25 @@ def of_two_models(folder: Path) -> None:
     ZOO["sdxl"]().unet.save_pretrained(folder / "unet")
 
 
+def with_wider_words(folder: Path) -> None:
+    tiny_text_encoder(74, hidden_size=64).save_pretrained(folder / "text_encoder")
+
+
+def without_a_vocabulary(folder: Path) -> None:
+    (folder / "tokenizer" / "tokenizer.json").unlink()
+
+
+def without_merges(folder: Path) -> None:
+    without_a_vocabulary(folder)
+    (folder / "tokenizer" / "vocab.json").write_text("{}")
+
+
+def quantised(folder: Path) -> None:
+    config = json.loads((folder / "unet" / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+    (folder / "unet" / "config.json").write_text(json.dumps(config))
+
+
 LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
     "no network": (without("unet"), "its folder has no unet: download the model again"),
     "no tokenizer": (without("tokenizer"), "its folder has no tokenizer"),
@@ -85,6 +104,10 @@ LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
     "no weights for some layers": (without_weights, r"unet has \d+ of its \d+ weights"),
     "no weights for some words": (without_words, r"text_encoder has no weights for \S+: download the model"),
     "an encoder, as of a refiner": (without_first_encoder, "it is a refiner"),
+    "a text encoder of its own": (with_wider_words, "text encoder makes 64 numbers for a word.*reads 32"),
+    "words of its tokenizer": (without_a_vocabulary, "tokenizer has no file of words"),
+    "rules of its tokenizer": (without_merges, "tokenizer has words and no merges.txt"),
+    "a package for packed weights": (quantised, "weights are packed by bitsandbytes, which is not installed"),
     "networks for PyTorch": (of_another_library, "its networks are for ONNX Runtime"),
     "a UNet of its own": (of_two_models, "names StableDiffusionPipeline, and its UNet is one of SDXL"),
 }

@@ -128,6 +128,17 @@ def test_an_autoencoder_that_gives_no_numbers_is_noticed_before_the_server_is_re
         started(tmp_path / "mine")
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf")])
+def test_a_picture_of_infinite_values_is_none_and_not_a_white_or_black_one(tmp_path, value):
+    """Pipelines clip them, so that nobody would see."""
+    pipeline = tiny_pipeline()
+    with torch.no_grad():
+        pipeline.vae.decoder.conv_out.bias.fill_(value)
+    pipeline.save_pretrained(tmp_path / "mine", safe_serialization=True)
+    with pytest.raises(ModelLoadError, match=r"drawing an image fails: .*no numbers"):
+        started(tmp_path / "mine")
+
+
 def test_a_model_without_room_names_offload_and_any_other_fault_names_itself():
     def failing(error):
         fake = FakeGenerator()

@@ -20,6 +20,7 @@ from pcevolve.evolution import Pool, evolve
 from pcevolve.modality import find_medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish, write_summary
+from pcevolve.session.first.demo import OF_TEXTS
 from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability
 from pcevolve_shared import images
@@ -171,15 +172,22 @@ def test_a_round_that_brought_nothing_is_not_made_good_by_what_came_before():
     assert late.candidates
 
 
-def vary(*pairs: tuple[bytes, bytes]) -> tuple[ClassUsability, list[str]]:
+def vary(*pairs: tuple[bytes, bytes], share: float = 0.25) -> tuple[ClassUsability, list[str]]:
     """Describe a round that brought the first of each pair where the second was to be varied."""
     pool, stored = pool_of(*(made for made, _ in pairs), iteration=1)
     stored |= {f"f{place:063d}": source for place, (_, source) in enumerate(pairs)}
     sources = {f"i{place}": f"f{place:063d}" for place in range(len(pairs))}
-    usability = Usability(small_plan(labels=("cut",)), stored.__getitem__)
+    usability = Usability(small_plan(labels=("cut",), min_usable=share), stored.__getitem__)
     whole = Pool(pool.candidates, {}, sources)
     (found,) = usability.of(whole)
     return found, list(usability.notes(whole))
+
+
+def test_the_demonstration_with_texts_bears_a_control_that_keeps_short_ones():
+    """A few words come back as they were: of a control's 40 texts 31 and 32 did, and it ended the demonstration."""
+    made = [(png(seed), png(seed if seed < 35 else seed + 40)) for seed in range(40)]
+    assert not vary(*made)[0].enough
+    assert vary(*made, share=OF_TEXTS.options["min_usable"])[0].enough
 
 
 def test_what_comes_back_unchanged_is_no_new_candidate():

@@ -19,20 +19,18 @@ def tiny_tokenizer():
 def tiny_text_encoder(words, **changes):
     from transformers import CLIPTextConfig, CLIPTextModel
 
-    return CLIPTextModel(
-        CLIPTextConfig(
-            vocab_size=words,
-            hidden_size=32,
-            intermediate_size=32,
-            num_hidden_layers=1,
-            num_attention_heads=4,
-            max_position_embeddings=PROMPT_TOKENS,
-            bos_token_id=0,
-            eos_token_id=1,
-            pad_token_id=1,
-            **changes,
-        )
-    )
+    config = {
+        "vocab_size": words,
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 4,
+        "max_position_embeddings": PROMPT_TOKENS,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+        "pad_token_id": 1,
+    }
+    return CLIPTextModel(CLIPTextConfig(**(config | changes)))
 
 
 def tiny_unet(**changes):

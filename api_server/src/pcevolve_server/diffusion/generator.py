@@ -38,6 +38,9 @@ class Stages:
 
     On a GPU work is queued and done later, so the clock is read when all of it is done: once a run, before decoding,
     which has to wait for it anyway.
+
+    Attributes:
+        finite: Whether the pixels of the run that began last are numbers, before they are clipped.
     """
 
     def __init__(
@@ -47,19 +50,23 @@ class Stages:
         device: torch.device,
     ) -> None:
         self._begun: dict[str, float] = {}
+        self.finite = True
         self._queues = device.type == "cuda"
         denoiser.register_forward_pre_hook(lambda *_: self._pass(DENOISE))
         decode = autoencoder.decode
 
         def decode_timed(*positional: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever pipelines hand over
             self._pass(DECODE)
-            return decode(*positional, **named)
+            found = decode(*positional, **named)
+            # Pipelines clip what is infinite to black and white.
+            self.finite = self.finite and bool(torch.isfinite(found[0]).all())
+            return found
 
         autoencoder.decode = decode_timed
 
     def begin(self) -> None:
         """A run begins: prompts and images are encoded until the denoiser first runs."""
-        self._begun = {ENCODE: time.perf_counter()}
+        self._begun, self.finite = {ENCODE: time.perf_counter()}, True
 
     def seconds(self) -> dict[str, float]:
         """Of each stage that there was, now that the run is over."""
@@ -191,7 +198,7 @@ class DiffusionGenerator:
             )
         arrays: np.ndarray = output.images
         # In half precision a large model may overflow; such an image is black, and nobody would be told.
-        if not np.isfinite(arrays).all():
+        if not (self.stages.finite and np.isfinite(arrays).all()):
             raise NotFiniteError
         return arrays
 

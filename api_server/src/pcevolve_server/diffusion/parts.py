@@ -87,12 +87,39 @@ def names_in(file: Path) -> Collection[str]:
 
 def find_fault(folder: Path, index: Mapping[str, Any]) -> str | None:
     """Say what of a model's parts lacks or is damaged, as far as files tell; None where nothing is."""
+    if fault := find_wordless(folder, index):
+        return fault
     for name in _parts(index):
         if not any((folder / name).glob("*")):
             return f"its folder has no {name}: {_AGAIN}"
         for file in _files_read(folder / name):
             if fault := _fault_of(file):
                 return f"{name}/{file.name} {fault}"
+    return None
+
+
+_WORDS: Final = (
+    "tokenizer.json",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+    "tokenizer.model",
+    "sentencepiece.model",
+)
+"""Files of which one has the words of a tokenizer."""
+
+
+def find_wordless(folder: Path, index: Mapping[str, Any]) -> str | None:
+    """Say which tokenizer has no words, or no rules by which they are cut; None where none is so.
+
+    The library makes up an empty one, or cuts words into letters, and says nothing.
+    """
+    for place in (folder / name for name in _parts(index) if name.startswith("tokenizer")):
+        there = {each.name for each in place.glob("*")}
+        if there and not there & {*_WORDS}:
+            return f"{place.name} has no file of words, such as {_WORDS[0]}: {_AGAIN}"
+        if "vocab.json" in there and not there & {"merges.txt", "tokenizer.json"}:
+            return f"{place.name} has words and no merges.txt, by which they are cut: {_AGAIN}"
     return None
 
 

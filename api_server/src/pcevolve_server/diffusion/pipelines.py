@@ -68,7 +68,8 @@ def find(settings: ModelSettings) -> Source:
     found = Source(folder, file, dict(index))
     if reason := _unfit(found):
         raise ModelLoadError(f"cannot serve {settings.model}: {reason}")
-    if local and (fault := parts.find_fault(local, found.index)):
+    fault = parts.find_fault(local, found.index) if local else parts.find_wordless(Path(folder), found.index)
+    if fault:
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     return found
 
@@ -108,6 +109,11 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
             f" with all of them. Cause: {_first_line(error)}"
         ) from error
     except LOAD_ERRORS as error:
+        if package := _QUANTISED.search(str(error)):
+            raise ModelLoadError(
+                f"cannot load the model {settings.model}: its weights are packed by {package[1]}, which is not"
+                " installed: serve the model as it was before"
+            ) from error
         if "meta tensor" in str(error):  # what was not in the file has no memory
             raise ModelLoadError(f"cannot load the model {settings.model}: {parts.LACKS_SOME}") from error
         raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
@@ -117,6 +123,9 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
         _settle(pipeline, source.file, settings.model)
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
+
+
+_QUANTISED: Final = re.compile(r"No package metadata was found for ([\w-]+)")
 
 
 def _settle(pipeline: DiffusionPipeline, file: Path, name: str) -> None:

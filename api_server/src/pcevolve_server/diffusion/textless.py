@@ -140,11 +140,10 @@ class TextlessGenerator:
                 noisy = scheduler.step(said, timestep, noisy, **extra).prev_sample
                 if is_cancelled(step, len(scheduler.timesteps)):
                     raise AbandonedError("nobody waits for these images any more")
-            made = (
-                (self.denoiser.finish(noisy) / 2 + 0.5).clamp(0, 1).permute(0, 2, 3, 1).float().cpu().numpy()
-            )
-        if not np.isfinite(made).all():
-            raise NotFiniteError
+            values = self.denoiser.finish(noisy)
+            if not torch.isfinite(values).all():  # clipped, what is infinite would be black or white
+                raise NotFiniteError
+            made = (values / 2 + 0.5).clamp(0, 1).permute(0, 2, 3, 1).float().cpu().numpy()
         return [Picture(Image.fromarray(each)) for each in (made * 255).round().astype(np.uint8)]
 
 

@@ -189,6 +189,13 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
             f"its index names {type(text_to_image).__name__}, and its UNet is {'none' if described else 'one'} of SDXL:"
             " the folder has parts of two models"
         )
+    if is_classic(text_to_image) and isinstance(reads := text_to_image.unet.config.cross_attention_dim, int):
+        told = text_to_image.text_encoder.config.hidden_size
+        if told != reads:
+            raise ModelLoadError(
+                f"its text encoder makes {told} numbers for a word, and its UNet reads {reads}: the folder has parts of"
+                " two models"
+            )
     taken, made = text_to_image.unet.config.in_channels, text_to_image.vae.config.latent_channels
     if taken != made:
         raise ModelLoadError(
