@@ -99,7 +99,6 @@ class Pace:
 
     def _round_up(self, passed: float) -> float:
         """At least one tick, so that quick work does not stand out."""
-        # At least one tick, so that quick work does not stand out.
         return max(1, math.ceil(passed / self.tick)) * self.tick if self.tick else 0.0
 
 
