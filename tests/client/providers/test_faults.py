@@ -53,6 +53,7 @@ RFC = "RFC 9110, HTTP Semantics, section 15"
 REPLICATE = "Replicate, HTTP API: replicate.com/docs/reference/http"
 LAMBDA = "AWS Lambda, exceptions in Python: docs.aws.amazon.com/lambda/latest/dg/python-exceptions"
 OURS = "pcevolve_server/errors.py"
+OPENAI = "openai-php/client, issue 641, and BerriAI/litellm, pull request 40074: github.com"
 
 
 _say = answer_json
@@ -108,6 +109,11 @@ ANSWERS = (
     Scripted("Apigee, Quota policy: cloud.google.com/apigee/docs/api-platform/reference/policies/quota-policy",
              _say(429, {"fault": {"faultstring": "Quota violation", "detail": {"errorcode": "policies.ratelimit.Q"}}}),
              True, "Quota violation"),
+    # a size that the model does not make
+    Scripted(OPENAI, _error(400, message="Invalid value: '512x512'. Supported values are: '1024x1024', and 'auto'.",
+                            param="size", code="invalid_value"), False, "--set provider.size=1024"),
+    Scripted(OPENAI, _error(400, code="unsupported_request_value", message="Model does not support request parameter "
+                            "value supplied: 'width' must be at least 768 pixels."), False, "--set provider.size"),
     # in the API's own words, whatever wraps them
     Scripted(FASTAPI, _say(422, {"detail": [{"loc": ["body", "size"], "msg": "value is not a valid enumeration member",
                                              "type": "type_error.enum"}]}), False,

@@ -35,6 +35,7 @@ HINTS: Final[dict[Reason | None, str]] = {
     "credit": ": no credit left; when there is, continue with --resume RUN",
     "content": ": its moderation does not allow this prompt or image",
     "field": ": leave that field out, or call it otherwise, in a new run: --set provider.fields=seed=, for example",
+    "size": ": ask for images of a size that it takes, in a new run: --set provider.size=1024, for example",
     "numbers": ": its model computes no numbers in this precision; pcevolve-server serve --precision float32 does",
 }
 

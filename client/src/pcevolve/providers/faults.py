@@ -72,7 +72,7 @@ def _page(body: bytes) -> str:
         return ""
 
 
-Reason = Literal["key", "credit", "content", "numbers", "field"]
+Reason = Literal["key", "credit", "content", "numbers", "field", "size"]
 _Meaning = Reason | Literal["rate"]
 """Of an error; one of too many requests is the one that passes."""
 PASSING: Final = frozenset({408, 425, 429})
@@ -104,6 +104,10 @@ _BY_WORDS: Final[Mapping[_Meaning, re.Pattern[str]]] = {
         r"|temporarily|per minute|server.?error"
     ),
     "key": re.compile(r"api.?key|unauthori[sz]ed|authenticat|invalid token"),
+    "size": re.compile(
+        r"\b[0-9]{2,4} ?x ?[0-9]{2,4}\b|(?:image|such|bad|invalid|unsupported) (?:size|resolution)\b"
+        r"|\b(?:size|width|height|resolution)\b.{0,40}(?:must|least|most|multiple|divisible|valid|support)"
+    ),
 }
 """What an error's message means, which counts only where neither code nor status say."""
 
@@ -135,7 +139,7 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
     if means is None and is_success(status):
         means = _by_words(said, tuple(_BY_WORDS))
     elif means is None and not may_pass(status):
-        means = _by_words(said, ("credit", "content", "key"))
+        means = _by_words(said, ("credit", "content", "key", "size"))
     if means == "rate":
         return Fault(said, None, True)
     return Fault(said, means, means is None and may_pass(stated))
