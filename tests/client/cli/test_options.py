@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,4 @@ def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():
         pages = [CliRunner().invoke(app, [*arguments, flag]).output for flag in ("-h", "--help")]
         assert pages[0] == pages[1]
         assert "Usage: " in pages[0]
+        assert not re.search(r"<[a-z]|\{|\[\[", pages[0]), "what an option takes is in capitals"

@@ -81,7 +81,7 @@ def classify(
     images: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILES...", help="Files of images, or of one text each; of a folder, all in it."
+            metavar="FILES", help="Images, or files of one text each; a folder stands for all in it."
         ),
     ],
     weights: Annotated[
@@ -103,7 +103,7 @@ def classify(
 
 
 def compare(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of finished runs.")],
     sheet: Annotated[
         Path | None,
         typer.Option(help="Also draw some images of each dataset, a row for each run, into this PNG."),

@@ -19,6 +19,17 @@ HELP = {"help_option_names": ["-h", "--help"]}
 OPTIONS = "Options"
 ARGUMENTS = "Arguments"
 COMMANDS = "Commands"
+VALUES = {
+    "<list[str]>": "TEXT",
+    "<list[Path]>": "PATH",
+    "<str>": "TEXT",
+    "<path>": "PATH",
+    "<int>": "INT",
+    "<int range>": "INT",
+    "<float>": "NUMBER",
+    "<float range>": "NUMBER",
+}
+"""What an option takes, by typer's name for it; as those of a run are shown."""
 Rows: TypeAlias = Iterable[tuple[str, str]]
 Context: TypeAlias = Any
 """Typer's, with the classes that it does not export."""
@@ -73,15 +84,28 @@ def _panels(command: TyperCommand | TyperGroup, ctx: Context) -> dict[str, list[
         row = parameter.get_help_record(ctx)
         usual = ARGUMENTS if parameter.param_type_name == "argument" else OPTIONS
         if row is not None:
-            found.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(row)
+            heading = getattr(parameter, "rich_help_panel", None) or usual
+            found.setdefault(heading, []).append((_name_values(row[0]), row[1]))
     return found
+
+
+def _name_values(words: str) -> str:
+    """Words of an option or argument with what it takes in capitals."""
+    for name, shown in VALUES.items():
+        words = words.replace(name, shown)
+    return words
+
+
+def _spell_usage(usage: str) -> str:
+    """Typer's usage line with brackets for what may be left out alone."""
+    return usage.translate({ord("{"): None, ord("}"): None}).replace("[[", "[").replace("]]", "]")
 
 
 def _page(usage: str, text: str | None, panels: Mapping[str, Rows]) -> str:
     """The whole page as text for the terminal that it is printed on."""
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as page:
-        console.print(Padding(Text(usage, "bold"), 1))
+        console.print(Padding(Text(_spell_usage(usage), "bold"), 1))
         for paragraph in (text or "").split("\n\n"):
             console.print(Padding(Text(" ".join(paragraph.split())), (0, 1, 1, 1)))
         for heading, rows in panels.items():

@@ -114,7 +114,7 @@ def describe_begun(root: Path) -> Iterator[Line]:
 
 def _number(count: int, word: str) -> str:
     plural = f"{word}es" if word.endswith("s") else f"{word}s"
-    return f"{count} {word if count == 1 else plural}"
+    return f"{count:,} {word if count == 1 else plural}"
 
 
 def _names(labels: Sequence[str]) -> str:
