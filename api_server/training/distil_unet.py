@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from diffusers import UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
-from runs import held_rate, parse, train_in_turns
+from runs import find_rate, parse, train_in_turns
 from torch import Tensor, nn
 from train_unet import SAVE_EVERY, SHARES, Material, Run, build_unet, empty_tokens, read_shares, scheduler
 from transformers import CLIPTextModel
@@ -187,7 +187,7 @@ def distil(args: argparse.Namespace) -> None:
             with torch.no_grad():
                 words = text(tokens[rows]).last_hidden_state
             loss = loss_of(student, teacher, clean, Asked(words, guidance), args, rng)
-        run.learn(loss, held_rate(args, run.clock))
+        run.learn(loss, find_rate(args, run.clock))
         return {"loss": loss.item()}
 
     train_in_turns(run, turn, args.seed, SAVE_EVERY)

@@ -52,7 +52,7 @@ def learning_rate(peak: float, progress: float, warm: float = 0.02) -> float:
     return peak * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (progress - warm) / (1 - warm))))
 
 
-def held_rate(args: argparse.Namespace, clock: Clock) -> float:
+def find_rate(args: argparse.Namespace, clock: Clock) -> float:
     """Return ``--lr`` with a linear start, and a linear end in the last ``--cooldown`` minutes.
 
     A run with this schedule can be continued: give it a larger budget and the rate is high again.

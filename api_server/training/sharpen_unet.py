@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from diffusers import UNet2DConditionModel
 from distil_unet import WEAKEST, Schedule, networks
-from runs import held_rate, parse, save_atomically, train_in_turns
+from runs import find_rate, parse, save_atomically, train_in_turns
 from torch import Tensor, nn
 from torch.nn import functional as tf
 from train_unet import SHARES, Groups, Run, empty_tokens, read_shares
@@ -219,7 +219,7 @@ class Sharpening:
             "kind": args.kind * kind_loss(logits, batch.asked),
             "variety": args.variety * self.variety.loss(logits, batch.asked),
         }
-        self.run.learn(sum(parts.values(), torch.zeros(())), held_rate(args, self.clock))
+        self.run.learn(sum(parts.values(), torch.zeros(())), find_rate(args, self.clock))
         return told | {name: part.item() for name, part in parts.items()}
 
     def _see(self, latents: Tensor, rng: np.random.Generator) -> list[Tensor]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from diffusers import AutoencoderKL
-from runs import Average, Clock, held_rate, parse, save_atomically, train_in_turns
+from runs import Average, Clock, find_rate, parse, save_atomically, train_in_turns
 from torch import Tensor, nn
 from torch.nn import functional as tf
 from train_unet import Groups, read_shares
@@ -122,7 +122,7 @@ class DecoderSharpening:
         alike = torch.stack([tf.l1_loss(a, b) for a, b in zip(seen, wanted, strict=True)]).sum()
         other = -looks.mean() + self.args.alike * alike
         loud = self.args.loud * balance(error, other, self.vae.decoder.conv_out.weight)
-        self._own.param_groups[0]["lr"] = held_rate(self.args, self.clock)
+        self._own.param_groups[0]["lr"] = find_rate(self.args, self.clock)
         self._own.zero_grad(set_to_none=True)
         torch.autograd.backward(error + loud * other)
         torch.nn.utils.clip_grad_norm_(self._learning, 1.0)

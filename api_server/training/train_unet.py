@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from diffusers import DDIMScheduler, UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
-from runs import Average, Clock, held_rate, parse, save_atomically, train_in_turns
+from runs import Average, Clock, find_rate, parse, save_atomically, train_in_turns
 from tokenizer import MAX_TOKENS
 from torch import Tensor, nn
 from torch.nn import functional as tf
@@ -239,7 +239,7 @@ def train(args: argparse.Namespace) -> None:
             words = modules["text_encoder"](tokens).last_hidden_state
             predicted = modules["unet"](noisy, steps, words).sample
         loss = tf.mse_loss(predicted.float(), wanted)
-        run.learn(loss, held_rate(args, run.clock))
+        run.learn(loss, find_rate(args, run.clock))
         return {"loss": loss.item()}
 
     train_in_turns(run, turn, args.seed, SAVE_EVERY)

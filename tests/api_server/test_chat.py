@@ -43,7 +43,7 @@ def post(http, **changes):
     return http.post(wire.CHAT, json={**ASK, **changes})
 
 
-def said(answer):
+def read_answers(answer):
     assert answer.status_code == 200, answer.text
     return [each["message"]["content"] for each in answer.json()["choices"]]
 
@@ -83,7 +83,7 @@ def test_openais_client_reads_a_stream(http):
 
 
 def test_a_server_of_images_and_of_texts_gives_each_what_it_asks_for(both):
-    assert said(post(both)) == said(post(both, model="tiny"))
+    assert read_answers(post(both)) == read_answers(post(both, model="tiny"))
     image = {"prompt": "a cat", "width": 64, "height": 32}
     assert both.post(wire.TEXT_TO_IMAGE, json=image).status_code == 200
     assert read_refusal(post(both, model="fake")) == (
@@ -121,7 +121,7 @@ def test_what_cannot_be_done_is_refused(http, changes, message):
 
 def test_a_chat_has_room_for_its_messages_and_no_more_nesting(http):
     messages = [{"role": "user", "content": "a, b: {c} [d]"}] * limits.MAX_MESSAGES
-    assert len(said(post(http, messages=messages, stop=["1", "2", "3", "4"]))) == 1
+    assert len(read_answers(post(http, messages=messages, stop=["1", "2", "3", "4"]))) == 1
     nested = json.dumps(ASK)[:-1] + ', "x": ' + "[" * 90 + "]" * 90 + "}"
     assert (
         read_refusal(http.post(wire.CHAT, content=nested))[1]

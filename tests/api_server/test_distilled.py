@@ -14,13 +14,13 @@ pytestmark = pytest.mark.models
 PLAIN = {"device": "cpu", "threads": 1, "batching": Batching.MERGE, "offline": True}
 
 
-def loaded(model, **settings):
+def load_plain(model, **settings):
     return load(model=str(model), **(PLAIN | settings))
 
 
-def asked(model, **settings):
+def find_advice(model, **settings):
     """Steps, guidance and scheduler that a model is best asked with."""
-    best = loaded(model, **settings).info.recommended
+    best = load_plain(model, **settings).info.recommended
     return best.steps, best.guidance, best.scheduler
 
 
@@ -49,11 +49,11 @@ def called(zoo, tmp_path):
     ],
 )
 def test_a_distilled_model_is_asked_with_what_its_name_says(called, kind, name, best):
-    assert asked(called(kind, name)) == best
+    assert find_advice(called(kind, name)) == best
 
 
 def test_strengths_of_a_distilled_flow_are_those_of_flows(called):
-    assert loaded(called("sd3", "sd3-turbo")).info.recommended.strength_low == 0.36
+    assert load_plain(called("sd3", "sd3-turbo")).info.recommended.strength_low == 0.36
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_strengths_of_a_distilled_flow_are_those_of_flows(called):
 )
 def test_a_lora_for_few_steps_changes_what_its_model_is_asked_with(tiny_model, tmp_path, name, best, spacing):
     lora = Lora(str(save_lora(tmp_path, tiny_pipeline(), name=f"{name}.safetensors")))
-    generator = loaded(tiny_model, loras=(lora,))
+    generator = load_plain(tiny_model, loras=(lora,))
     told = generator.info.recommended
     assert (told.steps, told.guidance, told.scheduler) == best
     assert generator.scheduler.config.timestep_spacing == spacing
@@ -77,13 +77,13 @@ def test_a_lora_that_adds_nothing_changes_nothing_and_a_usual_name_is_that_of_it
     tiny_model, tmp_path
 ):
     lora = save_lora(tmp_path / "lcm-lora", tiny_pipeline())
-    assert asked(tiny_model, loras=(Lora(str(lora), 0.0),))[0] == 25
-    assert asked(tiny_model, loras=(Lora(str(lora)),))[0] == 4
-    assert asked(tiny_model, loras=(Lora(str(lora.parent)),))[0] == 4
+    assert find_advice(tiny_model, loras=(Lora(str(lora), 0.0),))[0] == 25
+    assert find_advice(tiny_model, loras=(Lora(str(lora)),))[0] == 4
+    assert find_advice(tiny_model, loras=(Lora(str(lora.parent)),))[0] == 4
 
 
 def test_a_model_in_the_hubs_cache_is_called_by_its_id_and_not_by_its_revision(tmp_path):
     folder = tmp_path / "models--stabilityai--sdxl-turbo" / "snapshots" / "71153311"
     ZOO["sdxl-turbo"]().save_pretrained(folder)
-    assert loaded(folder).info.id == "stabilityai/sdxl-turbo"
-    assert asked(folder) == (4, 0.0, None)
+    assert load_plain(folder).info.id == "stabilityai/sdxl-turbo"
+    assert find_advice(folder) == (4, 0.0, None)

@@ -29,7 +29,7 @@ def fresh(request, zoo):
 
 
 @contextlib.contextmanager
-def counted(*networks):
+def count_runs(*networks):
     """Count how often each network runs."""
     runs = [0] * len(networks)
 
@@ -55,7 +55,7 @@ def text_encoders(generator):
 def test_each_encoder_reads_a_text_once_however_many_images_runs_and_requests_it_is_for(fresh):
     generator, kind = fresh
     encoders = text_encoders(generator)
-    with counted(*encoders) as runs:
+    with count_runs(*encoders) as runs:
         generator.create(tasks(RECIPE, 1, 2, 3))
         generator.create(tasks(RECIPE, 4) + tasks(RECIPE, 5, prompt="a dog"))
         generator.vary(varying(6, 1, prompt="a dog"))

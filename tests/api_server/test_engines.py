@@ -24,7 +24,7 @@ def seeds_of(pictures):
     return [picture.image.getpixel((0, 0))[0] for picture in pictures]
 
 
-def engaged(scenario, load=Obedient, replicas=1):
+def run_scenario(scenario, load=Obedient, replicas=1):
     """Run ``scenario(engine)`` on an event loop of its own."""
 
     async def run():
@@ -45,7 +45,7 @@ def test_a_replica_that_is_killed_is_replaced_and_its_batch_answered(tmp_path):
         )
         return before, engine.pids, [seeds_of(answer) for answer in answers]
 
-    before, after, seeds = engaged(scenario, replicas=2)
+    before, after, seeds = run_scenario(scenario, replicas=2)
     assert seeds == [[7, 8], [9]]
     assert len(before & after) == 1
     assert len(after) == 2
@@ -57,7 +57,7 @@ def test_a_batch_that_kills_whatever_runs_it_is_given_up_and_the_next_is_answere
             await engine.run(tasks("die", 1))
         return seeds_of(await engine.run(tasks("p", 2)))
 
-    assert engaged(scenario) == [2]
+    assert run_scenario(scenario) == [2]
 
 
 def test_a_cancelled_run_ends_and_its_replica_goes_on(tmp_path):
@@ -73,7 +73,7 @@ def test_a_cancelled_run_ends_and_its_replica_goes_on(tmp_path):
         assert seeds_of(await engine.run(tasks("p", 3))) == [3]
         return pids == engine.pids
 
-    assert engaged(scenario)
+    assert run_scenario(scenario)
 
 
 def test_what_a_model_raises_comes_back_without_its_words():
@@ -82,7 +82,7 @@ def test_what_a_model_raises_comes_back_without_its_words():
             await engine.run(tasks("explode", 1))
         return str(caught.value), seeds_of(await engine.run(tasks("p", 4)))
 
-    message, seeds = engaged(scenario)
+    message, seeds = run_scenario(scenario)
     assert "RuntimeError" in message
     assert "SECRET" not in message
     assert seeds == [4]
@@ -90,4 +90,4 @@ def test_what_a_model_raises_comes_back_without_its_words():
 
 def test_a_model_that_cannot_be_loaded_ends_every_process():
     with pytest.raises(ModelLoadError, match="no such model"):
-        engaged(lambda engine: None, unloadable, replicas=2)
+        run_scenario(lambda engine: None, unloadable, replicas=2)

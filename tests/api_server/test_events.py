@@ -24,7 +24,7 @@ def events_in(body):
     return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in events]
 
 
-def watched(client, ask=ASK, path=wire.TEXT_TO_IMAGE):
+def watch(client, ask=ASK, path=wire.TEXT_TO_IMAGE):
     response = client.post(path, json=ask, headers=EVENTS)
     assert response.status_code == 200
     assert response.headers["Content-Type"].startswith("text/event-stream")
@@ -36,14 +36,14 @@ def watched(client, ask=ASK, path=wire.TEXT_TO_IMAGE):
 def test_the_last_event_has_the_plain_answer(serve, fake):
     with serve(fake) as client:
         plain = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3})
-        _, events = watched(client, ASK | {"n": 3})
+        _, events = watch(client, ASK | {"n": 3})
     assert plain.headers["Content-Type"] == "application/json"
     assert events == [("running", {"images": 3, "done": 0}), ("done", plain.json())]
 
 
 def test_what_fails_later_ends_in_the_contracts_error_and_is_counted_as_one(serve, fake):
     with serve(fake) as client:
-        response, events = watched(client, ASK | {"prompt": "explode"})
+        response, events = watch(client, ASK | {"prompt": "explode"})
         metrics = client.get(wire.METRICS).text
     name, body = events[-1]
     error = wire.ErrorResponse.model_validate_json(json.dumps(body)).error

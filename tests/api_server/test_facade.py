@@ -111,7 +111,7 @@ def openais():
         )
 
 
-def opened(answer):
+def open_images(answer):
     return [Image.open(io.BytesIO(base64.b64decode(each.b64_json))) for each in answer.data]
 
 
@@ -123,7 +123,7 @@ def png(size=(40, 24)):
 
 def test_images_are_generated(openais):
     made = openais.images.generate(model="maker/fake", prompt="a cat", n=2, size="48x32")
-    assert [image.size for image in opened(made)] == [(48, 32), (48, 32)]
+    assert [image.size for image in open_images(made)] == [(48, 32), (48, 32)]
 
 
 def test_images_are_fetched_from_where_the_answer_says(openais):
@@ -134,11 +134,11 @@ def test_images_are_fetched_from_where_the_answer_says(openais):
 
 
 def test_images_are_edited(openais):
-    (image,) = opened(
+    (image,) = open_images(
         openais.images.edit(image=("cat.png", png()), prompt="a cat", size="auto", quality="low")
     )
     assert image.size == (40, 24)
-    (image,) = opened(openais.images.edit(image=[("cat.png", png())], prompt="a cat"))
+    (image,) = open_images(openais.images.edit(image=[("cat.png", png())], prompt="a cat"))
     assert image.size == (40, 24)
 
 

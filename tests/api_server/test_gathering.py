@@ -62,7 +62,7 @@ class Padding:
         return [Picture(Image.new("RGB", (8, 8))) for _ in asked]
 
 
-async def loaded(replicas, clients, write_seconds=0.003, seconds=8, back_seconds=0.0):
+async def measure_under_load(replicas, clients, write_seconds=0.003, seconds=8, back_seconds=0.0):
     """Sizes of batches and waits while clients ask again and again; images are written one by one, and travel."""
     engine, loop, writing = Padding(replicas), asyncio.get_running_loop(), asyncio.Lock()
     batcher, waits = Batcher(engine, Metrics(), Settings()), []
@@ -85,26 +85,26 @@ async def loaded(replicas, clients, write_seconds=0.003, seconds=8, back_seconds
 
 @pytest.mark.parametrize(("replicas", "clients"), [(1, 32), (2, 32), (2, 64), (4, 64)])
 def test_replicas_run_full_batches_where_enough_clients_ask_again(replicas, clients):
-    size, _ = passing(loaded(replicas, clients))
+    size, _ = passing(measure_under_load(replicas, clients))
     assert size >= 0.95 * FULL
 
 
 @pytest.mark.parametrize("clients", [2, 8])
 def test_few_clients_share_one_batch_and_do_not_wait_for_each_others(clients):
-    size, wait = passing(loaded(1, clients))
+    size, wait = passing(measure_under_load(1, clients))
     assert size >= 0.95 * clients
     assert wait < 1.2 * RUN_SECONDS
 
 
 def test_clients_who_take_a_while_to_ask_again_do_not_fall_into_two_groups():
     """One that came too late would run alone, and then wait for all others' run, for ever."""
-    size, _ = passing(loaded(1, 8, back_seconds=0.035))
+    size, _ = passing(measure_under_load(1, 8, back_seconds=0.035))
     assert size >= 0.95 * 8
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_lone_client_waits_for_nobody(replicas):
-    assert passing(loaded(replicas, 1))[1] == pytest.approx(RUN_SECONDS, abs=1e-6)
+    assert passing(measure_under_load(replicas, 1))[1] == pytest.approx(RUN_SECONDS, abs=1e-6)
 
 
 async def answered(under_way, requests=12, images=30, read_seconds=0.1):
@@ -128,7 +128,7 @@ def test_one_client_with_two_requests_under_way_keeps_a_replica_at_work_and_with
     assert passing(answered(1)) > 1.3 * at_work
 
 
-async def filled(limit, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
+async def time_batch(limit, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
     """Seconds that a batch waited while images arrived at these times, so long after a run of so many seconds."""
     loop, gathering = asyncio.get_running_loop(), Gathering()
     gathering.learn(seconds, answered)
@@ -153,4 +153,4 @@ async def filled(limit, arrivals, answered=0, seconds=1.0, stopping=False, ago=0
     ],
 )
 def test_a_batch_waits_as_long_as_newcomers_are_worth_it(limit, arrivals, answered, waited):
-    assert passing(filled(limit, arrivals, answered)) == pytest.approx(waited, abs=1e-6)
+    assert passing(time_batch(limit, arrivals, answered)) == pytest.approx(waited, abs=1e-6)

@@ -116,16 +116,15 @@ def phrases() -> Phrases:
     return loaded
 
 
-def written(phrases: Phrases, said: str, seeds: range, **recipe: object) -> list[Completion]:
+def write(phrases: Phrases, said: str, seeds: range, **recipe: object) -> list[Completion]:
     asked = TextRecipe(**{"tokens": 40, **recipe})
     return phrases.write([TextTask(asked, (("user", said),), seed) for seed in seeds])
 
 
 def test_a_completion_depends_on_its_task_alone(phrases):
-    together = written(phrases, "Write one definition about disease.", range(20))
+    together = write(phrases, "Write one definition about disease.", range(20))
     alone = [
-        written(phrases, "Write one definition about disease.", range(seed, seed + 1))[0]
-        for seed in range(20)
+        write(phrases, "Write one definition about disease.", range(seed, seed + 1))[0] for seed in range(20)
     ]
     assert together == alone
     assert len({each.text for each in together}) > 15
@@ -135,7 +134,7 @@ def test_a_completion_depends_on_its_task_alone(phrases):
     "blanked", [TEXT, "a _ disease _ the lungs _ _ young _", "_ _ _", "Qx9 _ (the) lungs, _."]
 )
 def test_what_is_not_blank_stays(phrases, blanked):
-    for each in written(phrases, question("Write one definition about type A.", blanked), range(30)):
+    for each in write(phrases, question("Write one definition about type A.", blanked), range(30)):
         words = each.text.split(" ")
         assert len(words) == len(blanked.split(" "))
         for old, new in zip(blanked.split(" "), words, strict=True):
@@ -145,10 +144,10 @@ def test_what_is_not_blank_stays(phrases, blanked):
 
 
 def test_a_text_has_no_more_tokens_than_asked_for_and_ends_at_a_stop(phrases):
-    short = written(phrases, "disease", range(400), tokens=3)
+    short = write(phrases, "disease", range(400), tokens=3)
     assert max(each.tokens for each in short) == 3
     assert {each.finish for each in short} == {"stop", "length"}
-    stopped = written(phrases, "disease", range(50), stops=(" of ",))
+    stopped = write(phrases, "disease", range(50), stops=(" of ",))
     assert not any(" of " in each.text for each in stopped)
 
 

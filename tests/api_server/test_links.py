@@ -24,7 +24,7 @@ class Clock:
         return self.now
 
 
-def kept(store: Links, caller: str, *data: bytes) -> list[str]:
+def keep(store: Links, caller: str, *data: bytes) -> list[str]:
     """Names of images that were kept."""
     made = [GeneratedImage(image=images.to_base64(each), seed=0) for each in data]
     return [each.url.rpartition("/")[2] for each in store.of(caller, "http://x/", "png")(made)]
@@ -43,7 +43,7 @@ def as_caller(key: str) -> dict[str, str]:
 def test_an_image_can_be_fetched_again_and_again_until_its_time_is_over():
     clock = Clock()
     store = Links(clock)
-    (name,) = kept(store, "one", b"image")
+    (name,) = keep(store, "one", b"image")
     clock.now = rendering.SECONDS - 1
     assert [store.find(name, "one").data for _ in range(2)] == [b"image"] * 2
     clock.now = rendering.SECONDS
@@ -55,18 +55,18 @@ def test_an_image_can_be_fetched_again_and_again_until_its_time_is_over():
 def test_a_caller_s_oldest_images_go_when_there_are_too_many_and_nobody_else_s(monkeypatch):
     monkeypatch.setattr(rendering, "MOST_BYTES", 10)
     store = Links()
-    (theirs,) = kept(store, "other", b"12345678")
-    first, second, third = kept(store, "one", b"1234", b"1234", b"1234")
+    (theirs,) = keep(store, "other", b"12345678")
+    first, second, third = keep(store, "one", b"1234", b"1234", b"1234")
     with pytest.raises(NotFoundError):
         store.find(first, "one")
     assert [store.find(name, "one").data for name in (second, third)] == [b"1234"] * 2
     assert store.find(theirs, "other").data == b"12345678"
-    (large,) = kept(store, "one", b"x" * 20)
+    (large,) = keep(store, "one", b"x" * 20)
     assert len(store.find(large, "one").data) == 20
 
 
 def test_names_cannot_be_guessed():
-    names = kept(Links(), "one", *[b"same"] * 50)
+    names = keep(Links(), "one", *[b"same"] * 50)
     assert len(set(names)) == 50
     assert all(len(each) >= 43 for each in names)
 

@@ -94,10 +94,10 @@ def test_a_model_that_cannot_be_loaded_again_fails_its_request_and_no_other():
     loads = Loads(one=1, two=1)
     cache = ModelCache(loads.all, MIB)
 
-    def gone():
+    def fail():
         raise ModelLoadError("SECRET place is gone")
 
-    cache._loads["one"] = gone
+    cache._loads["one"] = fail
     with pytest.raises(GenerationError, match="could not be loaded again") as caught:
         cache.run([task("one")])
     assert caught.value.code == "model_unavailable"

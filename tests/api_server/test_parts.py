@@ -25,7 +25,7 @@ def folder(tiny_model: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_model, tmp_path / "mine"))
 
 
-def refused(place: Path, reason: str) -> None:
+def expect_refusal(place: Path, reason: str) -> None:
     with pytest.raises(ModelLoadError, match=reason):
         load(model=str(place), offline=True, device="cpu", threads=1)
 
@@ -117,7 +117,7 @@ LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_what_lacks_is_told_by_its_name(folder: Path, name: str):
     change, reason = LACKING[name]
     change(folder)
-    refused(folder, reason)
+    expect_refusal(folder, reason)
 
 
 def test_a_model_in_shards_is_whole_if_all_are_there(folder: Path):
@@ -142,21 +142,23 @@ def test_what_is_not_read_may_lack_or_be_damaged(folder: Path):
 
 
 def test_a_folder_that_is_none_of_a_model_is_told_as_what_it_is(folder: Path, tmp_path: Path):
-    refused(tmp_path, rf"the model lies one folder deeper: give {folder}")
+    expect_refusal(tmp_path, rf"the model lies one folder deeper: give {folder}")
     cached = tmp_path / "models--a--b" / "snapshots" / "1f"
     shutil.copytree(folder, cached)
-    refused(tmp_path / "models--a--b", f"it is a folder of the hub's cache: give {cached}")
-    refused(folder / "unet", r"it is one part of a model \(UNet2DConditionModel\)")
-    refused(folder / "text_encoder", r"it is a model of transformers; .* --model text:")
+    expect_refusal(tmp_path / "models--a--b", f"it is a folder of the hub's cache: give {cached}")
+    expect_refusal(folder / "unet", r"it is one part of a model \(UNet2DConditionModel\)")
+    expect_refusal(folder / "text_encoder", r"it is a model of transformers; .* --model text:")
     for name in ("lora", "one", "void", "other"):
         (tmp_path / name).mkdir()
     save_lora(tmp_path / "lora", tiny_pipeline(), name="pytorch_lora_weights.safetensors")
-    refused(tmp_path / "lora", r"it is a LoRA, which changes a model: --model MODEL --lora \S+lora_weights")
+    expect_refusal(
+        tmp_path / "lora", r"it is a LoRA, which changes a model: --model MODEL --lora \S+lora_weights"
+    )
     (tmp_path / "one" / "style.safetensors").touch()
-    refused(tmp_path / "one", r"one file with weights: give \S+style\.safetensors")
+    expect_refusal(tmp_path / "one", r"one file with weights: give \S+style\.safetensors")
     (tmp_path / "other" / "config.json").write_text(json.dumps({"a": 1}))
     for name in ("void", "other"):
-        refused(tmp_path / name, "it is no folder in the layout of diffusers")
+        expect_refusal(tmp_path / name, "it is no folder in the layout of diffusers")
 
 
 def test_a_folder_of_an_addition_to_a_model_says_how_it_is_given(tmp_path: Path):
@@ -164,11 +166,15 @@ def test_a_folder_of_an_addition_to_a_model_says_how_it_is_given(tmp_path: Path)
 
     guide, adapter, style, word = (tmp_path / each for each in ("guide", "adapter", "style", "word"))
     ControlNetModel.from_unet(tiny_unet()).save_pretrained(guide)
-    refused(guide, "it is a ControlNet, which guides a model by a picture of edges")
+    expect_refusal(guide, "it is a ControlNet, which guides a model by a picture of edges")
     save_adapter(adapter, tiny_pipeline().unet)
-    refused(adapter, r"it is an IP-Adapter.*--model MODEL --ip-adapter \S+tiny-adapter\.safetensors")
+    expect_refusal(adapter, r"it is an IP-Adapter.*--model MODEL --ip-adapter \S+tiny-adapter\.safetensors")
     save_lora(style, tiny_pipeline(), name="my-style.safetensors")
-    refused(style, r"it is a LoRA, which changes a model: --model MODEL --lora \S+my-style\.safetensors")
+    expect_refusal(
+        style, r"it is a LoRA, which changes a model: --model MODEL --lora \S+my-style\.safetensors"
+    )
     word.mkdir()
     save_file({"<thing>": torch.zeros(1, 32)}, word / "learned_embeds.safetensors")
-    refused(word, r"it is an embedding, a word for a model: --model MODEL --embedding \S+learned_embeds")
+    expect_refusal(
+        word, r"it is an embedding, a word for a model: --model MODEL --embedding \S+learned_embeds"
+    )

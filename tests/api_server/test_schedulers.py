@@ -94,13 +94,13 @@ def test_a_named_scheduler_is_the_same_whatever_flags_the_models_own_has(schedul
     owns = [DPMSolverMultistepScheduler(**trained, **each) for each in ({}, flags)]
     plain, flagged = (schedulers.scheduler_named(name, own) for own in owns)
     assert type(plain) is type(flagged)
-    assert _told(plain) == _told(flagged)
+    assert _list_settings(plain) == _list_settings(flagged)
     for each in (plain, flagged):
         each.set_timesteps(7)
     assert plain.timesteps.tolist() == flagged.timesteps.tolist()
 
 
-def _told(scheduler):
+def _list_settings(scheduler):
     return {name: value for name, value in scheduler.config.items() if not name.startswith("_")}
 
 

@@ -78,11 +78,11 @@ def test_without_fixed_sizes_companions_show():
 
 
 def counting(calls, function):
-    def counted(*positional, **named):
+    def count_call(*positional, **named):
         calls.append(1)
         return function(*positional, **named)
 
-    return counted
+    return count_call
 
 
 def test_a_run_ends_after_the_step_at_which_nobody_wants_it(monkeypatch):
@@ -112,11 +112,11 @@ def test_the_usual_shape_is_compiled_before_the_model_is_ready_and_no_other(tiny
 
 
 def noting(shapes, forward):
-    def noted(sample, *positional, **named):
+    def note_shape(sample, *positional, **named):
         shapes.append(tuple(sample.shape))
         return forward(sample, *positional, **named)
 
-    return noted
+    return note_shape
 
 
 class Network:

@@ -207,7 +207,7 @@ def test_kinds_that_no_prompt_names_are_not_taught(sharpen):
     assert sharpen.kind_loss(logits, torch.tensor([2, 2])) == 0
 
 
-def _cached(folder, names, per_part):
+def _make_cache(folder, names, per_part):
     """Images whose brightness is their row, in two folders, and latents that say the same."""
     folders, row = [], 0
     for part, count in enumerate(per_part):
@@ -230,7 +230,7 @@ def _cached(folder, names, per_part):
 
 @pytest.mark.models
 def test_a_cached_latent_is_that_of_its_image_and_kind_in_whichever_folder_it_is(training, sharpen, tmp_path):
-    folders = _cached(tmp_path, ["glyph"] * 3 + ["chest x-ray"] * 4, [3, 4])
+    folders = _make_cache(tmp_path, ["glyph"] * 3 + ["chest x-ray"] * 4, [3, 4])
     shares = {"glyph": 0.5, "chest x-ray": 0.5}
     images, latents = training("sharpen_vae").Pairs(tmp_path, folders).batch(64, shares, rng())
     assert np.array_equal(((images + 1) * 127.5).round()[:, 0, 0, 0], latents[:, 0, 0, 0])

@@ -20,7 +20,7 @@ from support.tiny_model import tiny_pipeline, tiny_unet
 pytestmark = pytest.mark.models
 
 
-def started(model, **settings):
+def start(model, **settings):
     """Load a model as a server does before it says that it is ready."""
     return models.load_models([ModelSettings(model=str(model), device="cpu", threads=1, **settings)])
 
@@ -41,13 +41,13 @@ def test_every_kind_of_model_draws_and_varies_before_it_is_ready(zoo, kind, batc
         return run(self, pipeline, *more)
 
     monkeypatch.setattr(DiffusionGenerator, "_run", watch)
-    started(zoo(kind), batching=batching)
+    start(zoo(kind), batching=batching)
     assert drawn == [False, True]
 
 
 def test_a_library_and_a_language_model_are_tried_too(tmp_path):
-    assert started(f"library:{library(tmp_path / 'images')}", library_cache=str(tmp_path)).descriptions
-    assert started("text:bundled").descriptions
+    assert start(f"library:{library(tmp_path / 'images')}", library_cache=str(tmp_path)).descriptions
+    assert start("text:bundled").descriptions
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def renamed(tiny_model, tmp_path):
 )
 def test_a_model_that_does_not_draw_by_itself_says_what_it_is(renamed, index, reason):
     with pytest.raises(ModelLoadError, match=rf"cannot (serve|load).*model: .*{reason}"):
-        started(renamed(**index))
+        start(renamed(**index))
 
 
 def test_a_model_that_edits_in_another_way_is_refused_with_those_that_are_served():
@@ -112,7 +112,7 @@ def test_an_inpainting_model_is_known_by_its_channels_whatever_its_index_says(tm
     pipeline.register_modules(unet=tiny_unet(in_channels=9))
     pipeline.save_pretrained(tmp_path / "mine", safe_serialization=True)
     with pytest.raises(ModelLoadError, match="its UNet takes 9 channels and not 4, so it fills holes"):
-        started(tmp_path / "mine")
+        start(tmp_path / "mine")
 
 
 @pytest.mark.parametrize(("part", "what"), [("decoder", "drawing"), ("encoder", "varying")])
@@ -125,7 +125,7 @@ def test_an_autoencoder_that_gives_no_numbers_is_noticed_before_the_server_is_re
         ModelLoadError,
         match=rf"cannot serve mine: .*{what} an image fails: .*no numbers.*--precision bfloat16",
     ):
-        started(tmp_path / "mine")
+        start(tmp_path / "mine")
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf")])

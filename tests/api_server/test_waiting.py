@@ -19,12 +19,12 @@ def loop():
 def chunks(loop):
     """Return a function that makes a caller's chunks."""
 
-    def made(caller, count, images=1, steps=1):
+    def make_chunks(caller, count, images=1, steps=1):
         recipe = Recipe(8, 8, steps)
         tasks = [Task(recipe, "p", "", seed) for seed in range(images)]
         return [Chunk(caller, tasks, loop.create_future(), 0.0) for _ in range(count)]
 
-    return made
+    return make_chunks
 
 
 def order(waiting, most=16, merges=False, runs=10**6, least=1):

@@ -59,17 +59,17 @@ def key_file(folder: Path, name: str, key: str) -> Path:
     return path
 
 
-def written(folder: Path, *parts: str) -> Path:
+def write_providers(folder: Path, *parts: str) -> Path:
     path = folder / "providers.toml"
     path.write_text("\n".join(parts))
     return path
 
 
-def named(name: str, **options: object) -> str:
+def spell_provider(name: str, **options: object) -> str:
     return "\n".join([f"[{name}]\nsize = 16", *(f'{key} = "{each}"' for key, each in options.items())])
 
 
-def asked(folder: Path, file: Path) -> Asked:
+def ask_table(folder: Path, file: Path) -> Asked:
     for part in ("train", "test"):
         if not (folder / part).is_dir():
             class_folders(folder / part, 0, ("cut", "good"), shots=2)
@@ -94,13 +94,15 @@ def test_a_provider_that_refuses_loses_its_own_column_and_is_asked_alone_when_it
     tmp_path, native, openai, capfd
 ):
     """The refusal repeats the key that it was shown, as OpenAI's does."""
-    first = named(
+    first = spell_provider(
         "ours", api=native.address, model="tiny", api_key_file=key_file(tmp_path, "mine", OTHER_KEY)
     )
     wrong = key_file(tmp_path, "theirs", "sk-wr0ng-0000000000")
-    second = named("theirs", api=openai.address, dialect="openai", model="gpt-image-1", api_key_file=wrong)
+    second = spell_provider(
+        "theirs", api=openai.address, dialect="openai", model="gpt-image-1", api_key_file=wrong
+    )
     lines: list[str] = []
-    table = asked(tmp_path, written(tmp_path, first, second))
+    table = ask_table(tmp_path, write_providers(tmp_path, first, second))
     faults = fill(table, lambda done, total: None, lines.append)
     assert columns(table) == {"ours": ALL, "theirs": {SHOTS.name}}
     assert [each.partition(":")[0] for each in faults] == [f"{row.name}, theirs, seed 0" for row in (B, RF)]
@@ -126,29 +128,40 @@ def test_each_provider_is_sent_its_own_key(tmp_path, native, openai):
     keys = {"ours": OTHER_KEY, "theirs": KEY}
     files = {name: key_file(tmp_path, name, key) for name, key in keys.items()}
     parts = [
-        named(
+        spell_provider(
             "theirs", api=openai.address, dialect="openai", model="gpt-image-1", api_key_file=files["theirs"]
         ),
-        named("ours", api=native.address, model="tiny", api_key_file=files["ours"]),
+        spell_provider("ours", api=native.address, model="tiny", api_key_file=files["ours"]),
     ]
-    assert fill(asked(tmp_path, written(tmp_path, *parts)), lambda done, total: None, lambda line: None) == []
+    assert (
+        fill(
+            ask_table(tmp_path, write_providers(tmp_path, *parts)),
+            lambda done, total: None,
+            lambda line: None,
+        )
+        == []
+    )
     for server, key in ((native, OTHER_KEY), (openai, KEY)):
         assert {each.headers["authorization"] for each in server.heard} == {f"Bearer {key}"}
 
 
 def test_a_provider_that_is_not_there_is_waited_for_as_long_as_first_contact_says(tmp_path):
-    gone = named("gone", api="http://127.0.0.1:9") + "\nfirst_contact = 0.1"
+    gone = spell_provider("gone", api="http://127.0.0.1:9") + "\nfirst_contact = 0.1"
     began = time.monotonic()
-    faults = fill(asked(tmp_path, written(tmp_path, gone)), lambda done, total: None, lambda line: None)
+    faults = fill(
+        ask_table(tmp_path, write_providers(tmp_path, gone)), lambda done, total: None, lambda line: None
+    )
     assert [each.partition(":")[0] for each in faults] == [f"{row.name}, gone, seed 0" for row in (B, RF)]
     assert time.monotonic() - began < 60, "its patience is 300 seconds"
 
 
 def test_limits_and_keys_are_nothing_that_a_cell_depends_on(tmp_path):
-    plain = named("x", api="https://a.example", model="m")
+    plain = spell_provider("x", api="https://a.example", model="m")
     key = key_file(tmp_path, "key", KEY)
-    (alone,) = in_file(written(tmp_path, plain))
-    (limited,) = in_file(written(tmp_path, plain, f'api_key_file = "{key}"\nmax_cost = 3.5\ntimeout = 9'))
+    (alone,) = in_file(write_providers(tmp_path, plain))
+    (limited,) = in_file(
+        write_providers(tmp_path, plain, f'api_key_file = "{key}"\nmax_cost = 3.5\ntimeout = 9')
+    )
     assert (
         alone.options
         == limited.options
@@ -178,14 +191,14 @@ def test_limits_and_keys_are_nothing_that_a_cell_depends_on(tmp_path):
 )
 def test_what_cannot_be_asked_is_refused_before_anything_is(tmp_path, text, said):
     with pytest.raises(UsageError, match=said) as refused:
-        in_file(written(tmp_path, text))
+        in_file(write_providers(tmp_path, text))
     assert "5ecret" not in str(refused.value)
 
 
 def test_the_environments_key_goes_to_nobody_who_was_not_meant(tmp_path, monkeypatch):
     monkeypatch.setitem(os.environ, KEY_VARIABLE, KEY)
     key = key_file(tmp_path, "key", OTHER_KEY)
-    mine = named("mine", api="https://a.example", api_key_file=key)
+    mine = spell_provider("mine", api="https://a.example", api_key_file=key)
     with pytest.raises(UsageError, match="would go to other: several providers have a key each"):
-        in_file(written(tmp_path, mine, named("other", api="https://b.example")))
-    assert len(in_file(written(tmp_path, mine))) == 1
+        in_file(write_providers(tmp_path, mine, spell_provider("other", api="https://b.example")))
+    assert len(in_file(write_providers(tmp_path, mine))) == 1

@@ -65,12 +65,12 @@ def keyless(tmp_path: Path) -> Iterator[LightServer]:
 def wait_for_posts(server: LightServer, count: int) -> list[int]:
     """The statuses of the first requests that posted something, once there are so many."""
 
-    def found() -> list[int]:
+    def list_statuses() -> list[int]:
         lines = [json.loads(line) for line in server.log.read_text().splitlines()]
         statuses = [each["status"] for each in lines if each.get("method") == "POST"]
         return statuses if len(statuses) == count else []
 
-    return wait(found, 20)
+    return wait(list_statuses, 20)
 
 
 def test_a_page_on_another_port_has_nothing_made(browser: Browser, keyless: LightServer, page: str):

@@ -24,7 +24,7 @@ def page(root: Path) -> Path:
     return write_viewer(RunReader.lenient(root), audit(root), root / "viewer.html")
 
 
-def refused_once() -> FakeProvider:
+def refuse_once() -> FakeProvider:
     """An API that is busy at the third request, and says so in markup."""
     asked: list[Outgoing] = []
 
@@ -40,7 +40,7 @@ def viewer(folder: Path) -> Path:
     """Two classes under hostile names, two iterations, one retry."""
     labels = ("cut", "&lt;img src=x onerror=alert(1)&gt;'")
     plan = small_plan(method="pcevolve", labels=labels, domain=HOSTILE, negative_prompt="x " * 500)
-    return page(make_paid_run(folder / "small", plan, refused_once()))
+    return page(make_paid_run(folder / "small", plan, refuse_once()))
 
 
 def choose(tab: Tab, name: str, value: str) -> None:

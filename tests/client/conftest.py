@@ -63,7 +63,7 @@ class Told(NamedTuple):
 def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
     """The command line, as ``pcevolve`` runs it."""
 
-    def carried_out(*words: object) -> Told:
+    def carry_out(*words: object) -> Told:
         capsys.readouterr()
         code = 0
         try:
@@ -73,7 +73,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
         printed = capsys.readouterr()
         return Told(code, printed.out, " ".join(printed.err.split()))
 
-    return carried_out
+    return carry_out
 
 
 @pytest.fixture

@@ -37,16 +37,16 @@ def test_several_files_are_on_disk_before_any_has_its_name_and_their_folder_afte
     done: list[str] = []
     sync, rename = os.fsync, Path.replace
 
-    def synced(descriptor: int) -> None:
+    def note_sync(descriptor: int) -> None:
         done.append(f"sync {Path(f'/proc/self/fd/{descriptor}').readlink().name}")
         sync(descriptor)
 
-    def renamed(path: Path, to: Path) -> Path:
+    def note_rename(path: Path, to: Path) -> Path:
         done.append(f"name {to.name}")
         return rename(path, to)
 
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "replace", renamed)
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_rename)
     write_files_durably({tmp_path / name: name.encode() for name in "ab"})
     assert done == ["sync .a.partial", "sync .b.partial", "name a", "name b", f"sync {tmp_path.name}"]
     assert [(tmp_path / name).read_text() for name in "ab"] == ["a", "b"]

@@ -20,7 +20,7 @@ def sha(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-def brought(call: Call) -> list[str]:
+def list_brought(call: Call) -> list[str]:
     return [sha(call.output(index)) for index in range(call.count)]
 
 
@@ -30,7 +30,7 @@ def state_before(slot: str, plan: PublicPlan = PLAN) -> RunState:
     for each, call in plan.calls.items():
         if each == slot:
             return state
-        state.note_outputs(each, brought(call))
+        state.note_outputs(each, list_brought(call))
     return state
 
 
@@ -54,7 +54,7 @@ def test_what_the_plan_names_leaves_as_the_provider_sent_it():
     assert state_before(LOOK).verdict(call) == OneImage(image, PlanNames())
 
 
-def refused(state: RunState, call: Call) -> str:
+def expect_refusal(state: RunState, call: Call) -> str:
     verdict = state.verdict(call)
     assert isinstance(verdict, Refusal)
     return verdict.why
@@ -65,25 +65,25 @@ def refused(state: RunState, call: Call) -> str:
 )
 def test_a_call_that_is_not_word_for_word_in_the_plan_is_refused(changes: dict[str, object]):
     call = dataclasses.replace(next(iter(PLAN.round(0))), **changes)
-    assert refused(RunState(PLAN), call) == "is not in the public plan"
+    assert expect_refusal(RunState(PLAN), call) == "is not in the public plan"
 
 
 def test_a_call_before_its_turn_is_refused():
-    assert refused(RunState(PLAN), list(PLAN.round(0))[1]) == "is out of order"
+    assert expect_refusal(RunState(PLAN), list(PLAN.round(0))[1]) == "is out of order"
 
 
 def test_a_call_that_was_answered_is_refused():
     first = next(iter(PLAN.round(0)))
     state = state_before(LOOK)
     assert state.has_answer(first)
-    assert refused(state, first) == "is asked again after it was answered"
+    assert expect_refusal(state, first) == "is asked again after it was answered"
 
 
 def test_a_plan_that_names_what_the_provider_had_not_sent_is_refused():
     state = RunState(PLAN)
     for call in PLAN.round(0):
         state.note_outputs(call.slot, ())
-    assert refused(state, PLAN.calls[LOOK]).endswith("the provider had not sent")
+    assert expect_refusal(state, PLAN.calls[LOOK]).endswith("the provider had not sent")
 
 
 def test_what_a_plan_names_for_another_class_is_refused():
@@ -110,7 +110,7 @@ def test_a_receipt_that_does_not_fit_opens_nothing(forged: Receipt | None, why: 
     state = state_before(FIRST)
     if forged is not None:
         state.note_receipt(forged)
-    assert why in refused(state, PLAN.calls[FIRST])
+    assert why in expect_refusal(state, PLAN.calls[FIRST])
 
 
 def test_a_receipt_with_another_digest_opens_nothing():
@@ -118,13 +118,13 @@ def test_a_receipt_with_another_digest_opens_nothing():
     state.note_receipt(
         dataclasses.replace(HONEST, choices=(Choice("cut", (Chosen("i000-c000-000001", "f" * 64),)),))
     )
-    assert "not what the API sent" in refused(state, PLAN.calls[FIRST])
+    assert "not what the API sent" in expect_refusal(state, PLAN.calls[FIRST])
 
 
 def test_a_receipt_cannot_choose_an_image_of_its_own_iteration():
     state = state_before(SECOND)
     state.note_receipt(receipt(cut=("i000-c000-000001", "i001-c000-000000")))
-    assert "no earlier iteration" in refused(state, PLAN.calls[SECOND])
+    assert "no earlier iteration" in expect_refusal(state, PLAN.calls[SECOND])
 
 
 def test_an_answer_out_of_its_turn_advances_nothing_and_overwrites_nothing():
@@ -139,7 +139,7 @@ def test_an_answer_out_of_its_turn_advances_nothing_and_overwrites_nothing():
 def test_behind_a_gap_in_the_record_images_still_have_their_reason():
     state = RunState(PLAN)
     for slot in list(PLAN.calls)[1:]:
-        state.note_outputs(slot, brought(PLAN.calls[slot]))
+        state.note_outputs(slot, list_brought(PLAN.calls[slot]))
     call = next(each for each in PLAN.lookaheads(0) if each.label == "good")
     assert isinstance(state.verdict(call), Refusal)
     assert isinstance(state.image_of(call), OneImage)

@@ -151,13 +151,13 @@ def test_a_hundred_that_differ_are_enough_of_however_many(different: int, enough
 
 
 def test_with_lookahead_a_candidate_is_what_its_variations_are():
-    def judged_by(view: Callable[[int], list[bytes]]) -> ClassUsability:
+    def look_by(view: Callable[[int], list[bytes]]) -> ClassUsability:
         return look_at(*map(png, range(3)), views={place: view(place) for place in range(3)})
 
-    found = judged_by(lambda place: [flat(0), flat(0)])
+    found = look_by(lambda place: [flat(0), flat(0)])
     assert (found.enough, dict(found.faults)) == (False, {"all of one colour": 3})
-    assert judged_by(lambda place: [flat(0), png(place + 9)]).enough
-    found = judged_by(lambda place: [png(place)])
+    assert look_by(lambda place: [flat(0), png(place + 9)]).enough
+    found = look_by(lambda place: [png(place)])
     assert (found.unchanged, found.enough) == (3, False), "the candidate itself leaves nothing to choose"
 
 
@@ -330,7 +330,7 @@ def test_nothing_more_is_released_where_a_later_round_brings_nothing_new(tmp_pat
     assert len(run.account.receipts()) == 1
 
 
-def finished_regardless(root: Path, provider: FakeProvider, **changes: object) -> Path:
+def finish_regardless(root: Path, provider: FakeProvider, **changes: object) -> Path:
     """A run whose client does not look at what came."""
     run = SmallRun.open(root, small_plan(**changes), provider)
     evolved = evolve(run.plan, run.gate, PacedJudge(run.judge, run.gate, lambda pool: None), Silent())
@@ -347,7 +347,7 @@ def unusable(root: Path) -> list[str]:
 
 
 def test_an_auditor_finds_a_release_that_chose_among_nothing(tmp_path: Path):
-    root = finished_regardless(tmp_path / "black", meddling(lambda seed: flat(0)))
+    root = finish_regardless(tmp_path / "black", meddling(lambda seed: flat(0)))
     faults = unusable(root)
     assert [fault.partition(":")[0] for fault in faults] == [
         "receipt for iteration 1",
@@ -355,18 +355,18 @@ def test_an_auditor_finds_a_release_that_chose_among_nothing(tmp_path: Path):
         "the dataset",
     ]
     assert "0 of 3 images can be used (3 are all of one colour), 2 different ones are needed" in faults[0]
-    assert unusable(finished_regardless(tmp_path / "honest", FakeProvider())) == []
+    assert unusable(finish_regardless(tmp_path / "honest", FakeProvider())) == []
 
 
 @pytest.mark.parametrize(("share", "found"), [(0.25, False), (0.9, True)])
 def test_an_auditor_counts_by_the_share_that_the_plan_names(tmp_path: Path, share: float, found: bool):
     half = meddling(lambda seed: flat(0) if seed % 2 else png(seed))
-    assert bool(unusable(finished_regardless(tmp_path, half, candidates=8, min_usable=share))) is found
+    assert bool(unusable(finish_regardless(tmp_path, half, candidates=8, min_usable=share))) is found
 
 
 def test_what_cannot_be_used_is_not_released(tmp_path: Path):
     some = meddling(lambda seed: png(seed) if seed % 4 else flat(0))
-    root = finished_regardless(tmp_path, some, candidates=8, batch=8)
+    root = finish_regardless(tmp_path, some, candidates=8, batch=8)
     manifest = RunReader.strict(root).manifest()
     assert manifest.unreadable
     assert len(manifest.files) + len(manifest.unreadable) == 16
@@ -391,6 +391,6 @@ def test_what_is_paid_for_is_kept_as_long_as_one_class_has_something():
 
 
 def test_an_auditor_finds_a_release_that_chose_among_what_had_been_there_before(tmp_path: Path):
-    (first, *_) = unusable(finished_regardless(tmp_path, echoing()))
+    (first, *_) = unusable(finish_regardless(tmp_path, echoing()))
     assert first.startswith("receipt for iteration 2")
     assert "3 of 3 images can be used (3 came back unchanged)" in first

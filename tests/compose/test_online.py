@@ -73,10 +73,10 @@ def test_an_endpoint_whose_certificate_nobody_vouches_for_gets_nothing(stack: St
     assert done.returncode == 6, done.stdout + done.stderr
     seen = [json.loads(line) for line in stack.capture.read_text().splitlines()]
     assert any("certificate verify failed" in str(each.get("reason")).lower() for each in seen)
-    assert heard_by(stack, "endpoint") == []
+    assert list_heard(stack, "endpoint") == []
 
 
-def heard_by(stack: Stack, endpoint: str) -> list[dict[str, str]]:
+def list_heard(stack: Stack, endpoint: str) -> list[dict[str, str]]:
     said = stack("logs", "--no-color", endpoint).stdout.splitlines()
     decoder = json.JSONDecoder()  # a line may end in a colour
     return [decoder.raw_decode(line[line.index("{") :])[0] for line in said if "{" in line]
@@ -108,7 +108,7 @@ def test_a_run_through_the_gate_reconciles_with_what_the_gate_saw(finished: Stac
 
 
 def test_the_endpoint_was_asked_by_its_own_name(finished: Stack) -> None:
-    assert {each["host"] for each in heard_by(finished, "endpoint")} == {f"{HOST}:{PORT}"}
+    assert {each["host"] for each in list_heard(finished, "endpoint")} == {f"{HOST}:{PORT}"}
 
 
 def test_the_client_reaches_the_gate_and_nothing_else(finished: Stack, tally: Tally, listener: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from compose.test_online import heard_by
+from compose.test_online import list_heard
 from pcevolve.auditing.capture import reconcile
 from pcevolve.transcript import RunReader
 from support import online
@@ -83,7 +83,7 @@ def finished(stack: Stack) -> Stack:
     done = main_job(stack, PCEVOLVE_REWRITER_MAX_COST="2")
     assert done.returncode == 2, done.stdout + done.stderr
     assert "more than rewriter.max_cost 2" in done.stdout
-    assert heard_by(stack, "words") == []
+    assert list_heard(stack, "words") == []
     stack("stop")  # an engine may leave the gates running, with their files open
     for path in stack.capture.parent.glob("*.jsonl"):
         path.unlink()  # of another run, that never began
@@ -115,7 +115,7 @@ def test_the_documented_command_reconciles_both(finished: Stack, tally: Tally) -
 
 
 def test_each_endpoint_was_asked_by_its_own_name_for_its_own_work(finished: Stack) -> None:
-    images, words = (heard_by(finished, what) for what in HOSTS)
+    images, words = (list_heard(finished, what) for what in HOSTS)
     assert {each["host"] for each in images} == {f"{HOSTS['images']}:{PORT}"}
     assert {each["host"] for each in words} == {f"{HOSTS['words']}:{PORT}"}
     assert {each["path"] for each in words} == {"/v1/chat/completions"}

@@ -80,7 +80,7 @@ class Begun(InTurn):
         return self.ask(self.source, dataclasses.replace(self.call, **changes))
 
 
-def forged(begun: Begun) -> Receipt:
+def forge_receipt(begun: Begun) -> Receipt:
     """A receipt that nobody paid for, for the whole class."""
     found = begun.other()
     chosen = (Chosen(found.id, found.digest),) * begun.plan.candidates
@@ -88,7 +88,7 @@ def forged(begun: Begun) -> Receipt:
     return Receipt(begun.plan.run_id, begun.call.iteration, choices, (Event("uniform"),), begun.plan.relation)
 
 
-def unreleased(begun: Begun) -> Candidate:
+def find_unreleased(begun: Begun) -> Candidate:
     if begun.plan.selects:
         kept = {each.id for each in begun.receipts[-1].of(begun.call.label)}
         return begun.other(lambda each: each.id not in kept)
@@ -96,12 +96,12 @@ def unreleased(begun: Begun) -> Candidate:
 
 
 ATTEMPTS: dict[str, Callable[[Begun], object]] = {
-    "an image that was not released": lambda begun: begun.ask(unreleased(begun)),
+    "an image that was not released": lambda begun: begun.ask(find_unreleased(begun)),
     "another image of the class": lambda begun: begun.ask(begun.other()),
     "an image of another class": lambda begun: begun.ask(begun.other(same=False)),
     "another digest": lambda begun: begun.ask(dataclasses.replace(begun.source, digest="0" * 64)),
     "no image": lambda begun: begun.gate.create(begun.call),
-    "a receipt of its own": lambda begun: begun.ask(begun.source, receipt=forged(begun)),
+    "a receipt of its own": lambda begun: begun.ask(begun.source, receipt=forge_receipt(begun)),
     "another seed": lambda begun: begun.change(seed=17),
     "another strength": lambda begun: begun.change(strength=0.4),
     "one image more": lambda begun: begun.change(count=2),
@@ -140,7 +140,9 @@ def begun(finished: Path) -> Iterator[tuple[Begun, FakeProvider, Transcript]]:
         yield world, provider, transcript
 
 
-def refused(act: Callable[[], object], transcript: Transcript, provider: FakeProvider, why: str = "") -> bool:
+def is_refused(
+    act: Callable[[], object], transcript: Transcript, provider: FakeProvider, why: str = ""
+) -> bool:
     """True if an act is refused, and leaves no trace on the wire or on record."""
     lines = len(transcript.entries)
     try:
@@ -157,7 +159,7 @@ def refused(act: Callable[[], object], transcript: Transcript, provider: FakePro
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_nothing_gets_out_through_an_extension(name: str, begun, count: Count):
     world, provider, transcript = begun
-    count("extensions", refused(lambda: ATTEMPTS[name](world), transcript, provider))
+    count("extensions", is_refused(lambda: ATTEMPTS[name](world), transcript, provider))
 
 
 def test_the_honest_extension_is_let_through(begun):
@@ -176,7 +178,7 @@ def test_an_extension_that_may_not_be_leaves_no_line_on_record(
     provider = FakeProvider()
     with reopen(finished, provider) as (gate, transcript, committed):
         known = committed if paid else lambda receipt: False
-        count("extensions", refused(lambda: gate.extend(number, ADDED, known), transcript, provider))
+        count("extensions", is_refused(lambda: gate.extend(number, ADDED, known), transcript, provider))
 
 
 def test_an_unfinished_run_is_not_extended(folder: Path, count: Count):
@@ -185,4 +187,4 @@ def test_an_unfinished_run_is_not_extended(folder: Path, count: Count):
     run.close()
     with reopen(folder, provider) as (gate, transcript, committed):
         why = "is unfinished: go on with that first"
-        count("extensions", refused(lambda: gate.extend(1, ADDED, committed), transcript, provider, why))
+        count("extensions", is_refused(lambda: gate.extend(1, ADDED, committed), transcript, provider, why))

@@ -64,7 +64,7 @@ def first_of(family: str) -> Attempt:
     return next(each for each in CORPUS if each.family == family)
 
 
-def named(family: str, name: str) -> Attempt:
+def find_attempt(family: str, name: str) -> Attempt:
     return next(each for each in CORPUS if (each.family, each.name) == (family, name))
 
 
@@ -80,7 +80,7 @@ def test_a_gate_that_believes_what_it_is_told_lets_it_escape(family: str, folder
 
 
 def test_a_gate_that_sends_more_than_it_builds_lets_it_escape(folder: Path):
-    attempt = named("extra fields", "of a call")
+    attempt = find_attempt("extra fields", "of a call")
     world = World.at(attempt.moment, folder)
     world.run.gate.__class__ = ChattyGate
     verdict = make_attempt(attempt, world)

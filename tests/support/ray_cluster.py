@@ -90,7 +90,7 @@ class RayServer:
         with contextlib.suppress(psutil.Error):
             self.process.terminate()
             self.process.wait(20)
-        ended([*started, self.process])
+        end_all([*started, self.process])
 
 
 def descendants(process: psutil.Process) -> list[psutil.Process]:
@@ -105,7 +105,7 @@ def living(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
-def ended(processes: list[psutil.Process]) -> None:
+def end_all(processes: list[psutil.Process]) -> None:
     """Kill processes and wait until they are gone."""
     for each in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -147,7 +147,7 @@ def _cluster(folder: Path) -> Iterator[dict[str, str]]:
         assert head.poll() is None, (folder / "ray.out").read_text()
         yield known
     finally:
-        ended([*descendants(head), head])
+        end_all([*descendants(head), head])
 
 
 def _answers(port: int) -> bool:

@@ -61,7 +61,7 @@ def records(*held: tuple[float, int, float], units: tuple[int, ...] | None = Non
     return PrivateEmbeddings(places[:, None], targets.astype(int), owners, caps=rates)
 
 
-def hidden(private: PrivateEmbeddings, asked: Scene, drawn: int = 0) -> np.ndarray:
+def find_hidden(private: PrivateEmbeddings, asked: Scene, drawn: int = 0) -> np.ndarray:
     noise = Watched(drawn)
     SampledCells(4.0).measure(private, asked, PAID, noise)
     ((values, sigma),) = noise.asked
@@ -76,10 +76,10 @@ OTHERS = ((0.3, 0, 1.0), (-2.0, 1, 1.0), (1.9, 0, 0.2))
 def test_whatever_the_holders_hold_each_moves_what_is_hidden_by_the_joint_norm_at_most(cells: int | None):
     """Exact: every place and class of both holders of a secret, against a release without them."""
     asked, longest = scene(cells=cells), 0.0
-    without = hidden(records(*OTHERS, (0.0, 0, 0.0), (0.0, 0, 0.0)), asked)
+    without = find_hidden(records(*OTHERS, (0.0, 0, 0.0), (0.0, 0, 0.0)), asked)
     spots = list(itertools.product(PLACES, range(len(POOLS))))
     for one, two in itertools.combinations_with_replacement(spots, 2):
-        with_it = hidden(records(*OTHERS, (*one, 0.5), (*two, 0.5)), asked)
+        with_it = find_hidden(records(*OTHERS, (*one, 0.5), (*two, 0.5)), asked)
         longest = max(longest, float(np.linalg.norm(with_it - without)))
     assert 0.99 * 2 * math.sqrt(2) <= longest <= 2 * math.sqrt(2)
     assert longest > 2 * math.sqrt(2) * 0.7  # a norm that is understated by 30 % would be noticed
@@ -91,7 +91,7 @@ def test_whoever_is_not_sampled_this_time_is_not_there_and_who_holds_no_secret_a
     SampledCells(4.0).measure(records(*OTHERS), asked, PAID, noise)
     assert noise.sampled == ["0001/sampled/2"]  # those with a rate of 1 or 0 are not drawn
     assert noise.asked[0][0].reshape(-1, 2)[:, 0].sum() == 2.0
-    assert hidden(records(*OTHERS), asked).reshape(-1, 2)[:, 0].sum() == 3.0
+    assert find_hidden(records(*OTHERS), asked).reshape(-1, 2)[:, 0].sum() == 3.0
 
 
 @given(st.floats(0.0, 1.0), st.integers(0, 2**32 - 1))
@@ -117,8 +117,8 @@ def attack(weaker: float, draws: int) -> tuple[float, float]:
     exposed = Exposed((0.5, 0.5), PRIOR, BOUND)
     sigma = smallest_sigma([exposed], 2)
     asked = scene(POOLS[0])
-    without = hidden(records((9.0, 0, 0.0)), asked)
-    step = hidden(records((9.0, 0, 0.5)), asked) - without
+    without = find_hidden(records((9.0, 0, 0.0)), asked)
+    step = find_hidden(records((9.0, 0, 0.5)), asked) - without
     norm = float(np.linalg.norm(step))
     told = Sampled((0.5, 0.5), 2, weaker * sigma / norm)
     random = np.random.default_rng(3)
@@ -149,7 +149,7 @@ def test_too_little_noise_is_refuted(weaker: float):
     assert rate > BOUND + 5 * error
 
 
-def picked(asked: Scene, counts: list[float], shifts: list[float] | None = None) -> list[list[int]]:
+def pick(asked: Scene, counts: list[float], shifts: list[float] | None = None) -> list[list[int]]:
     measured = {
         "cells": np.array(counts),
         "shifts": np.array(shifts or [0.0] * len(counts))[:, None],

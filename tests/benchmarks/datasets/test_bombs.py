@@ -36,7 +36,7 @@ except ClientError as error:
 """
 
 
-def told(name: str, path: Path) -> str:
+def quote_reader(name: str, path: Path) -> str:
     """Quote a reader on a file where it may take a quarter of a GiB and 20 seconds."""
     return run_bounded(READ, name, path, seconds=20).strip()
 
@@ -49,7 +49,7 @@ class Calls:
         return self.what[0], tuple(self.what[1:])
 
 
-def shared_tuples(depth: int) -> bytes:
+def nest_tuples(depth: int) -> bytes:
     """A dictionary whose one name is a tuple that takes for ever to hash."""
     return b"}(" + b")" + b"2\x86" * depth + b"K\x00u."
 
@@ -64,7 +64,7 @@ PICKLES = {
     "bytes that it claims": b"\x80\x04}(X\x01\x00\x00\x00a\x8e" + struct.pack("<Q", 2**40) + b"u.",
     "a bytearray that it claims": b"\x80\x05}(X\x01\x00\x00\x00a\x96" + struct.pack("<Q", 2**33) + b"u.",
     "a frame that it claims": b"\x80\x04\x95" + struct.pack("<Q", 2**40) + b"}.",
-    "a name that is hashed for ever": shared_tuples(60),
+    "a name that is hashed for ever": nest_tuples(60),
     "a hundred million lists": b"\x80\x02" + b"]" * 10**8 + b".",
     "a hundred million marks": b"\x80\x02" + b"(" * 10**8 + b".",
     "lists of lists of lists": b"\x80\x02}(X\x06\x00\x00\x00labels]" + b"2aq\x00" * 50 + b"u.",
@@ -80,7 +80,7 @@ PICKLES = {
 @pytest.mark.parametrize("which", PICKLES)
 def test_a_pickle_takes_no_more_than_it_holds(tmp_path: Path, which: str):
     (tmp_path / "data_batch_1").write_bytes(PICKLES[which])
-    said = told("pickle", tmp_path / "data_batch_1")
+    said = quote_reader("pickle", tmp_path / "data_batch_1")
     assert "is no pickle of arrays alone" in said or said in ("read 0", "read 1"), said
     assert "\n" not in said
 
@@ -115,7 +115,7 @@ def zip_files(path: Path, shape: tuple[int, ...], data: bytes) -> None:
 def test_an_archive_of_arrays_takes_no_more_than_a_hundred_times_its_size(tmp_path: Path, shape, data):
     zip_files(tmp_path / "blood.npz", shape, data)
     assert (tmp_path / "blood.npz").stat().st_size < 1_100_000
-    assert told("medmnist", tmp_path / "blood.npz").startswith("DataError")
+    assert quote_reader("medmnist", tmp_path / "blood.npz").startswith("DataError")
 
 
 @pytest.mark.parametrize(("claimed", "held"), [(2**11, 2**11), (4, 2**11), (2**31, 4)])
@@ -125,7 +125,7 @@ def test_a_packed_file_of_digits_is_read_as_far_as_its_header_says(tmp_path: Pat
         (tmp_path / f"{prefix}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images, 1))
         labels = struct.pack(">HBBI", 0, 8, 1, 1) + b"\0"
         (tmp_path / f"{prefix}-labels-idx1-ubyte").write_bytes(labels)
-    assert told("mnist", tmp_path).startswith("DataError")
+    assert quote_reader("mnist", tmp_path).startswith("DataError")
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_images_in_an_arrow_file_are_not_unpacked(tmp_path: Path, codec: str):
         arrow.ipc.new_stream(sink, table.schema, options=options) as writer,
     ):
         writer.write_table(table)
-    assert "it is compressed" in told("hugging-face", tmp_path)
+    assert "it is compressed" in quote_reader("hugging-face", tmp_path)

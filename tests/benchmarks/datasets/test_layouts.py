@@ -109,7 +109,7 @@ def hugging_face(root: Path) -> None:
         (folder / "dataset_info.json").write_text(json.dumps({"features": features}))
 
 
-def made(name: str, tree: Callable[[Path], None], tmp_path: Path, **options: object) -> Written:
+def make_dataset(name: str, tree: Callable[[Path], None], tmp_path: Path, **options: object) -> Written:
     source = tmp_path / "source"
     source.mkdir()
     tree(source)
@@ -146,7 +146,7 @@ def test_a_pickle_that_would_run_something_is_refused_before_it_does(tmp_path: P
 
 
 def test_mnist_is_read_packed_or_not_and_damage_is_said(tmp_path: Path):
-    written = made("mnist", mnist, tmp_path, labels=("even", "odd"))
+    written = make_dataset("mnist", mnist, tmp_path, labels=("even", "odd"))
     assert images(written, "train")["odd"] == ["000001.png", "000003.png", "000005.png"]
     assert written.counts == {"train": 6, "test": 4}
     path = tmp_path / "source" / "t10k-images-idx3-ubyte"
@@ -224,7 +224,7 @@ def other_class(root: Path) -> None:
     listing.write_text(re.sub(r"(?m)^((?:\d+,){5})\d", r"\g<1>7", listing.read_text()))
 
 
-def torn(root: Path) -> None:
+def write_torn(root: Path) -> None:
     cifar10(root)
     (root / "test_batch.bin").write_bytes(b"\x00" * 100)
 
@@ -244,7 +244,7 @@ def torn(root: Path) -> None:
         ("covidx", not_text, {}, "not covidx as it was downloaded .UnicodeDecodeError"),
         ("hugging-face", not_json, {}, "not hugging-face as it was downloaded .JSONDecodeError"),
         ("camelyon17", other_class, {}, "not camelyon17 as it was downloaded .KeyError: '7'"),
-        ("cifar-10", torn, {}, "not of whole records"),
+        ("cifar-10", write_torn, {}, "not of whole records"),
         ("folder", lambda root: None, {}, "no class folders with images"),
         ("hugging-face", lambda root: None, {}, "dataset_info.json is missing"),
         ("medmnist", lambda root: None, {}, "not a file such as"),
@@ -254,12 +254,12 @@ def test_what_is_not_as_it_should_be_is_said_and_nothing_is_left_behind(
     tmp_path: Path, name: str, tree: Callable[[Path], None], options: dict, said: str
 ):
     with pytest.raises(ClientError, match=said):
-        made(name, tree, tmp_path, **options)
+        make_dataset(name, tree, tmp_path, **options)
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
 def test_cifar_10_as_torchvision_keeps_it_is_read_without_running_anything(tmp_path: Path):
-    written = made("cifar-10", cifar10_python, tmp_path)
+    written = make_dataset("cifar-10", cifar10_python, tmp_path)
     assert written.counts == {"train": 100, "test": 20}
     batch = pickle.loads((tmp_path / "source" / "test_batch").read_bytes(), encoding="bytes")
     shown = np.asarray(Image.open(written.out / "test" / "airplane" / "test_batch-00000.png"))

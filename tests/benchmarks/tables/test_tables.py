@@ -32,14 +32,14 @@ COMMON = {"encoder": "bundled"}
 BUNDLED = by_flags(None, ("bundled",), "getimg", None)
 
 
-def placed(of: Table, scale: Scale = FULL, data: tuple[BenchData, ...] = DATA) -> list:
+def list_places(of: Table, scale: Scale = FULL, data: tuple[BenchData, ...] = DATA) -> list:
     columns = list_columns(of, scale, BUNDLED, ("bundled", "clip"))
     return list(places(of, data, scale, columns, BUNDLED, COMMON))
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_has_the_controls_beside_each_column(name: str):
-    found = placed(table(name), SMOKE)
+    found = list_places(table(name), SMOKE)
     rows = {place.row for place in found}
     if name not in {"figure1", "table5"}:  # one is about votes, the other about data sets
         assert {each.name for each in CONTROLS} <= rows
@@ -47,14 +47,16 @@ def test_every_table_has_the_controls_beside_each_column(name: str):
 
 
 def test_a_control_that_does_not_depend_on_a_column_is_one_run_in_all_of_them():
-    by_epsilon = [place.cell.run for place in placed(table("table6")) if place.row == "random"]
+    by_epsilon = [place.cell.run for place in list_places(table("table6")) if place.row == "random"]
     assert len(set(by_epsilon)) == FULL.seeds
-    by_count = [place.cell.run for place in placed(table("figure4")) if place.row == "random"]
+    by_count = [place.cell.run for place in list_places(table("figure4")) if place.row == "random"]
     assert len(set(by_count)) == FULL.seeds * 5
 
 
 def test_all_methods_get_the_same_shots_of_a_seed():
-    seeds = {(place.cell.seed, place.cell.settings()["subsample_seed"]) for place in placed(table("table1"))}
+    seeds = {
+        (place.cell.seed, place.cell.settings()["subsample_seed"]) for place in list_places(table("table1"))
+    }
     assert seeds == {(seed, seed) for seed in range(FULL.seeds)}
 
 
@@ -143,13 +145,13 @@ def test_digits_are_written_once_and_no_image_is_in_both_parts(tmp_path: Path):
 PROMPTS = {label: [f"A leather texture image with {label}", f"Worn leather with {label}"] for label in LABELS}
 
 
-def written(folder: Path, prompts: dict[str, list[str]] = PROMPTS) -> Path:
+def write_prompts(folder: Path, prompts: dict[str, list[str]] = PROMPTS) -> Path:
     path = folder / "mine.json"
     path.write_text(json.dumps(prompts))
     return path
 
 
-def wanted(folder: Path, workers: object = None, data: int = 1, **changes: object) -> Wanted:
+def make_wanted(folder: Path, workers: object = None, data: int = 1, **changes: object) -> Wanted:
     sources = [folder / f"data {number}" for number in range(data)]
     for root in sources:
         for part in ("train", "test"):
@@ -165,17 +167,17 @@ def wanted(folder: Path, workers: object = None, data: int = 1, **changes: objec
         "workers": workers,
         "out": folder / "out",
         "sizes": Sizes(subsample=2),
-        "le_prompts": written(folder),
+        "le_prompts": write_prompts(folder),
     }
     return Wanted(**{**values, **changes})
 
 
 def test_a_cell_depends_on_what_the_file_says_and_not_on_where_it_lies(tmp_path: Path):
-    first = attach_prompts(table("table1"), written(tmp_path))
+    first = attach_prompts(table("table1"), write_prompts(tmp_path))
     (tmp_path / "elsewhere").mkdir()
-    assert attach_prompts(table("table1"), written(tmp_path / "elsewhere")) == first
+    assert attach_prompts(table("table1"), write_prompts(tmp_path / "elsewhere")) == first
     other = {label: each[:1] for label, each in PROMPTS.items()}
-    assert attach_prompts(table("table1"), written(tmp_path, other)) != first
+    assert attach_prompts(table("table1"), write_prompts(tmp_path, other)) != first
 
 
 @pytest.mark.parametrize(
@@ -188,4 +190,4 @@ def test_a_cell_depends_on_what_the_file_says_and_not_on_where_it_lies(tmp_path:
 )
 def test_prompts_that_a_table_has_no_use_for_are_refused(tmp_path: Path, changes: dict, complaint: str):
     with pytest.raises(UsageError, match=complaint):
-        make_table(wanted(tmp_path, **changes), lambda done, total: None, print)
+        make_table(make_wanted(tmp_path, **changes), lambda done, total: None, print)

@@ -170,7 +170,7 @@ def receipt(events: list[Event]) -> Event:
     return first(events, "released")["receipt"]
 
 
-def edited(edit: Callable[[list[Event]], object]) -> Callable[[list[Event]], list[Event]]:
+def edit_events(edit: Callable[[list[Event]], object]) -> Callable[[list[Event]], list[Event]]:
     """Change events where they stand."""
 
     def change(events: list[Event]) -> list[Event]:
@@ -260,14 +260,14 @@ FORGERIES: dict[str, tuple[Callable[[list[Event]], object], str]] = {
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_record_that_lies_is_noticed(copy: Path, name: str):
     edit, said = FORGERIES[name]
-    forge(copy, edited(edit))
+    forge(copy, edit_events(edit))
     assert said in " ".join(faults_of(copy))
 
 
 def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
     """Where nothing is chosen, no receipt says whose it is."""
     finish(tmp_path, method="t2i", iterations=0, strengths=())
-    forge(tmp_path, edited(lambda events: first(events, "planned")["plan"].update(run_id="f" * 32)))
+    forge(tmp_path, edit_events(lambda events: first(events, "planned")["plan"].update(run_id="f" * 32)))
     said = "the plan is for another run, address or dialect than the record was opened for"
     assert faults_of(tmp_path) == [said]
 
@@ -275,7 +275,7 @@ def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
 def test_the_receipt_of_the_dataset_is_one_of_this_run(tmp_path: Path):
     """No request follows it that another run's would not allow."""
     finish(tmp_path, pool="all", keep="selected")
-    forge(tmp_path, edited(lambda events: receipt(events[::-1]).update(run_id="f" * 32)))
+    forge(tmp_path, edit_events(lambda events: receipt(events[::-1]).update(run_id="f" * 32)))
     assert "for another run or relation" in " ".join(faults_of(tmp_path))
 
 

@@ -93,7 +93,7 @@ def last(lines: list[Line]) -> int:
     return max(line.get("flow", 0) for line in lines)
 
 
-def changed(lines: list[Line], number: int, event: str, **values: object) -> list[Line]:
+def change_lines(lines: list[Line], number: int, event: str, **values: object) -> list[Line]:
     return [
         {**line, **values} if (line.get("flow"), line["event"]) == (number, event) else line for line in lines
     ]
@@ -184,11 +184,11 @@ def test_any_mixture_of_failures_is_legitimate(tmp_path: Path):
 
 
 def test_a_run_that_was_killed_and_resumed_agrees_with_a_recorder_that_was_restarted(tmp_path: Path):
-    def killed() -> Iterator[str]:
+    def kill_later() -> Iterator[str]:
         yield from ["", "", ""]
         raise KeyboardInterrupt
 
-    turns = killed()
+    turns = kill_later()
     with pytest.raises(KeyboardInterrupt):
         audit_capture(tmp_path, lambda request: next(turns))
     with (tmp_path / "capture.jsonl").open("ab") as file:
@@ -196,12 +196,14 @@ def test_a_run_that_was_killed_and_resumed_agrees_with_a_recorder_that_was_resta
     assert faults(audit_capture(tmp_path)) == {}
 
 
-def added(lines: list[Line]) -> list[Line]:
-    extra = renumber(changed(of_flow(lines, 2), 2, "request", body=other_body(b"secret")), last(lines) + 1)
+def add_request(lines: list[Line]) -> list[Line]:
+    extra = renumber(
+        change_lines(of_flow(lines, 2), 2, "request", body=other_body(b"secret")), last(lines) + 1
+    )
     return lines + extra
 
 
-def sent_twice_at_once(lines: list[Line]) -> list[Line]:
+def send_twice_at_once(lines: list[Line]) -> list[Line]:
     later = [
         {**line, "flow": line["flow"] + (line["flow"] > 3)} if "flow" in line else line for line in lines
     ]
@@ -209,7 +211,7 @@ def sent_twice_at_once(lines: list[Line]) -> list[Line]:
 
 
 def with_headers(change: Callable[[list[list[str]]], list[list[str]]]) -> Change:
-    return lambda lines: changed(lines, 3, "request", headers=change(of_flow(lines, 3)[0]["headers"]))
+    return lambda lines: change_lines(lines, 3, "request", headers=change(of_flow(lines, 3)[0]["headers"]))
 
 
 def with_other_key(headers: list[list[str]]) -> list[list[str]]:
@@ -225,7 +227,7 @@ def with_swapped_requests(lines: list[Line]) -> list[Line]:
 
 def with_one_byte(lines: list[Line]) -> list[Line]:
     body = base64.b64decode(of_flow(lines, 3)[0]["body"]["base64"])
-    return changed(lines, 3, "request", body=other_body(body[:-1] + b" "))
+    return change_lines(lines, 3, "request", body=other_body(body[:-1] + b" "))
 
 
 def broken_off(lines: list[Line]) -> list[Line]:
@@ -235,22 +237,22 @@ def broken_off(lines: list[Line]) -> list[Line]:
 
 
 def answering(**values: object) -> Change:
-    return lambda lines: changed(lines, 3, "answer", **values)
+    return lambda lines: change_lines(lines, 3, "answer", **values)
 
 
 def requesting(**values: object) -> Change:
-    return lambda lines: changed(lines, 3, "request", **values)
+    return lambda lines: change_lines(lines, 3, "request", **values)
 
 
 NOT_THE_ONE = "its answer differs from what came"
 OTHERWISE: dict[str, tuple[Change, str, str]] = {
-    "added": (added, UNRECORDED, r"line \d+ \('POST /v1/.*'\) was sent and is not on record"),
+    "added": (add_request, UNRECORDED, r"line \d+ \('POST /v1/.*'\) was sent and is not on record"),
     "sent twice": (
         lambda lines: lines + renumber(of_flow(lines, 3), last(lines) + 1),
         UNRECORDED,
         "was sent and is not on record",
     ),
-    "sent twice at once": (sent_twice_at_once, UNRECORDED, "was sent 2 times, and is on record 1 times"),
+    "sent twice at once": (send_twice_at_once, UNRECORDED, "was sent 2 times, and is on record 1 times"),
     "header added": (with_headers(lambda own: [*own, ["X-Extra", "1"]]), UNRECORDED, "header 'X-Extra'"),
     "another key": (with_headers(with_other_key), UNRECORDED, "header 'Authorization'"),
     "headers in another order": (with_headers(lambda own: own[::-1]), UNRECORDED, "header order"),
@@ -302,7 +304,7 @@ def twice(events: list[Event]) -> list[Event]:
     return events[: sent[3] + 2] + events[sent[3] :]
 
 
-def swapped(events: list[Event]) -> list[Event]:
+def swap_requests(events: list[Event]) -> list[Event]:
     """Two whole requests, each with what came of it."""
     first, second, end = [index for index, event in enumerate(events) if event["kind"] == "sent"][2:5]
     return [*events[:first], *events[second:end], *events[first:second], *events[end:]]
@@ -311,7 +313,7 @@ def swapped(events: list[Event]) -> list[Event]:
 LIES = {
     "silent about one": (without, UNRECORDED),
     "one too many": (twice, UNSENT),
-    "another order": (swapped, UNRECORDED),
+    "another order": (swap_requests, UNRECORDED),
     "an answered one as failed": (
         lambda events: [
             {"kind": "failed", "slot": each["slot"], "reason": "cut off"} if index == 5 else each
@@ -330,12 +332,12 @@ def test_a_transcript_that_lies_is_told(copy: Path, name: str):
 
 
 def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: Path):
-    def fetched(events: list[Event]) -> list[Event]:
+    def add_fetch(events: list[Event]) -> list[Event]:
         sent = next(index for index, event in enumerate(events) if event["kind"] == "sent")
         other = {**events[sent], "url": "https://images.example/1.png"}
         return [*events[:-1], other, events[sent + 1], events[-1]]
 
-    forge(copy, fetched)
+    forge(copy, add_fetch)
     found = reconcile(RunReader.strict(copy), copy / "capture.jsonl")
     assert [each.faults for each in found] == [()] * 4
     assert "apart from 1 to other hosts" in found[2].claim
@@ -370,14 +372,14 @@ DAMAGES = {
         "line 1 is damaged",
     ),
     "body": (
-        lambda lines: changed(lines, 2, "request", body={**other_body(b"a"), "base64": "Yg=="}),
+        lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "Yg=="}),
         "another SHA-256",
     ),
     "not base64": (
-        lambda lines: changed(lines, 2, "request", body={**other_body(b"a"), "base64": "ä"}),
+        lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "ä"}),
         "is damaged",
     ),
-    "unknown field": (lambda lines: changed(lines, 2, "request", more=1), "line 4 is damaged"),
+    "unknown field": (lambda lines: change_lines(lines, 2, "request", more=1), "line 4 is damaged"),
     "answer to nothing": (lambda lines: [*lines, {**lines[2], "flow": 77}], "does not follow"),
     "two answers": (lambda lines: [*lines, lines[2]], "does not follow"),
     "one number twice": (lambda lines: [*lines, lines[1]], "does not follow"),

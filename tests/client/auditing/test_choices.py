@@ -87,7 +87,7 @@ def private_images(labels: tuple[str, ...]) -> PrivateDataset:
     return PrivateDataset(labels, pictures, targets, tuple(b"%d" % row for row in range(len(targets))))
 
 
-def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
+def make_judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """A whole run in which the private images choose."""
     run, chosen = SmallRun.open(root, plan, provider), find_method(plan.method)
     eyes = encoder() if plan.encoder == BUNDLED else load_encoder(plan.encoder)
@@ -104,13 +104,13 @@ def judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) 
 def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
     shape = {"candidates": 4, "initial": 4, "shots": SHOTS, **RUNS[name]}
     plan = small_plan(**shape, delta=find_method(str(shape["method"])).delta)
-    findings = audit(judged_run(tmp_path, plan))
+    findings = audit(make_judged_run(tmp_path, plan))
     assert [fault for finding in findings for fault in finding.faults] == []
     assert any(finding.claim.startswith(CHOICES) and finding.checked for finding in findings)
 
 
 def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
-    root = judged_run(tmp_path, small_plan(**AUG_PE, candidates=4, initial=16, shots=SHOTS, delta=1e-5))
+    root = make_judged_run(tmp_path, small_plan(**AUG_PE, candidates=4, initial=16, shots=SHOTS, delta=1e-5))
     record = RunReader.strict(root)
     before, last = record.receipts[-2:]
     first = [
@@ -147,7 +147,7 @@ def always(data: bytes) -> FakeProvider:
 def test_a_run_pays_for_no_choice_where_all_that_came_is_the_same_or_no_picture(tmp_path: Path, data: bytes):
     plan = small_plan(**MEANS, delta=find_method("dp-means").delta, candidates=4, shots=SHOTS)
     with pytest.raises(UnusableError, match="too little that can be used"):
-        judged_run(tmp_path, plan, always(data))
+        make_judged_run(tmp_path, plan, always(data))
     assert RunReader.strict(tmp_path).receipts == ()
 
 
@@ -158,7 +158,7 @@ COUNTED = small_plan(**PE, delta=1e-5, candidates=4, initial=4, shots=SHOTS, cla
 
 @pytest.fixture
 def counted(tmp_path: Path) -> Path:
-    return judged_run(tmp_path / "run", COUNTED)
+    return make_judged_run(tmp_path / "run", COUNTED)
 
 
 def counts(root: Path) -> Sequence[float]:

@@ -55,7 +55,7 @@ def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)
 
 
-def told_by_rerun(run: RunReader) -> list[str]:
+def list_rerun_faults(run: RunReader) -> list[str]:
     """Faults found by running a record again; that it ends too early is one of these things."""
     again = Rerun.of(run)
     told = [*again.requests, *again.receipts, *again.unusable]
@@ -73,7 +73,7 @@ def lines_of(faults: Iterable[str], why: str = "") -> set[int]:
 
 def test_neither_has_anything_against_an_honest_record(honest: Honest):
     run = mutated(honest)
-    assert told_by_rerun(run) == []
+    assert list_rerun_faults(run) == []
     assert list(find_image_faults(run)) == []
 
 
@@ -82,7 +82,7 @@ def test_neither_has_anything_against_an_honest_record(honest: Honest):
 def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: list[Mutation]):
     """The rerun refuses all of them, and so whatever the small check has something against."""
     run = mutated(honest, *mutations)
-    told = told_by_rerun(run)
+    told = list_rerun_faults(run)
     if list(find_image_faults(run)):
         assert told
     # Answers that come together may come in any order; of prompts, one may stand for several choices.
@@ -97,14 +97,14 @@ def test_both_name_the_same_requests_that_carry_another_image_or_prompt(
     honest: Honest, changed: Callable[[int, int], Mutation], places: list[tuple[int, int]]
 ):
     run = mutated(honest, *(changed(*each) for each in places))
-    assert lines_of(told_by_rerun(run), BODY) == lines_of(find_image_faults(run))
+    assert lines_of(list_rerun_faults(run), BODY) == lines_of(find_image_faults(run))
 
 
 @pytest.mark.parametrize("kind", FORGED)
 def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     """Of the first round, whose requests carry what the honest one chose, if they carry an image."""
     run = mutated(honest, receipted(0, kind, 10 if honest.plan.rewriter else 7))  # by another prompt
-    assert told_by_rerun(run)
+    assert list_rerun_faults(run)
     assert list(find_image_faults(run)) or honest.plan.varies_prompts
 
 
@@ -125,7 +125,7 @@ def test_both_refuse_another_image_and_another_prompt(honest: Honest, number: in
     found = []
     for wording in (0, 1):
         run = mutated(honest, altered(honest, number, wording))
-        found.append((bool(told_by_rerun(run)), bool(list(find_image_faults(run)))))
+        found.append((bool(list_rerun_faults(run)), bool(list(find_image_faults(run)))))
     due = found.count((True, True)) if honest.plan.rewriter else 1 if honest.plan.varies_prompts else 2
     assert found.count((True, True)) == due > 0
     assert found.count((False, False)) == 2 - due
@@ -138,9 +138,9 @@ def test_the_small_check_finds_what_a_rulebook_with_one_rule_less_lets_through(
     if honest.plan.varies_prompts or honest.plan.modality.kind == "text":
         pytest.skip("no image goes back")
     run = mutated(honest, carrying(7, 11))
-    assert lines_of(told_by_rerun(run), BODY)
+    assert lines_of(list_rerun_faults(run), BODY)
     monkeypatch.setattr(ComparingGate, "_difference", lambda gate, sent, expected: None)
-    assert told_by_rerun(run) == []
+    assert list_rerun_faults(run) == []
     assert list(find_image_faults(run))
 
 
@@ -150,4 +150,4 @@ def test_the_rerun_finds_what_a_small_check_that_believes_any_image_lets_through
     run = mutated(honest, altered(honest, 2, 0), altered(honest, 3, 1))
     monkeypatch.setattr(_Seen, "explain", lambda seen, sent: None)
     assert list(find_image_faults(run)) == []
-    assert told_by_rerun(run)
+    assert list_rerun_faults(run)

@@ -46,13 +46,13 @@ def check(folder, command, monkeypatch) -> Callable[..., tuple[int, str]]:
     """Exit code of the command, and what it printed without the lines and folds of its table."""
     monkeypatch.setenv("COLUMNS", "80")
 
-    def checked(*arguments: object) -> tuple[int, str]:
+    def run_check(*arguments: object) -> tuple[int, str]:
         told = command("check", *(arguments or (folder, "--shots", 4)))
         framed = [line for line in told.out.splitlines() if line.startswith(("┃", "│", "┏", "└"))]
         assert all(len(line) <= 80 for line in framed)
         return told.code, " ".join(re.sub("[│┃]", " ", told.out).split())
 
-    return checked
+    return run_check
 
 
 def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, folder):

@@ -82,14 +82,14 @@ def loss(ratios: FloatArray) -> float:
     return float(np.abs(ratios).max())
 
 
-def bounded_range(ratios: FloatArray) -> float:
+def find_range(ratios: FloatArray) -> float:
     return float(np.ptp(ratios, axis=1).max())
 
 
 @pytest.mark.parametrize(("steps", "eta"), [(EITHER_WAY, 2 * RATE), (ONE_WAY, RATE)], ids=["any", "monotone"])
 def test_the_exponential_mechanism_has_the_bounded_range_that_it_claims(steps, eta):
     ratios = log_ratios(exponential_probabilities, neighbours(steps))
-    assert bounded_range(ratios) == pytest.approx(float(eta))
+    assert find_range(ratios) == pytest.approx(float(eta))
     assert loss(ratios) <= float(eta)
 
 
@@ -102,13 +102,13 @@ def test_permute_and_flip_loses_no_more_than_it_claims(steps, epsilon):
 
 def test_permute_and_flip_must_not_be_charged_as_bounded_range():
     ratios = log_ratios(permute_and_flip_probabilities, neighbours(EITHER_WAY))
-    assert bounded_range(ratios) > 1.1 * float(2 * RATE)
+    assert find_range(ratios) > 1.1 * float(2 * RATE)
 
 
-@pytest.mark.parametrize("measure", [bounded_range, loss])
+@pytest.mark.parametrize("measure", [find_range, loss])
 def test_the_enumeration_notices_a_sensitivity_understated_by_30_percent(measure):
     understated = neighbours(EITHER_WAY, sensitivity=1 / 0.7)
-    mechanism = exponential_probabilities if measure is bounded_range else permute_and_flip_probabilities
+    mechanism = exponential_probabilities if measure is find_range else permute_and_flip_probabilities
     assert measure(log_ratios(mechanism, understated)) > 1.3 * float(2 * RATE)
 
 

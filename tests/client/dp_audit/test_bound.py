@@ -90,10 +90,10 @@ class Releases:
     def draws(self, *probabilities: list[float]) -> Outcomes:
         """Independent draws, one per place."""
         columns = [self._generator.choice(len(each), size=RELEASES, p=each) for each in probabilities]
-        return released(chosen=np.stack(columns, axis=1))
+        return make_outcomes(chosen=np.stack(columns, axis=1))
 
     def normal(self, mean: list[float]) -> Outcomes:
-        return released(noisy=self._generator.normal(mean, size=(RELEASES, len(mean))))
+        return make_outcomes(noisy=self._generator.normal(mean, size=(RELEASES, len(mean))))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def releases() -> Releases:
     return Releases()
 
 
-def released(chosen: np.ndarray | None = None, noisy: np.ndarray | None = None) -> Outcomes:
+def make_outcomes(chosen: np.ndarray | None = None, noisy: np.ndarray | None = None) -> Outcomes:
     nothing = np.zeros((RELEASES, 0))
     return Outcomes(
         nothing.astype(np.int64) if chosen is None else chosen, nothing if noisy is None else noisy
@@ -145,12 +145,12 @@ def test_a_number_without_noise_decides_alone_if_it_differs_and_says_nothing_if_
     noisy = releases.normal([0.0, 0.0]).noisy
     constant, different = noisy.copy(), noisy.copy()
     constant[:, 1], different[:, 1] = 3.0, 3.001
-    assert bound(released(noisy=constant), released(noisy=constant)) < 0.2
-    assert bound(released(noisy=constant), released(noisy=different)) > 6
+    assert bound(make_outcomes(noisy=constant), make_outcomes(noisy=constant)) < 0.2
+    assert bound(make_outcomes(noisy=constant), make_outcomes(noisy=different)) > 6
 
 
 def test_no_run_is_in_both_halves():
-    outcomes = released(chosen=np.arange(RELEASES)[:, None])
+    outcomes = make_outcomes(chosen=np.arange(RELEASES)[:, None])
     learn, test = outcomes.halves()
     assert len(learn) == len(test) == RELEASES // 2
     assert not set(learn.chosen.ravel()) & set(test.chosen.ravel())

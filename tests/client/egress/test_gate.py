@@ -110,7 +110,7 @@ def never_sent(run: SmallRun, candidate: Candidate) -> Prototype:
     return Prototype(private, pay(run, private))
 
 
-def forged(run: SmallRun, candidate: Candidate) -> Prototype:
+def forge_prototype(run: SmallRun, candidate: Candidate) -> Prototype:
     receipt = dataclasses.replace(pay(run, candidate), events=(Event("exponential", "1"),))
     return Prototype(candidate, receipt)
 
@@ -119,7 +119,7 @@ def forged(run: SmallRun, candidate: Candidate) -> Prototype:
     ("prototype", "reason"),
     [
         (never_sent, "not what the API sent"),
-        (forged, "ledger knows no receipt"),
+        (forge_prototype, "ledger knows no receipt"),
         (lambda run, made: Prototype(made, pay(run, made, iteration=2)), "another run, iteration or class"),
     ],
     ids=["an image that never came", "a receipt that nobody paid", "a receipt for another round"],
@@ -137,7 +137,7 @@ def test_a_prototype_is_of_its_receipts_class_and_made_in_an_earlier_round(run, 
 
 
 def test_a_receipt_that_the_ledger_does_not_know_is_not_put_on_record(run, candidate):
-    receipt = forged(run, candidate).receipt
+    receipt = forge_prototype(run, candidate).receipt
     with pytest.raises(EgressError, match="ledger knows no receipt"):
         run.gate.record_receipt(receipt)
     assert not run.transcript.has(receipt)

@@ -27,7 +27,7 @@ class Clock:
         self.now += seconds
 
 
-def paced(clock: Clock, tick: float = 0.0, gap: float = 0.0) -> Pace:
+def make_pace(clock: Clock, tick: float = 0.0, gap: float = 0.0) -> Pace:
     return Pace(tick, gap, clock, clock.sleep)
 
 
@@ -54,7 +54,7 @@ def section(pace: Pace, clock: Clock, took: float) -> float:
 @given(took=st.floats(0, 1000), tick=st.floats(0.01, 100))
 def test_private_work_takes_a_whole_number_of_ticks_that_cover_it(lasted, took, tick):
     clock = Clock()
-    passed = lasted(paced(clock, tick), clock, took)
+    passed = lasted(make_pace(clock, tick), clock, took)
     assert max(took, tick) - 1e-9 <= passed <= took + tick + 1e-9
     assert passed / tick == pytest.approx(round(passed / tick), abs=1e-6)
 
@@ -62,14 +62,14 @@ def test_private_work_takes_a_whole_number_of_ticks_that_cover_it(lasted, took, 
 @pytest.mark.parametrize("took", [0.0, 0.01, 1.3, 4.99])
 def test_private_work_of_any_length_within_a_tick_looks_the_same(took):
     clock = Clock()
-    assert section(paced(clock, tick=5.0), clock, took) == pytest.approx(5.0)
+    assert section(make_pace(clock, tick=5.0), clock, took) == pytest.approx(5.0)
 
 
 @pytest.mark.parametrize("public", [0.0, 0.4, 0.8, 7.3])
 @pytest.mark.parametrize("private", [0.0, 0.5, 0.9])
 def test_how_long_public_work_took_does_not_carry_private_work_over_a_tick(public, private):
     clock = Clock()
-    pace = paced(clock, tick=1.0)
+    pace = make_pace(clock, tick=1.0)
     pace.note_answer()
     clock.now += public
     section(pace, clock, private)
@@ -81,7 +81,7 @@ def test_private_work_that_fails_ends_at_a_tick_too():
     clock = Clock()
 
     def failing() -> None:
-        with paced(clock, tick=2.0).section():
+        with make_pace(clock, tick=2.0).section():
             clock.now += 0.5
             raise ValueError("no")
 
@@ -92,7 +92,7 @@ def test_private_work_that_fails_ends_at_a_tick_too():
 
 def test_the_longest_private_section_is_remembered_without_its_padding():
     clock = Clock()
-    pace = paced(clock, tick=2.0)
+    pace = make_pace(clock, tick=2.0)
     for took in (0.25, 3.5, 1.0):
         section(pace, clock, took)
     assert pace.longest == pytest.approx(3.5)
@@ -101,8 +101,8 @@ def test_the_longest_private_section_is_remembered_without_its_padding():
 
 def test_within_a_round_only_the_gap_is_kept():
     clock = Clock()
-    assert pause(paced(clock, tick=5.0, gap=0.5), clock, 0.125, opens_round=False) == pytest.approx(0.5)
-    assert pause(paced(clock, tick=5.0, gap=0.5), clock, 0.75, opens_round=False) == pytest.approx(0.75)
+    assert pause(make_pace(clock, tick=5.0, gap=0.5), clock, 0.125, opens_round=False) == pytest.approx(0.5)
+    assert pause(make_pace(clock, tick=5.0, gap=0.5), clock, 0.75, opens_round=False) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize("slow", [0.0, 0.3, 3.9])
@@ -118,7 +118,7 @@ def test_a_provider_with_a_clock_sees_the_same_schedule_however_long_the_selecti
             clock.now += slow
             return super().release(query, pool)
 
-    run = SmallRun.open(tmp_path, provider=FakeProvider(look), pace=paced(clock, tick=4.0))
+    run = SmallRun.open(tmp_path, provider=FakeProvider(look), pace=make_pace(clock, tick=4.0))
     run.judge = SlowJudge(run.account, SecureNoise(), run.plan)
     run.evolve()
     assert len(seen) == 1 + len(run.plan.calls)
@@ -130,12 +130,12 @@ def test_a_provider_with_a_clock_sees_the_same_schedule_however_long_the_selecti
 
 def test_without_a_tick_private_work_takes_as_long_as_it_takes():
     clock = Clock()
-    assert section(paced(clock), clock, 1.25) == pytest.approx(1.25)
+    assert section(make_pace(clock), clock, 1.25) == pytest.approx(1.25)
 
 
 def test_the_first_request_of_a_process_leaves_at_once():
     clock = Clock()
-    paced(clock, tick=5.0, gap=5.0).await_turn(opens_round=True)
+    make_pace(clock, tick=5.0, gap=5.0).await_turn(opens_round=True)
     assert clock.now == 100.0
 
 

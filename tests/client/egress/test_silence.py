@@ -35,7 +35,7 @@ class Watching:
         return self.judge.release(query, pool)
 
 
-def watched(root, provider: FakeProvider, **plan: object) -> tuple[SmallRun, Watching]:
+def watch_run(root, provider: FakeProvider, **plan: object) -> tuple[SmallRun, Watching]:
     run = SmallRun.open(root, small_plan(**plan), provider)
     run.judge = Watching(run.judge, provider)
     return run, run.judge
@@ -52,7 +52,7 @@ def watched(root, provider: FakeProvider, **plan: object) -> tuple[SmallRun, Wat
 )
 def test_the_connection_is_closed_before_anything_that_follows_the_last_request(tmp_path, plan, seen):
     provider = FakeProvider()
-    run, judge = watched(tmp_path, provider, **plan)
+    run, judge = watch_run(tmp_path, provider, **plan)
     run.evolve()
     assert judge.closed == seen
     assert provider.closed
@@ -75,18 +75,18 @@ def test_the_connection_stays_open_until_the_last_call_is_answered_by_something_
 
 
 def test_a_resumed_run_whose_last_answer_is_on_record_never_opens_a_connection(tmp_path):
-    first, _ = watched(tmp_path, FakeProvider(), **NO_ROUNDS)
+    first, _ = watch_run(tmp_path, FakeProvider(), **NO_ROUNDS)
     first.evolve()
     first.close()
     again = FakeProvider()
-    run, judge = watched(tmp_path, again, **NO_ROUNDS)
+    run, judge = watch_run(tmp_path, again, **NO_ROUNDS)
     run.evolve()
     assert (again.requests, again.closed, judge.closed) == ([], True, [True])
 
 
 def test_a_gate_whose_connection_is_closed_sends_nothing_more(tmp_path):
     provider = FakeProvider()
-    run, _ = watched(tmp_path, provider, **NO_ROUNDS)
+    run, _ = watch_run(tmp_path, provider, **NO_ROUNDS)
     run.evolve()
     sent, recorded = len(provider.requests), len(run.transcript.entries)
     with pytest.raises(EgressError, match="the last request of the plan was answered: nothing more is sent"):
@@ -97,7 +97,7 @@ def test_a_gate_whose_connection_is_closed_sends_nothing_more(tmp_path):
 
 
 def test_after_the_connection_is_closed_private_work_is_not_padded(tmp_path):
-    run, _ = watched(tmp_path, FakeProvider(), **NO_ROUNDS)
+    run, _ = watch_run(tmp_path, FakeProvider(), **NO_ROUNDS)
     run.evolve()
     run.gate._pace.sleep = None
     run.gate._pace.tick = 1000.0

@@ -180,7 +180,7 @@ class Secure(LocalServer):
 
 
 @contextmanager
-def served(certificate: Path) -> Iterator[Secure]:
+def serve_with(certificate: Path) -> Iterator[Secure]:
     """A server with this certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, certificate.parent / "key.pem")
@@ -192,7 +192,7 @@ def served(certificate: Path) -> Iterator[Secure]:
 @pytest.fixture
 def secure(tmp_path) -> Iterator[tuple[Path, Secure]]:
     certificate = self_signed(tmp_path)
-    with served(certificate) as server:
+    with serve_with(certificate) as server:
         yield certificate, server
 
 
@@ -206,7 +206,7 @@ def secure(tmp_path) -> Iterator[tuple[Path, Secure]]:
 )
 def test_a_certificate_that_no_authority_mends_is_told_as_what_it_is(tmp_path, host, begins, reason):
     certificate = self_signed(tmp_path, address=host, begins=begins)
-    with served(certificate) as server, pytest.raises(ConnectionTroubleError) as error:
+    with serve_with(certificate) as server, pytest.raises(ConnectionTroubleError) as error:
         HttpTransport(5, Route(ca_file=certificate)).send(Address(server.url).outgoing(REQUEST))
     assert error.value.reason == reason
     assert "ca_file" not in ADVICE[error.value.reason]

@@ -92,11 +92,11 @@ def test_weights_that_lack_are_told_unless_nobody_reads_what_they_make(folder, t
 
 @pytest.mark.models
 def test_nobody_is_asked_for_anything_while_it_is_loaded_and_used(folder, monkeypatch):
-    def reached(*where: object) -> None:
+    def fail_if_reached(*where: object) -> None:
         raise AssertionError(f"somebody was asked: {where}")
 
-    monkeypatch.setattr("socket.socket.connect", reached)
-    monkeypatch.setattr("socket.getaddrinfo", reached)
+    monkeypatch.setattr("socket.socket.connect", fail_if_reached)
+    monkeypatch.setattr("socket.getaddrinfo", fail_if_reached)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     assert np.isfinite(load_encoder(PUBLISHED, str(folder)).embed(["a bird"])).all()
     with pytest.raises(ModelError, match=r"--set encoder.weights=DIR"):

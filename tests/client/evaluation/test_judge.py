@@ -42,24 +42,24 @@ def linear(digits):
     return AccuracyTest.on(digits[1], PIXELS)
 
 
-def judged_by(test, data, seeds=SEEDS):
+def judge_set(test, data, seeds=SEEDS):
     """A test's accuracy of one labelled set."""
     (accuracy,) = test.of([(data.items, data.targets)], seeds)
     return accuracy
 
 
 def test_real_shots_teach_a_linear_head_real_digits(digits, linear):
-    accuracy = judged_by(linear, digits[0])
+    accuracy = judge_set(linear, digits[0])
     assert accuracy.mean > 0.85
     assert len(accuracy.seeds) == 3
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_heads_train_side_by_side_and_are_the_same_however_many_do(digits, linear, threads):
-    before, judged = torch.get_num_threads(), judged_by(linear, digits[0], (0, 1, 2, 3))
+    before, judged = torch.get_num_threads(), judge_set(linear, digits[0], (0, 1, 2, 3))
     torch.set_num_threads(threads)
     try:
-        assert judged_by(linear, digits[0], (0, 1, 2, 3)).seeds == judged.seeds
+        assert judge_set(linear, digits[0], (0, 1, 2, 3)).seeds == judged.seeds
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
@@ -69,7 +69,7 @@ def test_several_sets_are_judged_as_each_alone(digits, linear):
     shots = digits[0]
     swapped = (shots.items, 1 - np.asarray(shots.targets))
     found = linear.of([(shots.items, shots.targets), swapped])
-    assert found == [judged_by(linear, shots), *linear.of([swapped])]
+    assert found == [judge_set(linear, shots), *linear.of([swapped])]
     assert found[1].mean == pytest.approx(1 - found[0].mean, abs=0.1)
 
 
@@ -80,7 +80,7 @@ def test_images_without_information_give_chance(linear):
 
 def test_same_seeds_give_the_same_accuracy_and_leave_torchs_generator_alone(digits, linear):
     before = torch.random.get_rng_state()
-    first, again = (judged_by(linear, digits[0]) for _ in range(2))
+    first, again = (judge_set(linear, digits[0]) for _ in range(2))
     assert first == again
     assert torch.equal(before, torch.random.get_rng_state())
 
@@ -111,4 +111,4 @@ def test_coordinate_that_is_constant_in_training_cannot_decide_on_real_data():
 
 def test_fewer_than_three_seeds_are_refused(digits, linear):
     with pytest.raises(UsageError, match="accuracy over 2 seeds asked for: use 3 or more"):
-        judged_by(linear, digits[0], (0, 1))
+        judge_set(linear, digits[0], (0, 1))

@@ -137,7 +137,7 @@ def test_enrolment_killed_at_any_step_is_undone_or_whole(kill, scratch):
     assert steps > 40
 
 
-def killed_while_releasing(kill, base: Path, root: Path) -> list[bool]:
+def kill_while_releasing(kill, base: Path, root: Path) -> list[bool]:
     """Of each step at which a release was killed: whether it was on record, once all of that holds that has to hold."""
     seen = []
     for step in until_it_survives(kill, copies(base, root, release), STRIDE):
@@ -148,17 +148,17 @@ def killed_while_releasing(kill, base: Path, root: Path) -> list[bool]:
 
 def test_a_payment_killed_at_any_step_is_undone_or_answered_from_record(kill, scratch):
     enrol(scratch / "base" / "ledger.sqlite")
-    seen = killed_while_releasing(kill, scratch / "base", scratch / "at")
+    seen = kill_while_releasing(kill, scratch / "base", scratch / "at")
     assert {False, True} == set(seen)
     assert len(seen) * STRIDE > 60
 
 
 def test_a_whole_first_run_killed_at_any_step_can_be_begun_again(kill, scratch):
-    assert len(killed_while_releasing(kill, scratch / "none", scratch / "at")) * STRIDE > 150
+    assert len(kill_while_releasing(kill, scratch / "none", scratch / "at")) * STRIDE > 150
 
 
 def test_a_recovery_killed_at_any_step_is_made_again(kill, scratch, half_written):
-    assert len(killed_while_releasing(kill, half_written, scratch / "again")) * STRIDE > 40
+    assert len(kill_while_releasing(kill, half_written, scratch / "again")) * STRIDE > 40
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,7 @@ def test_a_process_killed_while_it_draws_has_released_and_spent_nothing(scratch)
 # -- no space ------------------------------------------------------------------------------------------------------
 
 
-def tried(work: Callable[[Path], None], path: Path) -> int:
+def try_work(work: Callable[[Path], None], path: Path) -> int:
     try:
         work(path)
     except LedgerError as error:
@@ -194,11 +194,11 @@ def tried(work: Callable[[Path], None], path: Path) -> int:
     return 0
 
 
-def limited(path: Path, size: int) -> None:
+def release_limited(path: Path, size: int) -> None:
     """Release where no file may grow beyond a size, as on a disk that is full in the middle of a write."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-    raise SystemExit(tried(release, path))
+    raise SystemExit(try_work(release, path))
 
 
 def test_a_write_that_fails_at_any_size_is_refused_and_loses_nothing(scratch):
@@ -207,7 +207,7 @@ def test_a_write_that_fails_at_any_size_is_refused_and_loses_nothing(scratch):
     for size in range(0, 64 * 1024, 512):
         path = scratch / str(size) / "ledger.sqlite"
         shutil.copytree(scratch / "base", path.parent)
-        codes.append(survive(lambda path=path, size=size: limited(path, size)))
+        codes.append(survive(lambda path=path, size=size: release_limited(path, size)))
         assert path.with_name("released").exists() == (codes[-1] == 0), "what was refused did not leave"
         assert assert_released_once(path) == (codes[-1] == 0)
     assert codes == sorted(codes, reverse=True)
@@ -247,7 +247,7 @@ def test_on_a_full_disk_it_is_refused_and_works_again_when_there_is_space(small_
         path = small_disk / str(pages) / "ledger.sqlite"
         before(path)
         filler = fill(small_disk, but=pages)
-        code = tried(work, path)
+        code = try_work(work, path)
         refused += code == REFUSED
         filler.unlink()
         assert code in (0, REFUSED)

@@ -244,11 +244,11 @@ def test_no_subject_ever_bears_more_than_the_limit_and_no_run_that_keeps_it_is_r
             event, name = Event("exponential", str(Fraction(quarters, 4))), f"run {number}"
             after = [*done, (units, event.value)]
             fits = max(reference(after, relation, [declared] * len(after)).values()) <= 4
-            assert paid_for(ledger, name, units, event, relation, declared) == fits
+            assert can_pay(ledger, name, units, event, relation, declared) == fits
             done = after if fits else done
 
 
-def paid_for(ledger, name, units, event, relation, declared) -> bool:
+def can_pay(ledger, name, units, event, relation, declared) -> bool:
     """True if a run's one draw can be paid for; if not, the run never begins."""
     named = [PrivateUnit(tuple(b"%d" % i for i in sorted(im)), name) for name, im in units]
     kind = "image" if named[0].name is None else "patient"

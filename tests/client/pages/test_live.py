@@ -14,7 +14,7 @@ NO_IMAGES = {"images": [{"image": images.to_base64(b"no image"), "seed": k} for 
 LABELS = ("R&D 'cut'", "good")
 
 
-def opened(root: Path, provider: FakeProvider | None = None, **changes: object) -> RunReader:
+def open_record(root: Path, provider: FakeProvider | None = None, **changes: object) -> RunReader:
     """The record of a run whose opening was asked for, and nothing else."""
     plan = small_plan(**{"labels": LABELS, "candidates": 12, **changes})
     run = SmallRun.open(root, plan, provider)
@@ -25,7 +25,7 @@ def opened(root: Path, provider: FakeProvider | None = None, **changes: object) 
 
 
 def test_it_shows_the_first_images_of_every_class_and_nothing_else(tmp_path: Path):
-    record = opened(tmp_path)
+    record = open_record(tmp_path)
     found = list_opening(record, record.require_plan())
     assert {label: len(each) for label, each in found.items()} == dict.fromkeys(LABELS, 8)
     assert record.receipts == ()
@@ -38,6 +38,6 @@ def test_it_shows_the_first_images_of_every_class_and_nothing_else(tmp_path: Pat
 
 def test_what_is_no_image_is_said_to_be_none(tmp_path: Path):
     broken = FakeProvider(lambda request: ok(NO_IMAGES) if request.method == "POST" else None)
-    page = write_preview(opened(tmp_path, broken, candidates=2)).read_text()
+    page = write_preview(open_record(tmp_path, broken, candidates=2)).read_text()
     assert page.count(">not an image</span>") == 4
     assert "<img" not in page

@@ -165,7 +165,7 @@ PALE = (200, 250, 200)
 AUTO = {"pool": "all", "keep": "selected", "candidates": 2, "initial": 4, "appearance": "auto"}
 
 
-def settled(path: Path, colours: list[tuple[int, int, int]]) -> list[tuple[float, ...]]:
+def settle_rounds(path: Path, colours: list[tuple[int, int, int]]) -> list[tuple[float, ...]]:
     """Receipts of two rounds on private images of these colours: the look of the candidates."""
     data = dataclasses.replace(DATA, items=tuple(plain(colour) for colour in colours))
     path.mkdir()
@@ -177,8 +177,8 @@ def settled(path: Path, colours: list[tuple[int, int, int]]) -> list[tuple[float
 
 
 def test_candidates_take_on_the_appearance_of_the_private_images_only_where_that_is_nearer(tmp_path):
-    assert settled(tmp_path / "pale", [PALE, PALE, RED, RED]) == [AS_IS] * 2
-    assert settled(tmp_path / "grey", [(grey,) * 3 for grey in (70, 75, 80, 85)]) == [MATCHED] * 2
+    assert settle_rounds(tmp_path / "pale", [PALE, PALE, RED, RED]) == [AS_IS] * 2
+    assert settle_rounds(tmp_path / "grey", [(grey,) * 3 for grey in (70, 75, 80, 85)]) == [MATCHED] * 2
 
 
 def test_without_budget_or_an_embedding_of_a_private_image_nothing_is_drawn(tmp_path):

@@ -173,12 +173,12 @@ except ClientError as error:
 """
 
 
-def told(path: Path, seconds: float = 20) -> str:
+def quote_refusal(path: Path, seconds: float = 20) -> str:
     """Quote the refusal of a table that may take half a GiB and some seconds."""
     return run_bounded(CODE.replace("# bound", "limit(0.5)"), path, seconds=seconds).strip()
 
 
-def repeated(rows: int, text: str) -> pa.Array:
+def repeat_text(rows: int, text: str) -> pa.Array:
     """A column in which one text stands for all rows; Parquet keeps it once."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
 
@@ -188,12 +188,12 @@ def repeated(rows: int, text: str) -> pa.Array:
 @pytest.mark.parametrize("grouped", [True, False])
 def test_a_small_file_of_very_many_rows_is_refused_soon(tmp_path, rows, text, grouped):
     """Found by its footer, or by what it unpacks to: reading went on for minutes."""
-    table = pa.table({"text": repeated(rows, text), "label": repeated(rows, "a")})
+    table = pa.table({"text": repeat_text(rows, text), "label": repeat_text(rows, "a")})
     if grouped:  # plain strings for whoever reads it
         table = table.replace_schema_metadata({})
     parquet.write_table(table, tmp_path / "t.parquet", row_group_size=10**9, store_schema=not grouped)
     assert (tmp_path / "t.parquet").stat().st_size < 300_000
-    said = told(tmp_path / "t.parquet")
+    said = quote_refusal(tmp_path / "t.parquet")
     assert "unpacks to more than a hundred times its size" in said or "holds more than 4,000,000" in said
 
 
@@ -214,7 +214,7 @@ def test_a_column_that_is_no_text_is_refused(tmp_path, column, complaint):
     parquet.write_table(
         pa.table({"text": column, "label": ["a"]}), tmp_path / "t.parquet", compression="zstd"
     )
-    assert complaint in told(tmp_path / "t.parquet")
+    assert complaint in quote_refusal(tmp_path / "t.parquet")
 
 
 def zigzag(number: int, length: int = 0) -> bytes:
@@ -279,7 +279,7 @@ def test_texts_that_share_beginnings_are_not_unpacked(tmp_path):
     )
     encoding = {"text": "DELTA_BYTE_ARRAY", "label": "PLAIN"}
     parquet.write_table(table, tmp_path / "t.parquet", use_dictionary=False, column_encoding=encoding)
-    assert "has the encoding DELTA_BYTE_ARRAY" in told(tmp_path / "t.parquet")
+    assert "has the encoding DELTA_BYTE_ARRAY" in quote_refusal(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "none"])

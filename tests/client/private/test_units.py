@@ -22,7 +22,7 @@ def save(path: Path, shade: int) -> None:
     Image.new("RGB", (8, 8), (shade, 0, 0)).save(path)
 
 
-def grouped_by(path: Path, dataset: PrivateDataset) -> PrivateDataset:
+def group_by_file(path: Path, dataset: PrivateDataset) -> PrivateDataset:
     return group_into_units(dataset, read_units(path, dataset.names))
 
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 def grouped(folder: Path, tmp_path: Path):
     def read(text: str | bytes) -> PrivateDataset:
         (tmp_path / "units.csv").write_bytes(text.encode() if isinstance(text, str) else text)
-        return grouped_by(tmp_path / "units.csv", load_folder(folder))
+        return group_by_file(tmp_path / "units.csv", load_folder(folder))
 
     return read
 
@@ -113,11 +113,11 @@ def test_no_error_names_a_unit(grouped):
 def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
     dataset, path = load_folder(folder), tmp_path / "units.csv"
     with pytest.raises(DataError, match=r"units\.csv cannot be read: No such file"):
-        grouped_by(path, dataset)
+        group_by_file(path, dataset)
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(DataError, match=r"units\.csv cannot be read: it is larger than 100,000,000 bytes"):
-        grouped_by(path, dataset)
+        group_by_file(path, dataset)
 
 
 @pytest.mark.parametrize(

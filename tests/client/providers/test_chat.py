@@ -233,7 +233,7 @@ def test_a_question_for_two_in_other_words_than_everybodys_is_told(world, begin,
     server = world("chat").server
     server.speak = groq
     root = begin(server.address)
-    forge(root, lambda events: [rewritten_trial(root, each, words) for each in events])
+    forge(root, lambda events: [rewrite_trial(root, each, words) for each in events])
     faults = faults_of(root)
     assert any("its body differs" in each for each in faults)
     assert any("in other words than everybody" in each for each in faults)
@@ -255,7 +255,7 @@ def test_a_question_for_two_that_was_answered_and_is_asked_again_is_told(world, 
     assert any("stands where the plan is due" in each for finding in audit(root) for each in finding.faults)
 
 
-def rewritten_trial(root: Path, event: dict, words: str) -> dict:
+def rewrite_trial(root: Path, event: dict, words: str) -> dict:
     if event["kind"] != "sent" or event["slot"] != "trial":
         return event
     return rewrite_body(root, event, lambda body: body.replace(b"Write one word.", words.encode()))

@@ -92,7 +92,7 @@ def pictures():
     server.close()
 
 
-def linked_to(server: LocalServer):
+def link_images(server: LocalServer):
     """Answers that say where each image lies."""
     numbers = count(1)
     return lambda answer: answer_json(
@@ -101,14 +101,14 @@ def linked_to(server: LocalServer):
 
 
 def test_links_where_base64_was_asked_for_are_followed_to_hosts_of_the_plan(run_of, tmp_path, pictures):
-    run_of(linked_to(pictures), image_hosts=(pictures.host,)).finish()
+    run_of(link_images(pictures), image_hosts=(pictures.host,)).finish()
     assert all("authorization" not in each.headers for each in pictures.heard)
     assert faults_of(tmp_path) == []
 
 
 def test_links_elsewhere_are_answered_with_the_setting_that_allows_them(run_of, pictures):
     with pytest.raises(ProviderReplyError, match=r"provider\.image_hosts="):
-        run_of(linked_to(pictures)).evolve()
+        run_of(link_images(pictures)).evolve()
     assert pictures.heard == []
 
 

@@ -24,7 +24,7 @@ def spellings(key: str) -> set[bytes]:
     return {key.encode(), base64.b64encode(key.encode()), *shifted}
 
 
-def kept(root: Path) -> bytes:
+def read_everything(root: Path) -> bytes:
     return b"\n".join(path.read_bytes() + str(path).encode() for path in root.rglob("*") if path.is_file())
 
 
@@ -71,7 +71,7 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
     }
     cli.app(["run", *map(str, spell_words(**options))], standalone_mode=False)
     said_aloud = capfd.readouterr()
-    everything = kept(out) + (said_aloud.out + said_aloud.err + caplog.text).encode()
+    everything = read_everything(out) + (said_aloud.out + said_aloud.err + caplog.text).encode()
     assert b"transcript" in everything
     assert [each for each in spellings(api.key) if each in everything] == []
     assert any(each in "".join(api.server.heard[-1].headers.values()).encode() for each in spellings(api.key))
@@ -105,7 +105,7 @@ def test_an_answer_that_repeats_the_key_is_not_kept(world, tmp_path, name, statu
         for entry in run.transcript.entries
         if isinstance(entry.record, Failed)
     )
-    assert [each for each in spellings(api.key) if each in kept(tmp_path) + told.encode()] == []
+    assert [each for each in spellings(api.key) if each in read_everything(tmp_path) + told.encode()] == []
 
 
 def test_no_repr_holds_the_key():

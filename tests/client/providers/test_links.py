@@ -133,9 +133,9 @@ def lead_elsewhere(event) -> None:
 def test_the_audit_notices_a_link_that_was_not_followed_as_it_should_be(api, tmp_path, change, fault):
     api.open(tmp_path).finish()
 
-    def forged(events):
+    def forge_link(events):
         change(next(event for event in events if event.get("slot", "").endswith("/link0")))
         return events
 
-    forge(tmp_path, forged)
+    forge(tmp_path, forge_link)
     assert fault in "; ".join(faults_of(tmp_path))

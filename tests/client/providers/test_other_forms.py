@@ -19,7 +19,7 @@ LATER = "work is under way, to be asked for later"
 OTHER = "does it speak another --dialect"
 
 
-def told(name: str, body: object, count: int = 1) -> str:
+def quote_refusal(name: str, body: object, count: int = 1) -> str:
     """Quote the refusal of an answer that is a success and brings nothing."""
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     assert has_succeeded(200, sent)
@@ -53,7 +53,7 @@ def test_an_answer_of_another_form_is_told_as_what_it_is(body, words):
     for name in ("openai", "getimg", "stability", "siliconflow", "a1111"):
         if (name, words) == ("stability", "fields artifacts: " + OTHER):
             continue
-        said = told(name, body)
+        said = quote_refusal(name, body)
         assert words in said
         assert "\x1b" not in said
         assert len(said) < 400
@@ -61,21 +61,21 @@ def test_an_answer_of_another_form_is_told_as_what_it_is(body, words):
 
 def test_an_image_under_a_name_that_nobody_reads_is_not_taken_for_one_that_was_withheld():
     for field in ("image", "revised_prompt"):
-        assert "neither b64_json nor url" in told("openai", {"data": [{field: b64(1)}]})
+        assert "neither b64_json nor url" in quote_refusal("openai", {"data": [{field: b64(1)}]})
     withheld = json.dumps({"data": [{"b64_json": None}]}).encode()
     assert DIALECTS["openai"].decode(dataclasses.replace(CREATION, count=1), withheld) == [b""]
 
 
 def test_fewer_images_than_were_asked_for_name_the_setting():
-    assert "--set provider.batch=1" in told("openai", {"data": [{"b64_json": b64(1)}]}, count=2)
-    assert "batch" not in told("openai", {"data": [{"b64_json": b64(k)} for k in range(3)]}, count=2)
+    assert "--set provider.batch=1" in quote_refusal("openai", {"data": [{"b64_json": b64(1)}]}, count=2)
+    assert "batch" not in quote_refusal("openai", {"data": [{"b64_json": b64(k)} for k in range(3)]}, count=2)
 
 
 @pytest.mark.parametrize(
     "choice", [{"text": "a review", "finish_reason": "stop"}, {"delta": {"content": "a"}}]
 )
 def test_a_text_that_stands_where_completions_have_it_is_not_taken_for_an_empty_one(choice):
-    assert "there is no message" in told("chat", {"choices": [choice]})
+    assert "there is no message" in quote_refusal("chat", {"choices": [choice]})
 
 
 def remarks(name: str, **choice: object) -> list[str]:

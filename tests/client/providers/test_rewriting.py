@@ -32,7 +32,7 @@ def writer() -> Iterator[LocalServer]:
     server.close()
 
 
-def opened(api, writer: LocalServer, root: Path, **changes: object) -> SmallRun:
+def open_rewording(api, writer: LocalServer, root: Path, **changes: object) -> SmallRun:
     """A run that rewords: two rounds, two prototypes of each class."""
     asked = {**REWORDS["rewriter"], "api": writer.address}  # type: ignore[dict-item]
     plan = {**REWORDS, "rewriter": asked, "iterations": 2, "prototypes": 2, **changes}
@@ -52,7 +52,7 @@ def rewordings(root: Path) -> dict[str, str]:
 @pytest.mark.parametrize("name", sorted(DIALECTS))
 def test_a_whole_run_evolves_over_every_api_by_rewording(world, writer, tmp_path, name):
     api = world(name)
-    run = opened(api, writer, tmp_path, lookahead=1, more=1)
+    run = open_rewording(api, writer, tmp_path, lookahead=1, more=1)
     run.finish()
     assert faults_of(tmp_path) == []
     asked, found = prompts_asked(writer), rewordings(tmp_path)
@@ -73,11 +73,11 @@ def test_a_whole_run_evolves_over_every_api_by_rewording(world, writer, tmp_path
 @pytest.mark.parametrize("name", ["getimg", "chat"])
 def test_a_run_that_rewords_goes_on_without_asking_again(world, writer, tmp_path, name):
     api = world(name)
-    first = opened(api, writer, tmp_path)
+    first = open_rewording(api, writer, tmp_path)
     made = first.evolve()
     first.close()
     heard = len(api.server.asked), len(writer.heard)
-    again = opened(api, writer, tmp_path)
+    again = open_rewording(api, writer, tmp_path)
     assert again.evolve() == made
     assert (len(api.server.asked), len(writer.heard)) == heard
 
@@ -85,12 +85,12 @@ def test_a_run_that_rewords_goes_on_without_asking_again(world, writer, tmp_path
 @pytest.mark.parametrize("most", range(1, 9))
 def test_a_run_that_stops_at_any_question_to_the_rewriter_goes_on_there(world, writer, tmp_path, most):
     api = world("getimg")
-    stopped = opened(api, writer, tmp_path, rewriter_allowance=Allowance(requests=most))
+    stopped = open_rewording(api, writer, tmp_path, rewriter_allowance=Allowance(requests=most))
     with pytest.raises(AllowanceError, match=r"rewriter\.max_requests"):
         stopped.finish()
     stopped.close()
     assert len(writer.heard) == most
-    run = opened(api, writer, tmp_path)
+    run = open_rewording(api, writer, tmp_path)
     run.finish()
     assert faults_of(tmp_path) == []
     assert len(writer.heard) == 9
@@ -135,11 +135,11 @@ def test_whatever_a_rewriter_answers_the_run_goes_on_with_the_prompt_as_it_was(w
         return answering(prompts_asked(writer)[-1]) if hostile is SAME else hostile
 
     writer.speak = speak
-    run = opened(api, writer, tmp_path)
+    run = open_rewording(api, writer, tmp_path)
     made = run.finish()
     run.close()
     assert faults_of(tmp_path) == []
-    assert opened(api, writer, tmp_path).evolve() == made
+    assert open_rewording(api, writer, tmp_path).evolve() == made
     asked, found = prompts_asked(writer), list(rewordings(tmp_path).items())
     assert len(asked) == len(found) == 9
     kept = [
@@ -155,7 +155,7 @@ def test_whatever_a_rewriter_answers_the_run_goes_on_with_the_prompt_as_it_was(w
 
 def test_thought_is_no_part_of_a_prompt(world, writer, tmp_path):
     writer.speak = lambda heard: answering("<think>another view</think>A long cut seen from above")
-    run = opened(world("getimg"), writer, tmp_path)
+    run = open_rewording(world("getimg"), writer, tmp_path)
     run.finish()
     assert set(rewordings(tmp_path).values()) == {"A long cut seen from above"}
 
@@ -171,14 +171,14 @@ def test_a_rewording_that_the_image_api_will_not_draw_has_no_images(world, write
         answering("a long cut, river") if len(writer.heard) == 2 else online.rewriter(heard)
     )
     api.server.speak = moderating
-    run = opened(api, writer, tmp_path, candidates=4, initial=4)
+    run = open_rewording(api, writer, tmp_path, candidates=4, initial=4)
     made = run.finish()
     run.close()
     assert faults_of(tmp_path) == []
     empty = sha256(b"").hexdigest()
     digests = [each.digest for each in made.populations[1][run.plan.labels[0]]]
     assert digests.count(empty) == 2
-    assert opened(api, writer, tmp_path, candidates=4, initial=4).evolve() == made
+    assert open_rewording(api, writer, tmp_path, candidates=4, initial=4).evolve() == made
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_rewriter_that_does_not_work_stops_a_run_before_an_image_is_asked_for(
 ):
     api = world("getimg")
     writer.speak = lambda heard: reply
-    run = opened(api, writer, tmp_path)
+    run = open_rewording(api, writer, tmp_path)
     with pytest.raises(error, match=why):
         run.finish()
     assert not api.server.asked
@@ -210,7 +210,9 @@ def test_a_rewriter_that_does_not_work_stops_a_run_before_an_image_is_asked_for(
 
 
 def test_each_provider_has_limits_of_its_own(world, writer, tmp_path):
-    run = opened(world("getimg"), writer, tmp_path, rewriter_allowance=Allowance(cost=0.06, price=0.01))
+    run = open_rewording(
+        world("getimg"), writer, tmp_path, rewriter_allowance=Allowance(cost=0.06, price=0.01)
+    )
     with pytest.raises(AllowanceError, match=r"rewriter\.max_cost 0\.06"):
         run.finish()
     theirs = Meter(Allowance(price=0.01), RewriterDialect(), run.transcript, rewords=True)

@@ -78,7 +78,7 @@ def test_a_plan_asks_for_a_few_images_of_every_class_first():
     assert len(small_plan(candidates=2, batch=4).opening) == 2
 
 
-def prompted(wordings: int, labels: tuple[str, ...] = ("cut", "good"), **options: object) -> PublicPlan:
+def make_prompted(wordings: int, labels: tuple[str, ...] = ("cut", "good"), **options: object) -> PublicPlan:
     """A plan with several prompts for each class."""
     prompts = tuple(tuple(f"{label} {k}" for k in range(wordings)) for label in labels)
     return small_plan(prompts=prompts, **options)
@@ -87,7 +87,7 @@ def prompted(wordings: int, labels: tuple[str, ...] = ("cut", "good"), **options
 @given(initial=st.integers(1, 60), wordings=st.integers(1, 60), batch=st.integers(1, 40))
 def test_prompts_of_a_class_share_its_first_images_equally_and_in_order(initial, wordings, batch):
     wordings = min(wordings, initial)
-    plan = prompted(wordings, initial=initial, candidates=initial, batch=batch)
+    plan = make_prompted(wordings, initial=initial, candidates=initial, batch=batch)
     for label in plan.labels:
         asked = [
             plan.prompt_of(call) for call in plan.round(0) if call.label == label for _ in range(call.count)
@@ -105,7 +105,7 @@ def test_prompts_of_a_class_share_its_first_images_equally_and_in_order(initial,
 
 
 def test_where_prompts_are_varied_no_call_has_a_strength_and_the_wording_of_a_variation_is_left_open():
-    plan = prompted(2, candidates=4, prototypes=2, lookahead=1, more=1, vary_by="prompt", strengths=())
+    plan = make_prompted(2, candidates=4, prototypes=2, lookahead=1, more=1, vary_by="prompt", strengths=())
     assert {call.strength for call in plan.calls.values()} == {None}
     assert {call.wording for call in plan.calls.values() if call.purpose == "create"} == {0, 1}
     assert {call.wording for call in plan.calls.values() if call.purpose != "create"} == {None}
@@ -219,7 +219,7 @@ def test_what_the_gate_is_handed_is_frozen():
 DATASET = {"cut": tuple("abcdefgh"), "good": tuple("ijklmnop")}
 
 
-def kept(values: tuple[float, ...], class_counts: bool = True, iteration: int = 1) -> list[int]:
+def count_kept(values: tuple[float, ...], class_counts: bool = True, iteration: int = 1) -> list[int]:
     plan = small_plan(method="pe", delta=1e-5, class_counts=class_counts, labels=("cut", "good"))
     receipt = Receipt(plan.run_id, iteration, (), (Event("gaussian", "1"),), plan.relation, values)
     found = cut_to_proportion(plan, [receipt], DATASET)
@@ -239,7 +239,7 @@ def kept(values: tuple[float, ...], class_counts: bool = True, iteration: int = 
     ],
 )
 def test_the_largest_class_stays_whole_and_none_goes_empty(values: tuple[float, ...], sizes: list[int]):
-    assert kept(values) == sizes
+    assert count_kept(values) == sizes
 
 
 TEXTS = {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}}

@@ -30,7 +30,7 @@ from support.provider import FakeProvider, png
 from support.runs import RUN_ID, small_plan
 
 
-def tagged() -> bytes:
+def make_tagged() -> bytes:
     import io
 
     note = PngInfo()
@@ -42,7 +42,7 @@ def tagged() -> bytes:
     return buffer.getvalue()
 
 
-SENT = {"a": tagged(), "b": png(1), "c": b"not an image"}
+SENT = {"a": make_tagged(), "b": png(1), "c": b"not an image"}
 DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in SENT.items()}
 BYTES = {DIGESTS[name]: data for name, data in SENT.items()}
 
@@ -110,14 +110,14 @@ def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The least epsilon of mu-GDP at a delta, by bisection over the formula of Balle and Wang (2018, Theorem 8)."""
 
-    def missed(epsilon: float) -> float:
+    def find_missed(epsilon: float) -> float:
         tails = [erfc((epsilon / mu + sign * mu / 2) / sqrt(2)) / 2 for sign in (-1, 1)]
         return tails[0] - exp(epsilon) * tails[1]
 
     low, high = 0.0, 500.0
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if missed(middle) > delta else (low, middle)
+        low, high = (middle, high) if find_missed(middle) > delta else (low, middle)
     return high
 
 

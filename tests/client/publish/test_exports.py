@@ -89,14 +89,14 @@ def test_a_tar_says_nothing_of_the_machine_that_wrote_it(run):
 
 @pytest.mark.parametrize("form", EXPORTS)
 def test_the_bytes_are_the_same_each_time_and_classes_are_mixed(run, form):
-    def written() -> dict[str, bytes]:
+    def export_files() -> dict[str, bytes]:
         (folder,) = export_run(run, [form])
         return {
             str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
         }
 
-    first = written()
-    assert written() == first
+    first = export_files()
+    assert export_files() == first
     assert "README.md" in first
     listed = [each.path.split("/")[0] for each in RunReader.strict(run).manifest().files]
     with tarfile.open(fileobj=io.BytesIO(export_of(run, "webdataset"))) as shard:

@@ -33,7 +33,7 @@ def models(library: object = None, **more: object) -> bytes:
     return json.dumps([model | ({} if library is None else {"library": library})]).encode()
 
 
-def told(library: object) -> Library | None:
+def read_library(library: object) -> Library | None:
     return dialect("getimg").library("bundled", models(library))
 
 
@@ -44,14 +44,14 @@ def saying(request: Outgoing) -> Incoming | None:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A finished run with such a provider."""
-    small = SmallRun.open(tmp_path / "run", small_plan(library=told(SAID)), FakeProvider(saying))
+    small = SmallRun.open(tmp_path / "run", small_plan(library=read_library(SAID)), FakeProvider(saying))
     small.finish()
     small.close()
     return tmp_path / "run"
 
 
 def test_what_the_provider_says_is_read_and_made_readable():
-    library = told(SAID)
+    library = read_library(SAID)
     assert library is not None
     assert (library.images, library.licences[0]) == (7331, Licence(name="CC0-1.0", images=7000))
     assert library.licences[1].name.endswith("</script>\\x1b[31m\\u202e")
@@ -73,11 +73,11 @@ def test_what_the_provider_says_is_read_and_made_readable():
 )
 def test_a_claim_that_breaks_the_contract_is_refused(change: dict[str, object]):
     with pytest.raises(ProviderReplyError, match=r"breaks the contract at 0\.library"):
-        told(SAID | change)
+        read_library(SAID | change)
 
 
 def test_text_that_grows_when_it_is_spelled_out_is_cut():
-    library = told({"images": 1, "licences": [{"name": "\x01" * 256, "images": 1}], "licence_files": [
+    library = read_library({"images": 1, "licences": [{"name": "\x01" * 256, "images": 1}], "licence_files": [
         {"name": "\u202e" * 256, "sha256": "0" * 64, "text": "\x01" * 4096}
     ]})  # fmt: skip
     assert library is not None
@@ -89,7 +89,7 @@ def test_text_that_grows_when_it_is_spelled_out_is_cut():
 
 
 def test_no_request_depends_on_it():
-    silent, said = small_plan(), small_plan(library=told(SAID))
+    silent, said = small_plan(), small_plan(library=read_library(SAID))
     assert silent.calls == said.calls
     spoken = dialect("getimg")
     for call in silent.calls.values():
@@ -125,12 +125,12 @@ def test_nothing_that_the_provider_says_is_markup_in_the_card(run: Path):
 def test_the_run_passes_the_audit_and_a_plan_that_says_otherwise_does_not(run: Path):
     assert [fault for finding in audit(run) for fault in finding.faults] == []
 
-    def denied(events: list[Event]) -> list[Event]:
+    def deny(events: list[Event]) -> list[Event]:
         for event in events:
             if "plan" in event:
                 event["plan"]["library"] = None
         return events
 
-    forge(run, denied)
+    forge(run, deny)
     faults = [fault for finding in audit(run) for fault in finding.faults]
     assert "the plan says another thing of the provider's images than the provider did" in faults

@@ -60,15 +60,15 @@ def dataset(pictures: tuple[Image.Image, ...], unit_of: tuple[int, ...] = ()) ->
     )
 
 
-def released(data: PrivateDataset, *rest: object) -> Appearance:
+def release(data: PrivateDataset, *rest: object) -> Appearance:
     return release_appearance(measure_appearances(data.items), data.unit_of, *rest)
 
 
-def summed(
+def sum_looks(
     data: PrivateDataset, relation: str = "replace-one", event: Event = QUIET
 ) -> tuple[np.ndarray, float]:
     noise = Exact()
-    released(data, 4, PRIOR, event, relation, noise)
+    release(data, 4, PRIOR, event, relation, noise)
     return noise.values, noise.sigma
 
 
@@ -76,10 +76,12 @@ def largest_moves() -> tuple[float, float]:
     """Over all datasets of three images: the most that replacing, and that removing, one moves what is noised."""
     replaced = removed = 0.0
     for start in product(PICTURES, repeat=3):
-        before = summed(dataset(start))[0]
-        removed = max(removed, float(np.linalg.norm(before - summed(dataset(start[1:]))[0])))
+        before = sum_looks(dataset(start))[0]
+        removed = max(removed, float(np.linalg.norm(before - sum_looks(dataset(start[1:]))[0])))
         for other in PICTURES:
-            replaced = max(replaced, float(np.linalg.norm(before - summed(dataset((other, *start[1:])))[0])))
+            replaced = max(
+                replaced, float(np.linalg.norm(before - sum_looks(dataset((other, *start[1:])))[0]))
+            )
     return replaced, removed
 
 
@@ -87,7 +89,7 @@ def largest_moves() -> tuple[float, float]:
 def test_no_neighbour_moves_the_sum_by_more_than_the_sensitivity_that_is_claimed():
     replaced, removed = largest_moves()
     claimed = {
-        r: summed(dataset(PICTURES), r, Event("gaussian", "1"))[1] for r in ("replace-one", "add-remove")
+        r: sum_looks(dataset(PICTURES), r, Event("gaussian", "1"))[1] for r in ("replace-one", "add-remove")
     }
     assert replaced <= claimed["replace-one"] <= 2.001
     assert removed <= claimed["add-remove"] <= 1.001
@@ -96,14 +98,14 @@ def test_no_neighbour_moves_the_sum_by_more_than_the_sensitivity_that_is_claimed
 
 
 def test_a_unit_of_many_images_counts_as_one():
-    alone, _ = summed(dataset(PICTURES[:1]))
-    many, _ = summed(dataset((PICTURES[0],) * 5, (7,) * 5))
+    alone, _ = sum_looks(dataset(PICTURES[:1]))
+    many, _ = sum_looks(dataset((PICTURES[0],) * 5, (7,) * 5))
     assert many == pytest.approx(alone, abs=1e-6)
 
 
 def test_without_noise_it_is_the_mean():
     pictures = PICTURES[:4]  # none of them clipped
-    found = released(dataset(pictures), 4, PRIOR, QUIET, "replace-one", SecureNoise())
+    found = release(dataset(pictures), 4, PRIOR, QUIET, "replace-one", SecureNoise())
     mean = np.mean([Appearance.of(each).vector for each in pictures], axis=0)
     assert found.vector == pytest.approx(mean, abs=1e-4)
 
@@ -112,7 +114,7 @@ def test_without_noise_it_is_the_mean():
 def test_the_noise_has_the_deviation_that_was_paid_for():
     event, draws = Event("gaussian", "1/8"), 400
     rows = [
-        released(dataset(PICTURES), 4, PRIOR, event, "add-remove", SecureNoise()).vector for _ in range(draws)
+        release(dataset(PICTURES), 4, PRIOR, event, "add-remove", SecureNoise()).vector for _ in range(draws)
     ]
     sigma = 1 / 8 / 4
     trusted = 0.1 / (0.1 + sigma**2)

@@ -60,7 +60,7 @@ def point(text: str) -> FloatArray:
     return np.array(text.split(), dtype=np.float64)
 
 
-def published(
+def run_published(
     model: Model,
     private: Mapping[str, FloatArray],
     sizes: tuple[int, int, int],
@@ -203,7 +203,7 @@ def test_a_pool_is_the_survivors_and_their_variations_and_the_last_survivors_are
     evolved = run.evolved()
 
     by_class = [dict(zip(labels, np.split(added, len(labels)), strict=True)) for added in noise.added]
-    expected = published(run.model, private, (count, fold, votes), threshold, by_class)
+    expected = run_published(run.model, private, (count, fold, votes), threshold, by_class)
     kept = [
         {y: [run.texts[each.digest] for each in receipt.of(y)] for y in labels}
         for receipt in evolved.receipts

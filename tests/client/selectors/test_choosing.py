@@ -43,14 +43,14 @@ class Noise:
             )
 
 
-def received(digest: str) -> bytes:
+def make_image(digest: str) -> bytes:
     pixels = np.random.default_rng(list(digest.encode())).integers(0, 256, (8, 8, 3))
     return images.encode(Image.fromarray(pixels.astype(np.uint8)))
 
 
 def chooser(**changes: object) -> Chooser:
     plan = small_plan(method="pe", delta=1e-5, **changes)
-    return Chooser(plan, Counting(), received, find_method("pe").make_selector())
+    return Chooser(plan, Counting(), make_image, find_method("pe").make_selector())
 
 
 def bring(used: Chooser, calls: Sequence[Call], decided: bool = False) -> list[tuple[Candidate, ...]]:

@@ -142,7 +142,7 @@ def test_neighbours_in_another_order_do_not_follow(name: str, seed: int):
 @QUICK
 def test_a_candidate_that_is_clearly_less_like_its_class_does_not_follow(seed: int):
     case = Case("dp-means", seed)
-    entrants, taken, squared = case.scene.entrants(0), case.picked[0], _squared(case)
+    entrants, taken, squared = case.scene.entrants(0), case.picked[0], _square_distances(case)
     scored = squared[:, 0] - (0.5 * squared[:, 1:].min(axis=1) if squared.shape[1] > 1 else 0)
     strays = squared[:, 0] > squared.min(axis=1)
     assume(len(entrants) > len(taken) + 1)
@@ -153,7 +153,7 @@ def test_a_candidate_that_is_clearly_less_like_its_class_does_not_follow(seed: i
     assert not case.follows(case.with_pick(0, worst))
 
 
-def _squared(case: Case) -> np.ndarray:
+def _square_distances(case: Case) -> np.ndarray:
     """Squared distances of the first class's candidates to all means, float64 ``(candidates, classes)``."""
     pool = case.scene.pools[0][case.scene.entrants(0)]
     points = (pool - case.measured["centre"]) @ case.measured["axes"]

@@ -151,7 +151,7 @@ def test_later_rounds_choose_from_new_candidates_by_the_same_means():
         assert picked.min() >= 40
 
 
-def brought(seed: int = 1, width: int = 32, axes: int = 20) -> PublicFrame:
+def make_frame(seed: int = 1, width: int = 32, axes: int = 20) -> PublicFrame:
     """A frame of public images that an encoder brings."""
     random = np.random.default_rng(seed)
     basis, _ = np.linalg.qr(random.normal(size=(width, axes)))
@@ -160,9 +160,9 @@ def brought(seed: int = 1, width: int = 32, axes: int = 20) -> PublicFrame:
 
 
 def test_a_frame_that_the_encoder_brings_does_not_depend_on_the_candidates():
-    frame, data = Frame.public(brought()), records_in(clouds(4))
+    frame, data = Frame.public(make_frame()), records_in(clouds(4))
     assert frame.axes.shape == (32, MOST_AXES)
-    assert frame.radius == brought().radii[MOST_AXES - 1]
+    assert frame.radius == make_frame().radii[MOST_AXES - 1]
     for pools in (clouds(1), [np.full((3, 32), np.nan)] * 3):
         scene = scene_of(pools, frame=frame)
         measured = Means().measure(data, scene, CENTRED, SeededNoise(1))
@@ -172,9 +172,9 @@ def test_a_frame_that_the_encoder_brings_does_not_depend_on_the_candidates():
 
 
 def test_on_record_it_has_to_be_the_very_frame():
-    scene = scene_of(clouds(4), frame=Frame.public(brought()))
+    scene = scene_of(clouds(4), frame=Frame.public(make_frame()))
     measured = Means().measure(records_in(clouds(4)), scene, CENTRED, SeededNoise(1))
-    other = replace(scene, frame=Frame.public(brought(seed=2)))
+    other = replace(scene, frame=Frame.public(make_frame(seed=2)))
     nearly = {**measured, "centre": measured["centre"] + 2.0**-30}
     assert Means().rounding_bits(measured, other, CENTRED) is None
     assert Means().rounding_bits(nearly, scene, CENTRED) is None

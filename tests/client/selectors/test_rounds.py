@@ -52,14 +52,14 @@ def all_of(rounds):
     return list(chain.from_iterable(rounds))
 
 
-def named(functions):
+def parametrize_named(functions):
     return pytest.mark.parametrize("calibration", functions, ids=lambda each: each.__qualname__.split(".")[0])
 
 
 # Every calibration.
 
 
-@named(GAUSSIAN + PURE)
+@parametrize_named(GAUSSIAN + PURE)
 @unhurried
 @given(total=totals, delta=deltas, scope=scopes, data=st.data())
 def test_a_calibrated_plan_fits_its_budget_when_charged_piece_by_piece(
@@ -74,7 +74,7 @@ def test_a_calibrated_plan_fits_its_budget_when_charged_piece_by_piece(
             assert within(charged, budget)
 
 
-@named([gaussian_per_round, gaussian_once, exponential_per_round, exponential_draws(5)])
+@parametrize_named([gaussian_per_round, gaussian_once, exponential_per_round, exponential_draws(5)])
 @unhurried
 @given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)
 def test_a_calibrated_plan_leaves_nothing_over(calibration, total, delta, scope):
@@ -83,7 +83,7 @@ def test_a_calibrated_plan_leaves_nothing_over(calibration, total, delta, scope)
 
 
 @pytest.mark.parametrize("besides", [with_centre, with_class_counts, with_appearance])
-@named(GAUSSIAN)
+@parametrize_named(GAUSSIAN)
 @unhurried
 @given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)
 def test_what_is_released_besides_is_paid_out_of_the_same_budget(calibration, besides, total, delta, scope):
@@ -93,7 +93,7 @@ def test_what_is_released_besides_is_paid_out_of_the_same_budget(calibration, be
     assert epsilon(events, delta) >= float(total) * (1 - 1e-6)
 
 
-@named(GAUSSIAN + PUBLISHED + PURE)
+@parametrize_named(GAUSSIAN + PUBLISHED + PURE)
 @unhurried
 @given(total=totals, delta=deltas, scope=scopes)
 def test_there_is_one_transaction_for_every_round(calibration, total, delta, scope):
@@ -102,7 +102,7 @@ def test_there_is_one_transaction_for_every_round(calibration, total, delta, sco
     assert all(rounds)
 
 
-@named(GAUSSIAN + PUBLISHED)
+@parametrize_named(GAUSSIAN + PUBLISHED)
 def test_gaussian_noise_without_delta_is_refused_with_the_option_to_give(calibration):
     with pytest.raises(UsageError, match="needs --delta, for example --delta 1e-5"):
         calibration(Budget(Fraction(10)), scope())
@@ -139,7 +139,7 @@ def test_a_delta_never_makes_draws_weaker(total, delta, scope):
     assert loose.value >= total / scope.iterations
 
 
-@named([*GAUSSIAN, exponential_per_round])
+@parametrize_named([*GAUSSIAN, exponential_per_round])
 @pytest.mark.parametrize("total", ["1e-9", "1e9"])
 @pytest.mark.parametrize("delta", [1e-300, 0.999])
 def test_the_extremes_of_what_may_be_asked_are_calibrated_too(calibration, total, delta):

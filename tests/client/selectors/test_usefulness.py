@@ -45,7 +45,7 @@ def apart_of(seed: int, candidates: float, private: float) -> float:
     return found
 
 
-def released(offsets: np.ndarray, relation: str, shots: int = 10) -> tuple[dict[str, np.ndarray], Scene]:
+def release(offsets: np.ndarray, relation: str, shots: int = 10) -> tuple[dict[str, np.ndarray], Scene]:
     """Deviations of classes as they were drawn, float64 ``(classes, 16)``, in a frame that keeps all of them."""
     frame = Frame(np.zeros(WIDTH), np.eye(WIDTH, 16), 1.0, np.full(16, 1e12))
     names = tuple("abcdefghij"[: len(offsets)])
@@ -72,7 +72,7 @@ SIGMA = {"replace-one": 0.075, "add-remove": 0.0375}
 def test_two_classes_are_as_far_apart_as_their_means_without_what_noise_adds(relation, squares, apart):
     offsets = np.zeros((2, 16))
     offsets[1, 3] = SIGMA[relation] * np.sqrt(squares[0])
-    measured, scene = released(offsets, relation)
+    measured, scene = release(offsets, relation)
     assert classes_apart(measured, scene, EVENTS) == pytest.approx(apart, abs=0.01)
 
 
@@ -88,7 +88,7 @@ def test_classes_that_do_not_differ_are_not_told_apart_whatever_the_candidates_d
 def test_noise_alone_tells_two_classes_apart_in_three_of_a_hundred_releases():
     random = np.random.default_rng(5)
     found = [
-        classes_apart(*released(random.normal(size=(2, 16)) * 0.075, "replace-one"), EVENTS)
+        classes_apart(*release(random.normal(size=(2, 16)) * 0.075, "replace-one"), EVENTS)
         for _ in range(4000)
     ]
     assert 0.018 < np.mean([each >= 5.0 for each in found]) < 0.038

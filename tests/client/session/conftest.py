@@ -32,10 +32,10 @@ def given(server, tmp_path, monkeypatch) -> dict[str, object]:
 def words(given) -> Callable[..., list[str]]:
     """The words of its command line; keywords change options (None: left out), words go behind them."""
 
-    def spelled(*more: object, **changes: object) -> list[str]:
+    def spell(*more: object, **changes: object) -> list[str]:
         return ["run", *(str(each) for each in (*spell_words(**{**given, **changes}), *more))]
 
-    return spelled
+    return spell
 
 
 @pytest.fixture

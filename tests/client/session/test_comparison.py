@@ -29,14 +29,14 @@ JUDGED = {
 }
 
 
-def finished(root: Path, **changes: object) -> Path:
+def finish_run(root: Path, **changes: object) -> Path:
     make_paid_run(root, small_plan(**changes))
     RunFolder(root).private.mkdir(exist_ok=True)
     return root
 
 
 def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tmp_path: Path):
-    roots = [finished(tmp_path / name) for name in ("one", "<b>other")]
+    roots = [finish_run(tmp_path / name) for name in ("one", "<b>other")]
     RunFolder(roots[0]).judgement.write_text(json.dumps({"judges": [JUDGED]}))
     write_page(read_runs(roots), roots, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -49,14 +49,14 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tm
 
 
 def test_without_judges_the_page_holds_nothing_private(tmp_path: Path):
-    roots = [finished(tmp_path / "one")]
+    roots = [finish_run(tmp_path / "one")]
     write_page(read_runs(roots), roots, tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
     assert "For you alone" not in (tmp_path / "page.html").read_text()
 
 
 def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path: Path):
-    roots = [finished(tmp_path / name) for name in ("one", "other")]
+    roots = [finish_run(tmp_path / name) for name in ("one", "other")]
     RunFolder(roots[0]).judgement.write_text(json.dumps({"judges": [JUDGED]}))
     asked = ["compare", *map(str, roots)]
     drawn = ["--sheet", str(tmp_path / "sheet.png"), "--html", str(tmp_path / "page.html")]
@@ -77,7 +77,7 @@ def point(accuracy: float, epsilon: str = "4", spent: float | None = 4.0, **chan
     return Point(choose_settings(small_plan(epsilon=epsilon, **changes), spent), accuracy)
 
 
-def told(picture: bytes) -> list[str]:
+def list_titles(picture: bytes) -> list[str]:
     return [title.text or "" for each in ET.fromstring(picture).iter(f"{SVG}circle") for title in each]
 
 
@@ -85,9 +85,9 @@ def test_runs_of_two_providers_are_two_lines_and_told_apart_by_what_differs():
     apis = ("https://one.example", "https://other.example")
     points = [point(0.5, each, api=api) for each in ("4", "8") for api in apis]
     (curve,) = draw_curves(points, "cnn")
-    names = {each.partition(", API = ")[2].partition(", 4")[0] for each in told(curve.picture)[:1]}
+    names = {each.partition(", API = ")[2].partition(", 4")[0] for each in list_titles(curve.picture)[:1]}
     assert names == {"getimg, one.example"}
-    assert len(told(curve.picture)) == 4
+    assert len(list_titles(curve.picture)) == 4
 
 
 def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
@@ -96,7 +96,7 @@ def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
         [*(point(each, "4") for each in repeated), point(0.5, "8"), point(0.7, "8")], "cnn"
     )
     picture = curve.picture
-    assert told(picture) == ["random, 4: 50.0%", "random, 8: 60.0%"]
+    assert list_titles(picture) == ["random, 4: 50.0%", "random, 8: 60.0%"]
     bars = [each.attrib for each in ET.fromstring(picture).iter(f"{SVG}line") if each.get("stroke") != "#ddd"]
     lengths = [abs(float(each["y1"]) - float(each["y2"])) for each in bars]
     assert (lengths[0] > 0, lengths[1]) == (True, 0)

@@ -27,7 +27,7 @@ def given(given, tmp_path) -> dict[str, object]:
     return given | {"out": "r", "shots": 3, "iterations": 1, "batch": None}
 
 
-def told(words: list[str]) -> list[str]:
+def print_lines(words: list[str]) -> list[str]:
     """The lines of stdout and stderr, at 80 columns."""
     result = CliRunner().invoke(cli.app, words, env={"COLUMNS": "80"})
     assert result.exit_code == 0, result.output
@@ -40,7 +40,7 @@ def flat(lines: list[str]) -> str:
 
 
 def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
-    lines = told(words())
+    lines = print_lines(words())
     assert len(lines) <= MOST_LINES, "\n".join(lines)
     assert max(map(len, lines)) <= 80
     story = flat(lines)
@@ -59,18 +59,18 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
         assert part in story, story
     announced, sent, planned = (
         re.search(rf"{word}\W+(\d+) requests", text)[1]
-        for word, text in (("sends", story), ("sent", story), ("sends", flat(told(["plan", "r"]))))
+        for word, text in (("sends", story), ("sent", story), ("sends", flat(print_lines(["plan", "r"]))))
     )
     assert announced == sent == planned, "one number of requests everywhere"
-    lines = told(["audit", "r"])
+    lines = print_lines(["audit", "r"])
     titles = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert titles == ["sent", "privacy", "holds", "unchecked", "more"]
     assert "yes: 11 claims were made again from the record and agree" in lines[2]
-    assert "claim" in flat(told(["audit", "r", "--verbose"]))
+    assert "claim" in flat(print_lines(["audit", "r", "--verbose"]))
 
 
 def test_every_fact_is_told_to_whoever_asks(words):
-    story = flat(told(words("--verbose")))
+    story = flat(print_lines(words("--verbose")))
     for part in (
         *("Before anything is spent", "selection lift", "assumed public", "cost of the whole", "bytes sent"),
         "private work between two requests is padded to whole multiples of 0.01 s",
@@ -79,12 +79,12 @@ def test_every_fact_is_told_to_whoever_asks(words):
 
 
 def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
-    told(words())
-    story = flat(told(words(out="again", lifetime_epsilon=30)))
+    print_lines(words())
+    story = flat(print_lines(words(out="again", lifetime_epsilon=30)))
     assert "before epsilon 10, counted for whoever is worst off, by earlier runs on these data" in story
     assert "together This ledger knows 1 earlier release to this provider" in story
     assert "ledger new" not in story
-    story = flat(told(["status", "--ledger", "ledger.sqlite"]))
+    story = flat(print_lines(["status", "--ledger", "ledger.sqlite"]))
     assert story.startswith("finished ")
     assert "r: scratch, epsilon 10, 20" in story
 
@@ -96,29 +96,29 @@ def test_status_says_how_an_unfinished_run_goes_on(words, server):
         else online.a1111(heard)
     )
     assert CliRunner().invoke(cli.app, words()).exit_code != 0
-    story = flat(told(["status", "--ledger", "ledger.sqlite"]))
+    story = flat(print_lines(["status", "--ledger", "ledger.sqlite"]))
     assert story.startswith("unfinished ")
     assert f"to go on: pcevolve run --resume {Path('r').absolute()}" in story
 
 
 def test_a_plan_shows_what_is_public_of_a_run_finished_or_not(words, server):
-    told(words())
-    finished = flat(told(["plan", "r"]))
+    print_lines(words())
+    finished = flat(print_lines(["plan", "r"]))
     server.speak = lambda heard: (
         online.said(500, {"error": "x", "errors": "x"}) if "img2img" in heard.path else online.a1111(heard)
     )
     again = words(out="cut-off", lifetime_epsilon=30)
     assert CliRunner().invoke(cli.app, again).exit_code != 0
-    for page in (finished, flat(told(["plan", "cut-off"]))):
+    for page in (finished, flat(print_lines(["plan", "cut-off"]))):
         for part in ("prompts, cut", "A scratch image with cut", "epsilon 10", "candidates per class"):
             assert part in page
-    assert max(map(len, told(["plan", "r"]))) <= 80
+    assert max(map(len, print_lines(["plan", "r"]))) <= 80
 
 
 @pytest.mark.parametrize("command", [["status"], ["budget", "show"]])
 def test_a_ledger_without_a_run_says_so(command, tmp_path):
     Ledger(tmp_path / "ledger.sqlite").close()
-    story = told([*command, "--ledger", str(tmp_path / "ledger.sqlite")])
+    story = print_lines([*command, "--ledger", str(tmp_path / "ledger.sqlite")])
     assert flat(story) == "no run has begun with this ledger (pcevolve demo keeps one of its own)"
 
 

@@ -33,12 +33,12 @@ def _no_farewell(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def address(run: Path) -> Iterator[str]:
-    with served(run) as found:
+    with serve(run) as found:
         yield found[0]
 
 
 @contextmanager
-def served(root: Path) -> Iterator[tuple[str, Dashboard]]:
+def serve(root: Path) -> Iterator[tuple[str, Dashboard]]:
     """A dashboard and the address that the console is told."""
     said = io.StringIO()
     with serve_dashboard(root, Console(file=said, width=500)) as board:
@@ -117,7 +117,7 @@ def rest(connection: socket.socket) -> bytes:
 
 def test_a_head_that_comes_by_bytes_has_ten_seconds(address: str):
     begun = time.monotonic()
-    with connected(address) as connection, suppress(ConnectionError):
+    with connect(address) as connection, suppress(ConnectionError):
         connection.settimeout(0.5)
         while time.monotonic() < begun + 30:
             connection.sendall(b"x")
@@ -130,15 +130,15 @@ def test_a_head_that_comes_by_bytes_has_ten_seconds(address: str):
 @pytest.mark.parametrize(("length", "status"), [(16_000, b"200"), (17_000, b"")])
 def test_a_head_has_at_most_16_kib(address: str, length: int, status: bytes):
     head = request(address)[:-2] + b"X-Long: "
-    with connected(address) as connection:
+    with connect(address) as connection:
         connection.sendall(head + b"x" * (length - len(head) - 4) + b"\r\n\r\n")
         assert rest(connection)[9:12] == status
 
 
 def test_one_connection_too_many_takes_the_place_of_the_oldest_that_asks_for_nothing(address: str):
     with ExitStack() as stack:
-        idle = [stack.enter_context(connected(address)) for _ in range(128)]
-        stack.enter_context(connected(address))
+        idle = [stack.enter_context(connect(address)) for _ in range(128)]
+        stack.enter_context(connect(address))
         assert rest(idle[0]) == b""
         idle[1].settimeout(0.2)
         with pytest.raises(TimeoutError):
@@ -149,19 +149,19 @@ def test_one_connection_too_many_takes_the_place_of_the_oldest_that_asks_for_not
 
 def test_who_asked_is_answered_however_many_come_after(run: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(live, "render_live", lambda *_: bytes(16 * 2**20))
-    with served(run) as (address, _), ExitStack() as stack:
-        slow = stack.enter_context(connected(address))
+    with serve(run) as (address, _), ExitStack() as stack:
+        slow = stack.enter_context(connect(address))
         slow.sendall(request(address))
         received = slow.recv(1)
         for _ in range(300):
-            stack.enter_context(connected(address))
+            stack.enter_context(connect(address))
         assert len(received + rest(slow)) > 16 * 2**20
 
 
 def test_who_takes_nothing_of_an_answer_is_cut_off(run: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(live, "render_live", lambda *_: bytes(16 * 2**20))
     monkeypatch.setattr(live, "ANSWER_SECONDS", 0.3)
-    with served(run) as (address, _), connected(address) as slow:
+    with serve(run) as (address, _), connect(address) as slow:
         slow.sendall(request(address))
         time.sleep(1)
         assert len(rest(slow)) < 16 * 2**20
@@ -169,8 +169,8 @@ def test_who_takes_nothing_of_an_answer_is_cut_off(run: Path, monkeypatch: pytes
 
 def test_the_end_of_a_run_waits_for_no_connection(run: Path):
     with ExitStack() as stack:
-        with served(run) as (address, _):
-            open_ones = [stack.enter_context(connected(address)) for _ in range(20)]
+        with serve(run) as (address, _):
+            open_ones = [stack.enter_context(connect(address)) for _ in range(20)]
             open_ones[0].sendall(b"GET ")
             time.sleep(0.1)
             begun = time.monotonic()
@@ -178,7 +178,7 @@ def test_the_end_of_a_run_waits_for_no_connection(run: Path):
         assert [rest(each) for each in open_ones] == [b""] * 20
 
 
-def connected(address: str) -> socket.socket:
+def connect(address: str) -> socket.socket:
     return socket.create_connection(("127.0.0.1", httpx.URL(address).port), timeout=20)
 
 
@@ -191,7 +191,7 @@ def test_what_cannot_be_shown_is_no_trouble_for_the_run(run: Path, monkeypatch: 
     def broken(*of: object) -> bytes:
         raise ZeroDivisionError
 
-    with served(run) as (address, board):
+    with serve(run) as (address, board):
         monkeypatch.setattr(live, "render_live", broken)
         board.take_in(Progress(1, 4, 0, 2, 0.0))
         assert httpx.get(address).status_code == 503

@@ -42,11 +42,11 @@ def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_
 ):
     seen, begin = [], connection._begin
 
-    def begun(ray, folder: Path) -> None:
+    def note_begin(ray, folder: Path) -> None:
         begin(ray, folder)
         seen.append((folder.resolve().parent, stat.S_IMODE(folder.resolve().parent.stat().st_mode)))
 
-    monkeypatch.setattr(connection, "_begin", begun)
+    monkeypatch.setattr(connection, "_begin", note_begin)
     monkeypatch.setattr(connection, "STORE_BYTES", 100 * 2**20)
     local = run(out="local", ledger="local.sqlite")
     greeted = len(server.heard)
@@ -73,13 +73,13 @@ def test_an_engine_begins_before_the_first_request_and_ends_when_the_connection_
         yield
         order.append("ends")
 
-    def noted(owner: type, method: str, name: str) -> None:
+    def note_call(owner: type, method: str, name: str) -> None:
         honest = getattr(owner, method)
         monkeypatch.setattr(owner, method, lambda *given: order.append(name) or honest(*given))
 
     monkeypatch.setattr(LocalEngine, "running", running)
-    noted(online.LocalServer, "answer", "request")
-    noted(HttpTransport, "close", "closed")
+    note_call(online.LocalServer, "answer", "request")
+    note_call(HttpTransport, "close", "closed")
     run()
     assert order[0] == "begins"
     assert order[-2:] == ["closed", "ends"]

@@ -36,7 +36,7 @@ from support.runs import SmallRun, small_plan
 LABELS, SIDE = ("cut", "good"), 32
 
 
-def toned(folder: Path, count: int, seed: int) -> Path:
+def write_toned(folder: Path, count: int, seed: int) -> Path:
     """Class folders of noise in each class's tone."""
     random = np.random.default_rng(seed)
     for place, label in enumerate(LABELS):
@@ -47,7 +47,7 @@ def toned(folder: Path, count: int, seed: int) -> Path:
     return folder
 
 
-def finished(root: Path, **changes: object) -> Path:
+def finish_run(root: Path, **changes: object) -> Path:
     run = SmallRun.open(root, small_plan(candidates=6, **changes))
     run.finish()
     run.close()
@@ -58,11 +58,11 @@ def finished(root: Path, **changes: object) -> Path:
 def world(tmp_path_factory) -> Path:
     """A run whose dataset has the classes' tones, its control, and the owner's images."""
     folder = tmp_path_factory.mktemp("evaluated")
-    toned(folder / "private", 6, 0)
-    toned(folder / "test", 12, 1)
+    write_toned(folder / "private", 6, 0)
+    write_toned(folder / "test", 12, 1)
     for name, good in (("run", True), ("run-random", False)):
-        root = finished(folder / name)
-        made = toned(folder / f"{name} made", 6, 2 if good else 3)
+        root = finish_run(folder / name)
+        made = write_toned(folder / f"{name} made", 6, 2 if good else 3)
         for place, label in enumerate(LABELS):
             shutil.rmtree(root / "release" / label)
             kept = LABELS[place] if good else LABELS[0]  # the control has one tone throughout
@@ -212,12 +212,12 @@ def test_judges_that_were_asked_before_stay_beside_those_of_today_on_the_same_im
     assert kept(world / "test", "bundled") == ["bundled", "bundled+spectrum"]
     assert kept(world / "test", "bundled") == ["bundled", "bundled+spectrum"]
     assert read_runs([root])[0].judges.keys() == {"bundled", "bundled+spectrum"}
-    other = toned(tmp_path / "other", 12, 5)
+    other = write_toned(tmp_path / "other", 12, 5)
     assert kept(other, "bundled") == ["bundled"], "of other images"
 
 
 def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
-    root = finished(tmp_path / "run")
+    root = finish_run(tmp_path / "run")
     question = Question(str(world / "test"), str(world / "private"), judges=("bundled",))
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     evaluate(root, question)
@@ -261,7 +261,7 @@ def test_without_a_control_labels_are_shuffled(tmp_path: Path, world):
     ],
 )
 def test_what_cannot_be_measured_is_refused(tmp_path, world, changes, error, complaint):
-    root = finished(tmp_path / "run", method="t2i", iterations=0, strengths=())
+    root = finish_run(tmp_path / "run", method="t2i", iterations=0, strengths=())
     shutil.copytree(world / "test", tmp_path / "other")
     for old, new in zip(LABELS, ("bad", "fine"), strict=True):
         (tmp_path / "other" / old).rename(tmp_path / "other" / new)
@@ -300,11 +300,11 @@ def test_the_command_prints_a_table_that_fits_a_terminal(world):
     ("voted", "trained", "is_better"), [(False, 0.5, True), (False, 0.9, False), (True, 0.5, False)]
 )
 def test_released_means_that_beat_the_images_are_told_with_the_command(voted, trained, is_better):
-    def scored(judge: str, mean: float, **more: bool) -> dict[str, Any]:
+    def make_score(judge: str, mean: float, **more: bool) -> dict[str, Any]:
         return {"judge": judge, "dataset": {"accuracy": {"mean": mean}}, **more}
 
     said = _compare_classifier(
-        scored("dp-means-classifier", 0.8), [scored("cnn", trained, voted=voted)], "image"
+        make_score("dp-means-classifier", 0.8), [make_score("cnn", trained, voted=voted)], "image"
     )
     assert "without any image: 80.0%" in said
     assert ("better than training on the images: pcevolve classify RUN FILES" in said) == is_better

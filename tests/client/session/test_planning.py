@@ -96,7 +96,7 @@ def test_what_means_nothing_where_prompts_are_varied_is_refused(planned, options
         planned(TURBO, vary_by="prompt", **options)
 
 
-def _told(**recommended: object) -> bytes:
+def _announce(**recommended: object) -> bytes:
     model = {"id": "m", "base_resolution": {"width": 64, "height": 64}}
     return json.dumps([{**model, **({"recommended": recommended} if recommended else {})}]).encode()
 
@@ -107,4 +107,4 @@ def _told(**recommended: object) -> bytes:
 def test_advice_out_of_bounds_breaks_the_contract(wrong):
     honest = {"steps": 4, "guidance": 0.0, "strength_low": 0.5, "strength_high": 0.9}
     with pytest.raises(ProviderReplyError):
-        dialect("getimg").advice("m", _told(**{**honest, **wrong}))
+        dialect("getimg").advice("m", _announce(**{**honest, **wrong}))

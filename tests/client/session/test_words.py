@@ -64,7 +64,7 @@ def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_cla
     assert not result.audit().faults
 
 
-def toned(folder: Path, names: dict[str, int], count: int, seed: int) -> Path:
+def write_toned(folder: Path, names: dict[str, int], count: int, seed: int) -> Path:
     """Class folders of noise around a tone for each."""
     random = np.random.default_rng(seed)
     for name, tone in names.items():
@@ -79,7 +79,7 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(e
     """The words come in another order than the folders: to count on that order would exchange the classes."""
     dark, bright = 0, 190
     scans, test = (
-        toned(tmp_path / name, dict(zip(SECRET, (dark, bright), strict=True)), 4, seed)
+        write_toned(tmp_path / name, dict(zip(SECRET, (dark, bright), strict=True)), 4, seed)
         for seed, name in enumerate(("own", "test"))
     )
     words = {SECRET[1]: "bright", SECRET[0]: "dark"}
@@ -90,11 +90,13 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(e
 
     for label, tone in (("bright", bright), ("dark", dark)):
         shutil.rmtree(result.folder / "release" / label)
-        toned(result.folder / "release", {label: tone}, 4, 2)
+        write_toned(result.folder / "release", {label: tone}, 4, 2)
     found = evaluate(result.folder, Question(str(test), judges=("bundled",)))
     assert found["judges"][0]["dataset"]["accuracy"]["mean"] == 1.0
     with pytest.raises(UsageError, match=r"data\.words needs every class once"):
-        evaluate(result.folder, Question(str(toned(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3))))
+        evaluate(
+            result.folder, Question(str(write_toned(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3)))
+        )
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_any_form_comes_back_byte_for_byte(tmp_path_factory, image, value, rest)
         assert bodies.get(bodies.put(each)) == each
 
 
-def stored(folder: Path, data: bytes) -> str:
+def store(folder: Path, data: bytes) -> str:
     folder.mkdir(exist_ok=True)
     digest = hashlib.sha256(data).hexdigest()
     (folder / digest).write_bytes(data)
@@ -73,7 +73,7 @@ def stored(folder: Path, data: bytes) -> str:
 @pytest.mark.system
 @pytest.mark.parametrize("form", ["{{{{sha256:{}}}}}", "{{{{raw-sha256:{}}}}}"])
 def test_a_body_that_names_one_file_a_million_times_is_not_put_together(tmp_path: Path, form: str):
-    digest = stored(tmp_path / "bodies", bytes(2**20))
+    digest = store(tmp_path / "bodies", bytes(2**20))
     ref = BodyRef(sha256="0" * 64, size=10**13, text=form.format(digest) * 20_000)
     (tmp_path / "ref.json").write_text(ref.model_dump_json())
     said = run_bounded(
@@ -95,7 +95,7 @@ except TranscriptError as error:
 
 
 def test_a_body_is_what_it_says_and_no_byte_more(tmp_path: Path):
-    digest = stored(tmp_path / "bodies", b"abc")
+    digest = store(tmp_path / "bodies", b"abc")
     body = b"<abc>"
     ref = BodyRef(sha256=hashlib.sha256(body).hexdigest(), size=5, text=f"<{{{{raw-sha256:{digest}}}}}>")
     assert Bodies(tmp_path / "bodies").get(ref) == body
@@ -121,7 +121,7 @@ class Counting(Bodies):
 
 
 def test_a_body_is_not_put_together_beyond_the_size_that_it_says(tmp_path: Path):
-    digest, bodies = stored(tmp_path / "bodies", b"abc"), Counting(tmp_path / "bodies")
+    digest, bodies = store(tmp_path / "bodies", b"abc"), Counting(tmp_path / "bodies")
     with pytest.raises(TranscriptError, match="is not what crossed the wire"):
         bodies.get(BodyRef(sha256="0" * 64, size=5, text=f"{{{{raw-sha256:{digest}}}}}" * 1000))
     assert bodies.count == 2
@@ -129,7 +129,7 @@ def test_a_body_is_not_put_together_beyond_the_size_that_it_says(tmp_path: Path)
 
 def test_a_file_that_only_says_that_it_is_large_is_refused_before_it_is_read(tmp_path: Path):
     bodies = Bodies(tmp_path / "bodies")
-    digest = stored(bodies.folder, b"abc")
+    digest = store(bodies.folder, b"abc")
     os.truncate(bodies.folder / digest, 2**33)
     with pytest.raises(TranscriptError, match="cannot be read: it is larger than 536,870,912 bytes"):
         bodies.file(digest)

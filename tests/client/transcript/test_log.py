@@ -44,7 +44,7 @@ def test_an_append_that_was_interrupted_is_gone_on_with(tmp_path, monkeypatch, s
     run = SmallRun.open(tmp_path)
     transcript, lines = run.transcript, len(run.transcript.entries)
 
-    def interrupted(*_: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as pressed:
@@ -52,9 +52,7 @@ def test_an_append_that_was_interrupted_is_gone_on_with(tmp_path, monkeypatch, s
             transcript._file.write(b'{"half of a line')
             pressed.setattr(transcript, "_file", None)
         else:
-            pressed.setattr(
-                *{"fsync": ("os.fsync", interrupted)}.get(step, (transcript, "_index", interrupted))
-            )
+            pressed.setattr(*{"fsync": ("os.fsync", interrupt)}.get(step, (transcript, "_index", interrupt)))
         with pytest.raises((KeyboardInterrupt, AttributeError)):
             transcript.append(Failed(slot="one", reason="cut off"))
     transcript.append(Failed(slot="two", reason="cut off"))

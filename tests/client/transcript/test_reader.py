@@ -53,12 +53,12 @@ def test_a_broken_chain_is_refused_by_one_and_read_as_far_as_it_goes_by_the_othe
 def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Path):
     (tmp_path / "thesis.txt").write_text("x")
 
-    def taken_over() -> None:
+    def take_over() -> None:
         with RunFolder(tmp_path).claim(resume=True):
             pass
 
     told = []
-    for act in (lambda: Audit.of(tmp_path), lambda: rewrite_report(tmp_path), taken_over):
+    for act in (lambda: Audit.of(tmp_path), lambda: rewrite_report(tmp_path), take_over):
         with pytest.raises(UsageError) as error:
             act()
         told.append(str(error.value))

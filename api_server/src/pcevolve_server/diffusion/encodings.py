@@ -168,12 +168,12 @@ def remember_images(autoencoder: Any) -> None:  # noqa: ANN401 - it gets another
     encode = autoencoder.encode
     kept: Kept[AutoencoderKLOutput] = Kept(_MOST_BYTES, _bytes_of_distribution)
 
-    def encoded(x: Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[Any]:
+    def encode_once(x: Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[Any]:
         # Of a copy: where in memory an image lies, alone or among others, must not show in any bit.
         found = kept.get((_digest(x), autoencoder.dtype), lambda: encode(x.clone()))
         return found if return_dict else (found.latent_dist,)
 
-    autoencoder.encode = encoded
+    autoencoder.encode = encode_once
 
 
 def _digest(pixels: Tensor) -> bytes:

@@ -75,10 +75,10 @@ def show(parts: Iterable[tuple[Progress | None, int]]) -> Iterator[ProgressCallb
     for progress in images:
         progress.begins()
 
-    def told(step: int, steps: int) -> None:
+    def tell(step: int, steps: int) -> None:
         for progress in images:
             progress.step(step, steps)
 
-    yield told
+    yield tell
     for progress, count in images.items():
         progress.ends(count)

@@ -36,7 +36,7 @@ UNITS: dict[Measure, str] = {
 """Of what is no accuracy."""
 
 
-def spelled(value: Value | None, measure: Measure) -> str:
+def spell_figure(value: Value | None, measure: Measure) -> str:
     """A figure as the table writes it: percent for accuracies, with its interval."""
     if value is None:
         return "–"
@@ -104,7 +104,9 @@ def _bar(root: ET.Element, scale: _Scale, value: Value, top: float, number: int)
     if value.half is not None:
         ends = [(scale.x(value.mean + side * value.half), middle - 1) for side in (-1, 1)]
         draw_line(root, ends[0], ends[1], "#000")
-    write_text(root, WIDTH - FIGURES + 6, middle + 3, spelled(value, scale.judged.measure), "start", size=9)
+    write_text(
+        root, WIDTH - FIGURES + 6, middle + 3, spell_figure(value, scale.judged.measure), "start", size=9
+    )
 
 
 def chart(table: Table, judged: Judged) -> Chart:
@@ -150,7 +152,7 @@ def _by_judge(judged: Judged) -> Iterator[str]:
     yield "| | " + " | ".join(map(_cell, judged.columns)) + " |"
     yield "|---|" + "---|" * len(judged.columns)
     for row in judged.rows:
-        cells = [spelled(judged.values.get((row, column)), judged.measure) for column in judged.columns]
+        cells = [spell_figure(judged.values.get((row, column)), judged.measure) for column in judged.columns]
         yield f"| {_cell(row)} | " + " | ".join(cells) + " |"
     yield ""
 

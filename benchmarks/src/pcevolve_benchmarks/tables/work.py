@@ -117,10 +117,10 @@ def _saying(asked: Asked, total: int, say: Say) -> Callable[[Job], None]:
     """Tells of each run that begins: its number, its row, its column and its seed."""
     numbers = count(1)
 
-    def begun(job: Job) -> None:
+    def tell_begun(job: Job) -> None:
         say(f"run {next(numbers)} of {total}: {_title(asked, job)}")
 
-    return begun
+    return tell_begun
 
 
 def _title(asked: Asked, job: Job) -> str:

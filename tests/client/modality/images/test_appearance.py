@@ -219,13 +219,13 @@ def test_all_pairs_are_found_and_an_image_is_compared_with_those_behind_it_alone
     compared: list[tuple[int, ...]] = []
     upper = np.triu
 
-    def noted(values: np.ndarray, k: int) -> np.ndarray:
+    def note_shape(values: np.ndarray, k: int) -> np.ndarray:
         compared.append(values.shape)
         return upper(values, k)
 
     images = [picture(seed % 5, 40) for seed in range(20)]
     whole = [pair for pair in combinations(range(20), 2) if (pair[1] - pair[0]) % 5 == 0]
     assert sorted(pairs(*images)) == whole
-    monkeypatch.setattr(np, "triu", noted)
+    monkeypatch.setattr(np, "triu", note_shape)
     assert pairs(*(picture(seed) for seed in (1, 2, 1, 2, 1))) == [(0, 2), (0, 4), (1, 3), (2, 4)]
     assert compared == [(2, 5), (2, 3), (1, 1)]

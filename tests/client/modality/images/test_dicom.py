@@ -150,7 +150,7 @@ def test_what_cannot_be_shown_is_refused_with_the_way_to_convert_it(tmp_path, ta
     assert re.match(told, outcome(save_scan(tmp_path / "x.dcm", RAMP * 16, **tags)))
 
 
-def rewritten(path: Path, elements: bytes, syntax: str = "1.2.840.10008.1.2.1.99") -> Path:
+def rewrite_elements(path: Path, elements: bytes, syntax: str = "1.2.840.10008.1.2.1.99") -> Path:
     """A file with those bytes where its elements were."""
     data = save_scan(path, RAMP * 16).read_bytes()
     start = 144 + struct.unpack_from("<L", data, 140)[0]
@@ -193,7 +193,7 @@ def refusal(path: Path) -> tuple[str, int, float]:
 
 @pytest.mark.system
 def test_two_megabytes_that_inflate_to_two_gigabytes_are_refused_before_they_do(tmp_path):
-    path = rewritten(tmp_path / "x.dcm", squeeze(2**31))
+    path = rewrite_elements(tmp_path / "x.dcm", squeeze(2**31))
     assert path.stat().st_size < 2_200_000
     told, memory, seconds = refusal(path)
     assert told == "is DICOM of more than 256 MiB when it is inflated; scale it down"
@@ -205,7 +205,7 @@ def element(tag: int, value: bytes, vr: bytes = b"LO") -> bytes:
     return struct.pack("<HH2sH", tag >> 16, tag & 0xFFFF, vr, len(value)) + value
 
 
-def nested(depth: int) -> bytes:
+def nest(depth: int) -> bytes:
     return struct.pack("<HH2sHL", 8, 0x1140, b"SQ", 0, 0xFFFFFFFF) + depth * (
         struct.pack("<HHL", 0xFFFE, 0xE000, 0xFFFFFFFF)
         + struct.pack("<HH2sHL", 8, 0x1140, b"SQ", 0, 0xFFFFFFFF)
@@ -217,18 +217,18 @@ def nested(depth: int) -> bytes:
     ("elements", "told"),
     [
         (element(0x00090010, b"ab") * 5_000_000, "is DICOM of more elements than a picture has"),
-        (nested(200_000), "is DICOM that cannot be decoded here"),
+        (nest(200_000), "is DICOM that cannot be decoded here"),
     ],
     ids=["many", "deep"],
 )
 def test_elements_without_end_are_refused_in_a_sentence(tmp_path, elements, told):
-    said, memory, seconds = refusal(rewritten(tmp_path / "x.dcm", elements, "1.2.840.10008.1.2.1"))
+    said, memory, seconds = refusal(rewrite_elements(tmp_path / "x.dcm", elements, "1.2.840.10008.1.2.1"))
     assert said.startswith(told)
     assert memory < 300
     assert seconds <= 5
 
 
-def encapsulated(path: Path, syntax: str, pixels: bytes, **tags: object) -> Path:
+def encapsulate(path: Path, syntax: str, pixels: bytes, **tags: object) -> Path:
     """A grey file whose encapsulated pixels are those bytes, whatever they are."""
     from pydicom import uid
 
@@ -263,7 +263,7 @@ BOMB = struct.pack("<16L", 1, 64, *[0] * 14) + b"\x81\0" * 20_000_000
     ids=["bomb", "table", "fragments", "size", "size of a JPEG", "components"],
 )
 def test_compressed_frames_are_bounded_by_what_the_header_says(tmp_path, syntax, pixels, told):
-    said, memory, seconds = refusal(encapsulated(tmp_path / "x.dcm", syntax, pixels))
+    said, memory, seconds = refusal(encapsulate(tmp_path / "x.dcm", syntax, pixels))
     assert said.startswith(told)
     assert memory < 400
     assert seconds <= 5
@@ -290,7 +290,7 @@ def runs(values: np.ndarray) -> bytes:
     return struct.pack("<16L", 3, *starts, *[0] * 12) + b"".join(segments)
 
 
-def unmarked_components(values: np.ndarray) -> bytes:
+def encode_unmarked(values: np.ndarray) -> bytes:
     """A JPEG of components as they are, under numbers for names, without a word on what they are."""
     data = jpeg(values, marked=False, keep_rgb=True)
     for letter, number in zip(b"RGB", b"\1\2\3", strict=True):
@@ -327,8 +327,8 @@ COLOURS = [
             ("RGB", jpeg(RGB, keep_rgb=True)),  # Adobe's mark, and letters for names
             ("YBR_FULL_422", jpeg(RGB, keep_rgb=True)),
             ("YBR_FULL_422", jpeg(RGB, marked=False, keep_rgb=True)),  # letters alone
-            ("RGB", unmarked_components(RGB)),
-            ("YBR_FULL", unmarked_components(YBR)),
+            ("RGB", encode_unmarked(RGB)),
+            ("YBR_FULL", encode_unmarked(YBR)),
         )
     ),
     ("JPEG2000Lossless", "YBR_RCT", jpeg_2000(RGB, mixed=True), 0, 0),

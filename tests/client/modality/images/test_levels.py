@@ -18,7 +18,7 @@ def noisy(low, high, kind=np.uint16):
     return np.random.default_rng(3).integers(low, high, (64, 64)).astype(kind)
 
 
-def placed(values, place, *levels):
+def place_levels(values, place, *levels):
     """Values of which some are other levels."""
     values[place] = np.resize(levels, values[place].shape)
     return values
@@ -45,13 +45,13 @@ def save_channels(path, values, kind):
     [
         RAMP // 16,
         RAMP // 4,
-        placed(disc(1084, 24), (0, 0), 65535),
-        placed(noisy(0, 4096), (0, 0), 65535),
+        place_levels(disc(1084, 24), (0, 0), 65535),
+        place_levels(noisy(0, 4096), (0, 0), 65535),
         disc(32828, 31768),
         disc(1, 0),
-        placed(noisy(31768, 33768), slice(20), 0),
-        placed(noisy(0, 4096), np.s_[:, :2], 65535, 50000),
-        placed(noisy(0, 4096), np.s_[:, :2], *range(20000, 65536, 700)),
+        place_levels(noisy(31768, 33768), slice(20), 0),
+        place_levels(noisy(0, 4096), np.s_[:, :2], 65535, 50000),
+        place_levels(noisy(0, 4096), np.s_[:, :2], *range(20000, 65536, 700)),
         np.where(disc(1, 0) > 0, 65535, noisy(500, 4500)).astype(np.uint16),
     ],
     ids=[
@@ -75,9 +75,9 @@ def test_16_bits_without_contrast_in_their_range_are_refused_with_the_way_out(tm
             disc(65535, 0),
             disc(40000, 20000),
             noisy(0, 30000),
-            placed(noisy(20000, 50000), slice(20), 0),
+            place_levels(noisy(20000, 50000), slice(20), 0),
         ),
-        placed(noisy(20000, 40000), np.s_[:, :2], 65535, 0),
+        place_levels(noisy(20000, 40000), np.s_[:, :2], 65535, 0),
         (257 * np.where(disc(1, 0) > 0, noisy(245, 256), noisy(0, 11))).astype(np.uint16),
         np.repeat(np.arange(0, 65536, 3277, dtype=np.uint16), 205)[:4096].reshape(64, 64),
     ],
@@ -134,7 +134,7 @@ def test_8_bits_that_end_below_16_are_black_and_a_window_shows_a_mask_of_0_and_1
         Image.fromarray(disc(1, 0, np.uint8)).convert(mode).save(tmp_path / "mask.png")
         expect_refusal(tmp_path / "mask.png", f"{BLACK}: .* 0,1 for a mask")
         assert np.array_equal(greys(tmp_path / "mask.png", (0.0, 1.0)), 255 * disc(1, 0))
-    expect_refusal(save(tmp_path / "x.png", placed(disc(1, 0, np.uint8), slice(4), 255)), BLACK)
+    expect_refusal(save(tmp_path / "x.png", place_levels(disc(1, 0, np.uint8), slice(4), 255)), BLACK)
 
 
 @pytest.mark.parametrize(
