@@ -136,7 +136,7 @@ def test_a_picture_of_infinite_values_is_none_and_not_a_white_or_black_one(tmp_p
         pipeline.vae.decoder.conv_out.bias.fill_(value)
     pipeline.save_pretrained(tmp_path / "mine", safe_serialization=True)
     with pytest.raises(ModelLoadError, match=r"drawing an image fails: .*no numbers"):
-        started(tmp_path / "mine")
+        start(tmp_path / "mine")
 
 
 def test_a_model_without_room_names_offload_and_any_other_fault_names_itself():
