@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,13 @@ def assert_fails(done, code, message):
 
 def test_the_key_cannot_be_given_where_other_users_see_it():
     assert "--api-key " not in run("serve", "--help", COLUMNS="200").stdout
+
+
+@pytest.mark.parametrize("command", ["serve", "bench"])
+def test_help_calls_what_an_option_takes_by_its_word_or_its_choices(command):
+    page = run(command, "--help", COLUMNS="200").stdout
+    assert "--model TEXT" in page
+    assert not re.search(r"<(list\[|\w+( range)?>)", page)
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,16 @@ _SEVERAL = (
     " --guidance-interval and --ip-adapter belong."
 )
 Models = Annotated[
-    list[str], Option("--model", envvar=PREFIX + "MODEL", callback=split_models, help=_MODEL + _SEVERAL)
+    list[str],
+    Option("--model", envvar=PREFIX + "MODEL", callback=split_models, metavar="TEXT", help=_MODEL + _SEVERAL),
 ]
-Model = Annotated[str, Option(envvar=PREFIX + "MODEL", help=_MODEL)]
+Model = Annotated[str, Option(envvar=PREFIX + "MODEL", metavar="TEXT", help=_MODEL)]
 ApiKeyFile = Annotated[
     Path | None,
     Option(
-        envvar=PREFIX + "API_KEY_FILE", help="File with a key, or names and keys, one in a line; mode 0600."
+        envvar=PREFIX + "API_KEY_FILE",
+        metavar="PATH",
+        help="File with a key, or names and keys, one in a line; mode 0600.",
     ),
 ]
 MinLogLevel = Annotated[LogLevel, Option(envvar=PREFIX + "LOG_LEVEL", help="JSON lines on stderr.")]
@@ -106,6 +109,9 @@ def settings_of(kind: type[Made], given: dict[str, Any], **more: Any) -> Made:  
     return kind(**read, **more)
 
 
+VALUES = {str: "TEXT", int: "INT", float: "NUMBER", Path: "PATH"}
+
+
 @dataclass(frozen=True)
 class _Given:
     """A field as the command line has it.
@@ -133,6 +139,11 @@ class _Given:
         """Make one of its values of text."""
         return self.flag.read(text)
 
+    def _value_name(self) -> str | None:
+        """The word for a value in the help; None where typer's own says the choices, or there is none."""
+        kinds = {str} if self.is_repeated else {*get_args(self.kind), self.kind}
+        return next((word for kind, word in VALUES.items() if kind in kinds), None)
+
     def parameter(self) -> inspect.Parameter:
         """The parameter that typer makes the flag of."""
         name = self.flag.name or self.name.replace("_", "-")
@@ -142,7 +153,7 @@ class _Given:
             f"--{name}",
             envvar=PREFIX + (self.flag.variable or name.replace("-", "_").upper()),
             help=self.told.description,
-            metavar=self.flag.metavar,
+            metavar=self.flag.metavar or self._value_name(),
             min=least,
             max=most,
         )
