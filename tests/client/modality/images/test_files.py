@@ -1,4 +1,6 @@
-"""Decoding one file: colours, orientation, metadata, fingerprints, and damage of every kind."""
+"""Decoding one file: its kind, colours, orientation, metadata, fingerprints, and damage of every kind."""
+
+from __future__ import annotations
 
 import io
 import struct
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, digest_pixels, examine, read_image
+from pcevolve.modality.images.kinds import Kind, advise, tell_kind
 from support.examples import examples
 from support.pictures import disc, expect_refusal, greys, save
 
@@ -219,3 +222,56 @@ def test_pages_without_end_are_not_counted(tmp_path):
 def test_what_is_no_picture_is_told_as_what_it_is(tmp_path, data, told):
     (tmp_path / "x.jpg").write_bytes(data)
     expect_refusal(tmp_path / "x.jpg", told)
+
+
+HEIC = b"\0\0\0\x18ftypheic\0\0\0\0"
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "kind"),
+    [
+        ("a.png", b"", Kind.IMAGE),
+        ("A.JPG", b"no image at all", Kind.IMAGE),
+        ("a.gif", b"GIF89a", Kind.IMAGE),
+        ("IM000001", bytes(128) + b"DICM", Kind.IMAGE),
+        ("notes.txt", b"seen on Monday\r\n", Kind.NOTES),
+        ("notes.txt", b"", Kind.NOTES),
+        ("notes.txt", "größer".encode("latin-1"), Kind.NOTES),
+        ("README", b"# Scans", Kind.NOTES),
+        ("boxes.json", b"{}", Kind.NOTES),
+        ("notes.txt", b"\x89PNG\r\n\x1a\n\0", Kind.IMAGE),
+        ("photo.jfif", b"\xff\xd8\xff\xe0\0\x10JFIF", Kind.IMAGE),
+        ("photo.JPG_large", b"\xff\xd8\xff\xe0\0\x10JFIF", Kind.IMAGE),
+        ("photo.jpe", b"\xff\xd8\xff\xe1\0\x18Exif", Kind.IMAGE),
+        ("photo", b"RIFF\0\0\0\0WEBP", Kind.IMAGE),
+        ("scan.001", b"II*\0\x08\0\0\0", Kind.IMAGE),
+        ("bits", b"BM\x46\0\0\0", Kind.IMAGE),
+        ("film", b"GIF89a\0", Kind.IMAGE),
+        ("table.csv", b"BMI,age\n20,30\n", Kind.NOTES),
+        ("photo.dng", b"II*\0\x08\0\0\0", Kind.OTHER),
+        ("photo.cr2", b"II*\0\x10\0\0\0CR", Kind.OTHER),
+        ("drawing.svg", b"<svg/>", Kind.OTHER),
+        ("P3.ppm", b"P3\n1 1\n255\n0 0 0", Kind.OTHER),
+        ("a.heic", HEIC, Kind.OTHER),
+        ("photo", HEIC, Kind.OTHER),
+        ("scan.nii.gz", b"\x1f\x8b", Kind.OTHER),
+    ],
+)
+def test_what_may_be_an_image_is_never_passed_over(name, head, kind):
+    assert tell_kind(name, head) is kind
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "told"),
+    [
+        ("a.heic", b"", "is HEIC: convert it, such as by heif-convert photo.heic photo.png"),
+        ("photo", HEIC, "is HEIC: convert it"),
+        ("scan.nii.gz", b"", "is an archive: unpack it"),
+        ("scan.nii", b"", "is a volume: export its slices as PNG"),
+        ("a.pdf", b"", "export what it shows as PNG"),
+        ("a.psd", b"", "magick photo.xyz photo.png"),
+        ("blob", b"\0", "is not a PNG, JPEG, TIFF, BMP, WebP, GIF or DICOM image: convert or remove it"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_the_way_to_convert_it(name, head, told):
+    assert told in advise(name, head)
