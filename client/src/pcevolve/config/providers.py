@@ -85,12 +85,16 @@ class ProviderSettings(public.Section):
     negative_prompt: requests.NegativePrompt = ""
     guidance: Annotated[
         requests.Guidance | None,
-        Field(description=f"Guidance scale; what the API recommends, or {USUAL_GUIDANCE:g}, if not given."),
+        Field(
+            description=f"Guidance scale; what API or name (turbo) recommend, or {USUAL_GUIDANCE:g}, if not given."
+        ),
         public.PUBLIC,
     ] = None
     steps: Annotated[
         requests.Steps | None,
-        Field(description=f"Denoising steps; what the API recommends, or {USUAL_STEPS}, if not given."),
+        Field(
+            description=f"Denoising steps; what API or name (turbo) recommend, or {USUAL_STEPS}, if not given."
+        ),
         public.PUBLIC,
     ] = None
     sampler: requests.Sampler | None = None

@@ -40,6 +40,7 @@ from pcevolve.private.units import (
     require_unit_size,
 )
 from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.providers.few_steps import FewSteps, find_few_steps
 from pcevolve.public.fields import TEMPLATE, UNLABELLED_TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
@@ -59,13 +60,12 @@ def choose_modality(
     settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """The settings of images in a plan; see ``KindOfRun``."""
+    few = find_few_steps(settings.provider.model) or FewSteps(USUAL_STEPS, USUAL_GUIDANCE)
     return {
         "kind": "image",
         "negative_prompt": settings.provider.negative_prompt,
-        "guidance": _guidance(settings, advice) if "guidance" in asked else None,
-        "steps": settings.provider.steps or (advice.steps if advice else USUAL_STEPS)
-        if "steps" in asked
-        else None,
+        "guidance": _guidance(settings, advice or few) if "guidance" in asked else None,
+        "steps": settings.provider.steps or (advice or few).steps if "steps" in asked else None,
         "sampler": settings.provider.sampler,
         "adapter": settings.provider.adapter,
         "adapter_scale": _adapter_scale(settings),
@@ -97,11 +97,9 @@ def _adapter_scale(settings: RunConfig) -> float | None:
     return USUAL_ADAPTER_SCALE
 
 
-def _guidance(settings: RunConfig, advice: Advice | None) -> float:
-    """The user's, where 0 is a wish too; else what the API recommends."""
-    if settings.provider.guidance is not None:
-        return settings.provider.guidance
-    return advice.guidance if advice else USUAL_GUIDANCE
+def _guidance(settings: RunConfig, advice: Advice | FewSteps) -> float:
+    """The user's, where 0 is a wish too; else what is recommended."""
+    return advice.guidance if settings.provider.guidance is None else settings.provider.guidance
 
 
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:

@@ -26,6 +26,7 @@ from pcevolve.egress.transport import Address, Route, Transport
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect
+from pcevolve.providers.few_steps import find_few_steps
 from pcevolve.public.options import validate
 from pcevolve.public.parts import Rewriter as PlannedRewriter
 from pcevolve.public.plan import PublicPlan
@@ -179,4 +180,15 @@ def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterat
             found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), record.bodies.get(each.body)))
     yield from (
         f"{count} of the API's first {len(answers)} answers {remark}" for remark, count in found.items()
+    )
+
+
+def note_few_steps(plan: PublicPlan, provider: ProviderSettings, advised: bool) -> Iterator[str]:
+    """Yield how a model is asked because of its name alone: the API recommends nothing, and nor does the user."""
+    few = None if advised or plan.modality.kind != "image" else find_few_steps(plan.model)
+    if few is None or plan.images.steps is None or provider.steps or provider.guidance is not None:
+        return
+    yield (
+        f"'{plan.model}' is by its name a model for few steps, so it is asked for {few.steps} with guidance "
+        f"{few.guidance:g}: provider.steps and provider.guidance say otherwise"
     )
