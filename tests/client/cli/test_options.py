@@ -57,7 +57,7 @@ def test_a_required_option_that_is_missing_is_told_in_a_line(command):
     told = command("run", "--epsilon", "3")
     assert (told.code, told.said) == (
         2,
-        "error: --private and --domain and --out must be given: --help says more",
+        "error: --private, --domain and --out must be given: --help says more",
     )
 
 

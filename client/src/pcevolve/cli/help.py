@@ -57,6 +57,10 @@ class CommandWithPanels(TyperCommand):
                 raise UsageError(f"{word} has no flag here: give it as --set {typed[word]}, or in a file")
         return super().parse_args(ctx, args)
 
+    def get_usage(self, ctx: Context) -> str:
+        """Return how it is typed, in a line."""
+        return _spell_usage(super().get_usage(ctx))
+
     def format_help(self, ctx: Context, formatter: Context) -> None:
         """Write the page: usage, what the command does, its options by heading."""
         formatter.write(_page(self.get_usage(ctx), self.help, _panels(self, ctx)))
@@ -105,7 +109,7 @@ def _page(usage: str, text: str | None, panels: Mapping[str, Rows]) -> str:
     """The whole page as text for the terminal that it is printed on."""
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as page:
-        console.print(Padding(Text(_spell_usage(usage), "bold"), 1))
+        console.print(Padding(Text(usage, "bold"), 1))
         for paragraph in (text or "").split("\n\n"):
             console.print(Padding(Text(" ".join(paragraph.split())), (0, 1, 1, 1)))
         for heading, rows in panels.items():

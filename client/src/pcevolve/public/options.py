@@ -286,7 +286,8 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
         return f"{spell(name.replace('-', '_'), model)}: {rest}" if is_name else said
     if fault["type"] == "missing":
         lacking = [_name_at(each["loc"], model) for each in faults if each["type"] == "missing"]
-        return f"{' and '.join(spell(each, model) for each in lacking)} must be given: --help says more"
+        *first, last = (spell(each, model) for each in lacking)
+        return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: --help says more"
     if fault["type"] == "extra_forbidden":
         owners = (
             [each.owners for each in list_options(model) if each.name == name] if is_sectioned(model) else []
