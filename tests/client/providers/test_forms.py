@@ -43,6 +43,7 @@ def respell(name: str, spell, status: int = 200):
 TAKEN = {
     "data URLs": respell("url", lambda text: f"data:image/png;base64,{text}"),
     "wrapped": respell("b64_json", lambda text: "\n".join(wrap(text, 76))),
+    "for addresses": respell("b64_json", lambda text: text.replace("+", "-").replace("/", "_")),
     "unpadded": respell("b64_json", lambda text: text.rstrip("="), 201),
     "marked": lambda answer: Reply(200, b"\xef\xbb\xbf" + json.dumps(answer).encode()),
 }

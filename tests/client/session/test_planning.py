@@ -16,7 +16,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.session.components import Components
 from pcevolve.session.planning import keep_recorded, resolve_plan
 from pcevolve.session.preflight import check_run
-from pcevolve.session.reaching import note_few_steps
+from pcevolve.session.reaching import note_few_steps, note_size
 from support.provider import png
 from support.runs import small_plan
 
@@ -109,6 +109,24 @@ def test_who_runs_a_model_by_its_name_is_told_and_nobody_else(planned):
     (note,) = notes()
     assert "'sdxl-turbo' is by its name a model for few steps, so it is asked for 4 with guidance 1" in note
     assert notes(advised=True) == notes(steps=4) == notes(guidance=2) == notes(model="sdxl") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"model": "sd_xl_base_1.0"}, True),
+        ({"model": "black-forest-labs/FLUX.1-dev"}, True),
+        ({"model": "sd_xl_base_1.0", "size": 768}, False),
+        ({"model": "sdxl-turbo"}, False),
+        ({"model": "xl-lab/v1-5-pruned"}, False),
+        ({"model": "sd3.5-medium", "dialect": "stability"}, False),
+    ],
+)
+def test_small_images_of_a_model_for_large_ones_are_told(planned, options, told):
+    plan = planned(None, **{"dialect": "a1111", "vary_by": "prompt", **options})
+    given = ProviderSettings(**({"size": options["size"]} if "size" in options else {}))
+    assert bool(list(note_size(plan, given, advised=False))) is told
+    assert list(note_size(plan, given, advised=True)) == []
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,10 @@ def render(
 
 def _encode(picture: Picture, body: GenerationRequest) -> str:
     if picture.image is None:
-        raise ContentRejectedError("the safety checker refused the image and every retry: change the prompt")
+        raise ContentRejectedError(
+            "the safety checker refused the image and every retry: change the prompt, or, where it errs, as of skin and"
+            " wounds, start the server with --safety-checker off"
+        )
     data = images.encode(picture.image, body.output_format, _EFFORT)
     if len(data) > limits.MAX_IMAGE_BYTES:
         raise GenerationError("the image is larger than the contract allows", code="image_too_large")

@@ -311,7 +311,8 @@ def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
             "="
         )  # some wrap lines, or leave the padding out
         with suppress(ValueError):
-            data = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+            padded = plain.replace("-", "+").replace("_", "/") + "=" * (-len(plain) % 4)
+            data = base64.b64decode(padded, validate=True)
             arrived.add(hashlib.sha256(data).hexdigest())
     return arrived
 

@@ -160,10 +160,17 @@ def decode_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
         raise ProviderReplyError(f"the API sent an image that is wrong: {error}") from None
 
 
+_USUAL_LETTERS: Final = str.maketrans("-_", "+/")
+"""Of base64, in place of those for addresses (RFC 4648, section 5)."""
+
+
 def _plain_base64(text: str) -> str:
-    """Base64 without the prefix of a data URL and the ends of lines, and padded; many APIs send it otherwise."""
+    """Base64 in its usual letters, padded, without the prefix of a data URL and the ends of lines.
+
+    Many APIs send it otherwise.
+    """
     inner = text.partition(";base64,")[2] if text.startswith("data:") else text
-    plain = "".join(inner.split()).rstrip("=")
+    plain = "".join(inner.split()).rstrip("=").translate(_USUAL_LETTERS)
     return plain + "=" * (-len(plain) % 4)
 
 

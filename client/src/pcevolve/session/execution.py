@@ -49,7 +49,7 @@ from pcevolve.session.progress import (
     show_work,
     tabulate,
 )
-from pcevolve.session.reaching import Connection, note_answers, note_few_steps, note_rewriter
+from pcevolve.session.reaching import Connection, note_answers, note_few_steps, note_rewriter, note_size
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
@@ -264,8 +264,10 @@ def _introduce(
         }
         title = "Before the run goes on" if resumes else "Before anything is spent"
         audience.console.print(tabulate(title, told))
-    for note in note_few_steps(plan, components.settings.provider, advice is not None):
-        audience.console.print(note)
+    provider = components.settings.provider
+    for note_by_name in (note_few_steps, note_size):
+        for note in note_by_name(plan, provider, advice is not None):
+            audience.console.print(note)
     ahead = introduce(components, plan, notes, meter, tick)
     audience.console.print(lay_out([*(RESUMED if resumes else ()), *ahead]))
 

@@ -192,3 +192,22 @@ def note_few_steps(plan: PublicPlan, provider: ProviderSettings, advised: bool) 
         f"'{plan.model}' is by its name a model for few steps, so it is asked for {few.steps} with guidance "
         f"{few.guidance:g}: provider.steps and provider.guidance say otherwise"
     )
+
+
+_LARGE: Final = re.compile(
+    r"xl|sd[-_ ]?3|stable-diffusion-3|flux|qwen-?image|hidream|pony|illustrious|noobai|playground-v2"
+)
+"""Parts of the names of models for about a million pixels."""
+_SIDE: Final = 1024
+
+
+def note_size(plan: PublicPlan, provider: ProviderSettings, advised: bool) -> Iterator[str]:
+    """Yield a note if a model that is by its name for large images is asked for small ones, for nobody said a size."""
+    name = re.split(r"[/\\]", plan.model)[-1].lower()
+    if plan.modality.kind != "image" or advised or provider.size or not plan.images.sized or "turbo" in name:
+        return
+    if max(plan.images.width, plan.images.height) < _SIDE and _LARGE.search(name):
+        yield (
+            f"'{plan.model}' is by its name a model for {_SIDE} x {_SIDE} pixels, and its API tells no size, so "
+            f"{plan.images.width} x {plan.images.height} are asked for: provider.size={_SIDE} asks for its own"
+        )
