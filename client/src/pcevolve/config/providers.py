@@ -69,7 +69,7 @@ class ProviderSettings(public.Section):
         bool,
         Field(
             description="Do not ask before an online API is used, an epsilon above 20 is spent, or a "
-            "selection is no better than luck."
+            "selection is no better than luck; without a terminal nobody is asked."
         ),
         Setting(resumable=True),
     ] = False
