@@ -117,3 +117,11 @@ def test_noise_that_is_30_percent_too_small_breaks_it(factor):
     bound = factor * PRIOR
     rate, error = success(secret_budget(PRIOR, bound), 0.7, "replace-one")
     assert rate > bound + 5 * error
+
+
+@given(prior=st.floats(1e-6, 0.4), rise=st.sampled_from([1e-10, 1e-8, 1e-6]))
+def test_a_budget_between_close_probabilities_is_rounded_down(prior: float, rise: float):
+    bound = prior * (1 + rise)
+    density = math.exp(-(ndtri(prior) ** 2) / 2) / math.sqrt(2 * math.pi)
+    # Below the median the density rises, so the bound is reached at the latest after a step of this size.
+    assert secret_budget(prior, bound) * density <= (bound - prior) * (1 + 1e-9)

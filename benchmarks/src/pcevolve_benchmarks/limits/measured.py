@@ -17,6 +17,8 @@ COMPARED = ("pcevolve", "pe", "dp-means")
 Row = Mapping[str, Any]
 Key = tuple[str, int]
 """Private set and seed."""
+SAME_SOURCE = {"marks": "digits"}
+"""Private sets whose images are another's, under names that say nothing."""
 
 
 def read_measured(folder: Path) -> tuple[list[Row], Row]:
@@ -38,7 +40,7 @@ def read_measured(folder: Path) -> tuple[list[Row], Row]:
 
 
 def gain(rows: Sequence[Row], method: str, other: str = CONTROL) -> Value:
-    """Accuracy less that of another method, in points, by judges that did not vote; the interval is over private sets.
+    """Accuracy less that of another method, in points, by judges that did not vote; the interval is over sources.
 
     Raises:
         DataError: No row of the method has one of the other's beside it.
@@ -47,7 +49,7 @@ def gain(rows: Sequence[Row], method: str, other: str = CONTROL) -> Value:
     pairs = (
         (key, 100 * (_accuracy(row) - _accuracy(beside[key]))) for key, row in own.items() if key in beside
     )
-    return _over_sets(pairs, method)
+    return _over_sources(pairs, method)
 
 
 def measure_first_choice(rows: Sequence[Row], method: str) -> Value:
@@ -57,7 +59,7 @@ def measure_first_choice(rows: Sequence[Row], method: str) -> Value:
         DataError: There is no row of the method.
     """
     found = _usual(rows, method).items()
-    return _over_sets(((key, 100 * row["best_tenth"]) for key, row in found), method)
+    return _over_sources(((key, 100 * row["best_tenth"]) for key, row in found), method)
 
 
 def count_classes(rows: Sequence[Row]) -> list[int]:
@@ -86,10 +88,12 @@ def _accuracy(row: Row) -> float:
     return fmean(each["accuracy"] for each in row["verdicts"] if not each["voted"])
 
 
-def _over_sets(figures: Iterable[tuple[Key, float]], method: str) -> Value:
-    by_set: dict[str, list[float]] = defaultdict(list)
+def _over_sources(figures: Iterable[tuple[Key, float]], method: str) -> Value:
+    """The mean over sources of the means of their sets: sets of one source are no independent draws."""
+    by_source: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (world, _), figure in figures:
-        by_set[world].append(figure)
-    if not by_set:
+        kind = world.partition(":")[0]
+        by_source[SAME_SOURCE.get(kind, kind)][world].append(figure)
+    if not by_source:
         raise DataError(f"the rows have none of '{method}' at ten shots and epsilon 10")
-    return Value.of([fmean(each) for each in by_set.values()])
+    return Value.of([fmean(map(fmean, sets.values())) for sets in by_source.values()])

@@ -21,6 +21,7 @@ from pcevolve.privacy import Event, Relation
 PRIORS = tuple(10.0**-power for power in range(6, 0, -1))
 """For which it is told what a guess is worth: a diagnosis has no prior of 1e-4."""
 _NORMAL = NormalDist()
+_QUANTILE_ROUNDING = 1e-14
 _DOWN = 1 - 2**-40
 """More than what is rounded here can be rounded up by."""
 
@@ -29,7 +30,9 @@ def secret_budget(prior: float, bound: float) -> float:
     """η: the largest μ at which a secret of prior p is guessed with r at most; ``ValueError`` unless 0 < p <= r < 1."""
     if not 0 < prior <= bound < 1:
         raise ValueError(f"a prior of {prior:g} and a bound of {bound:g}: 0 < prior <= bound < 1 is needed")
-    return max(0.0, _NORMAL.inv_cdf(bound) - _NORMAL.inv_cdf(prior))
+    high, low = _NORMAL.inv_cdf(bound), _NORMAL.inv_cdf(prior)
+    # Down by more than the rounding of either, which the difference of two close ones would magnify.
+    return max(0.0, high - low - _QUANTILE_ROUNDING * (abs(high) + abs(low)))
 
 
 def most_success(mu: float, prior: float) -> float:

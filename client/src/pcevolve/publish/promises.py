@@ -82,8 +82,8 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
         # None and not a number: no ε of seeded noise is true, and somebody would quote it.
-        epsilon_spent=epsilon(events, plan.delta) if plan.secure else None,
-        epsilon_folder=epsilon(scale_to_folder(plan, events), plan.delta)
+        epsilon_spent=_state_loss(events, plan) if plan.secure else None,
+        epsilon_folder=_state_loss(scale_to_folder(plan, events), plan)
         if plan.secure and plan.subsample
         else None,
         delta=plan.delta,
@@ -93,6 +93,12 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
         statement=_statement(plan, method),
         assumed_public=tuple(list_assumptions(plan)),
     )
+
+
+def _state_loss(events: Iterable[Event], plan: PublicPlan) -> float:
+    # Up, to digits on which all machines agree: last bits are the C library's, and an audit compares bytes.
+    loss = epsilon(events, plan.delta)
+    return float(format_loss(loss, 10)) if isfinite(loss) else loss
 
 
 def state_promise(plan: PublicPlan) -> str:
