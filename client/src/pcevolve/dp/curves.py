@@ -105,7 +105,9 @@ def normal_cdf(x: float) -> float:
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
-_FAR: Final = -30.0  # where erfc is still far from the least floats, and what the series below leaves out is 2e-14
+_FAR: Final = (
+    -30.0
+)  # where erfc is still far from the least floats, and what the series below leaves out is 2e-14
 _TERMS: Final = 6
 
 

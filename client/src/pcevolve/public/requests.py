@@ -109,7 +109,13 @@ ChatFields = Annotated[
     PUBLIC,
 ]
 Pixels = Annotated[
-    int, Field(ge=8, le=4096, description="Pixels per side; if not given the model's own, or 512 where the API tells none."), PUBLIC
+    int,
+    Field(
+        ge=8,
+        le=4096,
+        description="Pixels per side; if not given the model's own, or 512 where the API tells none.",
+    ),
+    PUBLIC,
 ]
 Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC]
 MOST_AT_ONCE = 64
