@@ -113,3 +113,17 @@ def test_texts_that_end_where_the_tokens_do_are_told(end, content, said):
 @pytest.mark.parametrize("name", ["openai", "openai-plain"])
 def test_words_that_the_api_chose_are_told(name, revised, said):
     assert remarks(name, b64_json=b64(1), revised_prompt=revised) == said
+
+
+def test_an_image_behind_a_link_keeps_its_place_beside_others():
+    """One that was withheld, or lies in the answer itself, is no reason to lose one that was fetched."""
+    one, other = png(1), png(2)
+    items = [{"b64_json": None}, {"url": "https://x/1"}, {"b64_json": b64(2)}, {"url": "https://x/2"}]
+    body = json.dumps({"data": items}).encode()
+    call = dataclasses.replace(CREATION, count=4)
+    assert DIALECTS["openai"].links(call, body) == ("https://x/1", "https://x/2")
+    assert DIALECTS["openai"].decode(call, body, [one, other]) == [b"", one, png(2), other]
+
+
+def test_an_image_that_an_api_could_not_make_is_not_called_moderated():
+    assert "ended the image with ERROR" in quote_refusal("stability", {"image": b64(1), "finish_reason": "ERROR"})

@@ -53,6 +53,11 @@ class _Image(Reply):
         inside = self.url if self.url is not None and self.url.startswith("data:") else ""
         return self.b64_json or inside
 
+    @property
+    def link(self) -> str:
+        """Where the image lies, if the answer itself has it not; empty otherwise."""
+        return "" if self.text else self.url or ""
+
 
 class _Answer(Reply):
     data: Annotated[list[_Image], Field(max_length=limits.MAX_BATCH)]
@@ -92,14 +97,17 @@ class OpenAIDialect(Dialect):
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """The addresses of the images that the answer itself does not have."""
-        return tuple(each.url for each in parse_answer(_Answer, body).data if each.url and not each.text)
+        return tuple(each.link for each in parse_answer(_Answer, body).data if each.link)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """The images of an answer: in base64, or where it said that they lie."""
+        """The images of an answer, in base64 or where it said that they lie; empty where one was withheld."""
         found = require_count(call, parse_answer(_Answer, body).data)
-        if linked and len(linked) == len(found):
-            return list(linked)
-        return decode_images(call, [each.text for each in found])
+        made = decode_images(call, [each.text for each in found])
+        pointed = [place for place, each in enumerate(found) if each.link]
+        if len(linked) == len(pointed):
+            for place, image in zip(pointed, linked, strict=True):
+                made[place] = image
+        return made
 
     def answered_by(self, body: bytes) -> str | None:
         """The model that the answer names."""

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.errors import ProviderReplyError, UsageError, printable
 from pcevolve.providers.codec import Reply, decode_images, encode_form, parse_answer, shift_seed
 from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest
 from pcevolve.providers.faults import Reason
@@ -18,6 +18,8 @@ from pcevolve_shared import limits
 
 GENERATE = "/v2beta/stable-image/generate/sd3"
 BALANCE = "/v1/user/balance"
+_FILTERED: Final = "CONTENT_FILTERED"
+_LONGEST_REASON: Final = 40
 _LARGEST_SEED: Final = 2**32 - 2
 _RATIOS: Final = {"16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21"}
 
@@ -60,7 +62,10 @@ class StabilityDialect(Dialect):
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The one base64 image of an answer; ``ProviderReplyError`` also where moderation withheld it."""
         answer = parse_answer(_Answer, body)
-        if answer.finish_reason != "SUCCESS":  # what a filter let through is blurred
+        if answer.finish_reason not in ("SUCCESS", _FILTERED):
+            ended = printable(answer.finish_reason)[:_LONGEST_REASON]
+            raise ProviderReplyError(f"the API ended the image with {ended}: continue with --resume RUN")
+        if answer.finish_reason == _FILTERED:  # what a filter let through is blurred
             raise ProviderReplyError("the API's moderation withheld the image: change the prompt")
         return decode_images(call, [answer.image])
 
