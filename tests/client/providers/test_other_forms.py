@@ -126,4 +126,6 @@ def test_an_image_behind_a_link_keeps_its_place_beside_others():
 
 
 def test_an_image_that_an_api_could_not_make_is_not_called_moderated():
-    assert "ended the image with ERROR" in quote_refusal("stability", {"image": b64(1), "finish_reason": "ERROR"})
+    assert "ended the image with ERROR" in quote_refusal(
+        "stability", {"image": b64(1), "finish_reason": "ERROR"}
+    )
