@@ -41,7 +41,7 @@ def fetch_clip(cache: Path) -> None:
 def test_auto_is_the_bundled_encoder_where_nothing_was_fetched_and_says_how_to_get_another(cache):
     name, why = resolve("auto")
     assert name == "bundled"
-    assert "none of clip and resnet18 was fetched" in why
+    assert "clip and resnet18 were not fetched" in why
     assert "pcevolve fetch-encoder" in why
 
 

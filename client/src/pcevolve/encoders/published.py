@@ -54,7 +54,7 @@ def resolve(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, s
     for published in PREFERRED:
         if is_fetched(published):
             return published, "its published weights were fetched to this machine"
-    return BUNDLED, f"none of {' and '.join(PREFERRED)} was fetched to this machine (pcevolve fetch-encoder)"
+    return BUNDLED, f"{' and '.join(PREFERRED)} were not fetched (pcevolve fetch-encoder NAME)"
 
 
 def is_fetched(name: str) -> bool:

@@ -80,7 +80,7 @@ def _encoder(settings: RunConfig) -> Finding:
             require_torch(f"encoder {name}")
     except ClientError as error:
         return Finding("encoder", str(error), fit=False)
-    return Finding("encoder", f"{name}: {reason}" if reason else name)
+    return Finding("encoder", f"{name}; {reason}" if reason else name)
 
 
 def _ledger(path: Path) -> Finding:
