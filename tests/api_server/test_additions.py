@@ -189,6 +189,17 @@ def test_an_adapter_for_another_model_or_without_its_encoder_is_refused(zoo, tmp
         draw(zoo("sd15"), adapter=str(alone))
 
 
+def test_an_adapter_beside_the_encoder_of_another_is_refused(zoo, tmp_path):
+    file = save_adapter(tmp_path, tiny_pipeline().unet)
+    weights = load_file(file)
+    weights["image_proj.proj.weight"] = torch.zeros(4 * 32, 24)
+    save_file(weights, file)
+    with pytest.raises(
+        ModelLoadError, match=r"reads 24 numbers of an image, and the image_encoder .* gives 16"
+    ):
+        draw(zoo("sd15"), adapter=str(file))
+
+
 def vary(generator, *images, **changes):
     changes = {"steps": 4, "guidance": 7.5, "strength": 0.8} | changes
     asked = [tasks(RECIPE, 3, prompt="cat", image=noise_image(image), **changes)[0] for image in images]

@@ -189,3 +189,16 @@ def test_what_is_left_of_a_run_is_spaced_as_the_run_was(name):
     begun = FlowFrom.of(scheduler, scheduler.sigmas[5].item())
     begun.set_timesteps(5, sigmas=[1 - step / 5 for step in range(5)], mu=mu)
     assert torch.allclose(begun.sigmas, scheduler.sigmas[5:], atol=1e-6)
+
+
+def test_a_schedule_without_a_signal_at_its_end_is_run_by_those_that_know_it(schedulers):
+    from diffusers import DDIMScheduler
+
+    usual = DDIMScheduler()
+    assert schedulers.names_for(usual) == tuple(schedulers.SCHEDULERS)
+    silent = DDIMScheduler(rescale_betas_zero_snr=True, timestep_spacing="trailing")
+    names = schedulers.names_for(silent)
+    assert {"ddim", "euler", "dpmpp_2m"} <= set(names)
+    assert not {"pndm", "heun", "lms", "dpmpp_2m_karras"} & set(names)
+    for name in names:
+        assert schedulers.scheduler_named(name, silent).config.rescale_betas_zero_snr

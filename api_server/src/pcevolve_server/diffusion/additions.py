@@ -296,8 +296,26 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
                 " images to it; download it, too"
             ) from error
         raise ModelLoadError(sources.explain_failure(settings.adapter, "IP-Adapter", error)) from error
+    _require_eyes(settings.adapter, pipeline)
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
+
+
+def _require_eyes(name: str, pipeline: DiffusionPipeline) -> None:
+    """Refuse an image encoder that sees in other numbers than an adapter reads; of SDXL there are two kinds."""
+    for projection in pipeline.unet.encoder_hid_proj.image_projection_layers:
+        plain = isinstance(projection, ImageProjection)
+        reads = getattr(
+            projection.image_embeds if plain else getattr(projection, "proj_in", None), "in_features", None
+        )
+        config = pipeline.image_encoder.config
+        sees = config.projection_dim if plain else config.hidden_size
+        if reads not in (None, sees):
+            raise ModelLoadError(
+                f"the IP-Adapter {name} reads {reads} numbers of an image, and the image_encoder beside it gives"
+                f" {sees}: put the one there that it was trained with (of adapters called vit-h, also of SDXL's, that"
+                " of models/image_encoder)"
+            )
 
 
 def _place(name: str, xl: bool) -> tuple[str, str, str]:

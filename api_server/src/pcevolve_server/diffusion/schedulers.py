@@ -9,6 +9,7 @@ steps in ``u`` from 1 to 0 and *shifts* them towards noise, the more so for larg
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import math
 from typing import Any, Final, Self
 
@@ -105,6 +106,22 @@ _TRAINED: Final = {
     "timestep_type",
     "trained_betas",
 }
+
+
+def names_for(own: SchedulerMixin) -> tuple[str, ...]:
+    """Names of the schedulers that can run a model on the noise schedule of ``own``.
+
+    Some know no schedule without a signal at its end, and would run another one in silence; and the noise levels of
+    Karras, which go by its logarithm there, are nearly all of them noise.
+    """
+    if not own.config.get("rescale_betas_zero_snr"):
+        return tuple(SCHEDULERS)
+    return tuple(
+        name
+        for name, (kind, extra) in SCHEDULERS.items()
+        if "rescale_betas_zero_snr" in inspect.signature(getattr(diffusers, kind)).parameters
+        and not extra.get("use_karras_sigmas")
+    )
 
 
 def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:

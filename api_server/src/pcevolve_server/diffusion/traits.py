@@ -254,7 +254,7 @@ def scheduler_names(pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> t
     """Schedulers that the pipeline may run with besides its own."""
     # A latent consistency pipeline reads what only its own kind of scheduler returns.
     own_alone = "LatentConsistency" in type(pipeline).__name__ or not schedulers.is_discrete(scheduler)
-    return () if own_alone else tuple(schedulers.SCHEDULERS)
+    return () if own_alone else schedulers.names_for(scheduler)
 
 
 def size_multiple(pipeline: DiffusionPipeline) -> int:
