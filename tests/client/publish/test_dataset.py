@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from fractions import Fraction
 from math import erfc, exp, sqrt
 from pathlib import Path
 
@@ -222,3 +223,19 @@ def test_the_facts_of_a_card_are_read_as_they_were_written():
 )
 def test_what_can_be_read_in_two_ways_or_not_at_all_is_no_fact(card):
     assert read_facts(card) is None
+
+
+@pytest.mark.parametrize("multiplier", ["1", "7/3", "0.499888619709"])
+def test_an_epsilon_is_stated_upwards_in_digits_that_all_machines_share(multiplier):
+    paid = (Receipt(RUN_ID, 1, (), (Event("gaussian", multiplier),), "add-remove"),)
+    stated = replace(release(delta=1e-5, relation="add-remove"), receipts=paid).guarantee.epsilon_spent
+    exact = gaussian_epsilon(float(1 / Fraction(multiplier)), 1e-5)
+    assert stated == float(f"{stated:.9e}")
+    assert stated == pytest.approx(exact, rel=1e-6)
+
+
+def test_an_epsilon_is_not_stated_above_the_budget_that_it_fits():
+    third = "1/3"
+    paid = (Receipt(RUN_ID, 1, (), (Event("exponential", third),), "replace-one"),)
+    promised = replace(release(epsilon=third), receipts=paid).guarantee
+    assert promised.epsilon_spent == promised.epsilon_budget == 1 / 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from math import ceil, isfinite
 
-from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.accountants import above, epsilon
 from pcevolve.dp.sensitivity import DRAWN_UNITS
 from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.ledger.units import SINGLE
@@ -97,8 +97,10 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
 
 def _state_loss(events: Iterable[Event], plan: PublicPlan) -> float:
     # Up, to digits on which all machines agree: last bits are the C library's, and an audit compares bytes.
-    loss = epsilon(events, plan.delta)
-    return float(format_loss(loss, 10)) if isfinite(loss) else loss
+    loss, budget = epsilon(events, plan.delta), plan.budget.epsilon
+    stated = float(format_loss(loss, 10)) if isfinite(loss) else loss
+    # A third has no last digit: rounded up it would be above the budget that it was held to exactly.
+    return min(stated, float(budget)) if loss <= above(budget) else stated
 
 
 def state_promise(plan: PublicPlan) -> str:
