@@ -45,6 +45,8 @@ def called(zoo, tmp_path):
         ("flux-dev", "FLUX.1-Turbo-Alpha", (8, 3.5, None)),
         ("flux-dev", "hyper-flux-16steps", (16, 3.5, None)),
         ("qwen", "Qwen-Image-Lightning-8steps", (8, 0.0, None)),
+        ("z-image", "Z-Image-Turbo", (8, 0.0, None)),
+        ("z-image", "Z-Image", (28, 3.5, None)),
         ("sd15", "hyperrealism-25000steps", (25, 7.5, "dpmpp_2m_karras")),
     ],
 )

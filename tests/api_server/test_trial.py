@@ -75,6 +75,7 @@ def renamed(tiny_model, tmp_path):
         ({"_class_name": "StableDiffusionXLImg2ImgPipeline", "requires_aesthetics_score": True}, "a refiner"),
         ({"_class_name": "StableDiffusionUpscalePipeline"}, "makes images larger"),
         ({"_class_name": "StableDiffusionControlNetPipeline"}, "wants a picture of edges"),
+        ({"_class_name": "FluxControlPipeline"}, "wants a picture of edges"),
         ({"_class_name": "StableVideoDiffusionPipeline"}, "no text-to-image pipeline for a StableVideo"),
         (
             {"_class_name": "StableDiffusionXLInstructPix2PixPipeline"},

@@ -170,6 +170,37 @@ def qwen():
     return QwenImagePipeline(**_qwen_parts(_seeing_tokenizer()))
 
 
+def z_image():
+    """Z-Image: a transformer on flow matching that reads prompt and noise in one row, behind a language model."""
+    from diffusers import FlowMatchEulerDiscreteScheduler, ZImagePipeline, ZImageTransformer2DModel
+    from transformers import Qwen3Config, Qwen3Model
+
+    tokenizer = _seeing_tokenizer()
+    tokenizer.chat_template = (
+        "{% for each in messages %}<|im_start|>{{ each['content'] }}<|im_end|>{% endfor %}"
+    )
+    shape = {"hidden_size": WORDS, "intermediate_size": WORDS, "num_hidden_layers": 2, "head_dim": 16}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    transformer = ZImageTransformer2DModel(
+        in_channels=4,
+        dim=32,
+        n_layers=1,
+        n_refiner_layers=1,
+        n_heads=2,
+        n_kv_heads=2,
+        cap_feat_dim=WORDS,
+        axes_dims=[4, 6, 6],
+        axes_lens=[1024, 64, 64],
+    )
+    return ZImagePipeline(
+        scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0),
+        vae=tiny_vae(shift_factor=0.06, scaling_factor=1.5),
+        text_encoder=Qwen3Model(Qwen3Config(vocab_size=len(tokenizer), **shape, **heads)),
+        tokenizer=tokenizer,
+        transformer=randomise(transformer),
+    )
+
+
 def qwen_edit():
     """Qwen-Image-Edit: Qwen-Image that sees an image beside the noise, and in the prompt."""
     from diffusers import QwenImageEditPipeline
@@ -319,6 +350,7 @@ ZOO = {
     "flux-dev": flux,
     "flux-schnell": flux_schnell,
     "qwen": qwen,
+    "z-image": z_image,
 }
 """Stable Diffusion 1.5, which is also OpenJourney's layout, is ``tiny_model.tiny_pipeline``."""
 EDITS = {"kontext": kontext, "pix2pix": pix2pix, "qwen-edit": qwen_edit, "qwen-edit-plus": qwen_edit_plus}

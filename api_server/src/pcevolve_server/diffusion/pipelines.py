@@ -79,7 +79,7 @@ _UNFIT: Final = {
     "Inpaint": "it is an inpainting model, which fills holes in images; serve the model that it was made from",
     "Fill": "it is an inpainting model, which fills holes in images; serve the model that it was made from",
     "Upscale": "it makes images larger, and none of its own",
-    "ControlNet": "it wants a picture of edges, poses or depths with each prompt; serve the model that it controls",
+    "Control": "it wants a picture of edges, poses or depths with each prompt; serve the model that it controls",
     "Onnx": "its networks are for ONNX Runtime; serve the version of it that is for PyTorch",
     "Flax": "its networks are for JAX; serve the version of it that is for PyTorch",
 }

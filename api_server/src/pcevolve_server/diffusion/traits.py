@@ -51,6 +51,7 @@ _SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, stren
 
 # Distilled for fewer steps with the guidance as an input, as before.
 _HELD_FLOW: Final = Recommended(steps=8, guidance=3.5, strength_low=0.36, strength_high=0.92)
+_Z_TURBO: Final = Recommended(steps=8, guidance=0.0, strength_low=0.36, strength_high=0.92)
 
 _SECOND_ORDER: Final = "dpmpp_2m_karras"
 _CONSISTENT: Final = "lcm"
@@ -82,6 +83,8 @@ def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: S
             return _CONSISTENCY_LORA
         if distilled.is_few_step(name):
             best = _HELD_FLOW if embeds else _TURBO if transformer is None else _SHORT_FLOW
+            if family(pipeline) == "z-image":
+                best = _Z_TURBO
             return best.model_copy(update={"steps": distilled.steps_in(name) or best.steps})
     if _takes_guidance(unet):
         return _CONSISTENCY
@@ -267,9 +270,14 @@ def size_multiple(pipeline: DiffusionPipeline) -> int:
     return max(limits.SIZE_STEP, packed, factor * patches)
 
 
+_MEGAPIXEL_LATENTS: Final = 128
+"""On a side, of models of which nothing says another size; they are all for about a megapixel."""
+
+
 def base_resolution(pipeline: DiffusionPipeline) -> Resolution:
     """The size that the model was trained for, in pixels."""
-    sample = denoiser(pipeline).config.get("sample_size") or pipeline.default_sample_size
+    usual = getattr(pipeline, "default_sample_size", _MEGAPIXEL_LATENTS)
+    sample = denoiser(pipeline).config.get("sample_size") or usual
     height, width = sample if isinstance(sample, list | tuple) else (sample, sample)
     factor = pipeline.vae_scale_factor
     return Resolution(width=width * factor, height=height * factor)
