@@ -46,7 +46,7 @@ def events(server, monkeypatch) -> list[str]:
     note("embedding", views.PrivateViews, "_usable")
     note("appearances", views, "measure_appearances")
     note("price", Account, "require")
-    note("earlier runs", Account, "spent_before")
+    note("earlier runs", Account, "compute_spent_before")
     note("enrolment", Account, "enrol")
     note("closed", HttpTransport, "close")
     return seen
