@@ -20,7 +20,7 @@ from pcevolve.evolution import Pool, evolve
 from pcevolve.modality import find_medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish import Release, publish, write_summary
-from pcevolve.session.first.demo import OF_TEXTS
+from pcevolve.session.first.demo import OF_CONTROL
 from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability
 from pcevolve_shared import images
@@ -187,7 +187,7 @@ def test_the_demonstration_with_texts_bears_a_control_that_keeps_short_ones():
     """A few words come back as they were: of a control's 40 texts 31 and 32 did, and it ended the demonstration."""
     made = [(png(seed), png(seed if seed < 35 else seed + 40)) for seed in range(40)]
     assert not vary(*made)[0].enough
-    assert vary(*made, share=OF_TEXTS.options["min_usable"])[0].enough
+    assert vary(*made, share=OF_CONTROL["min_usable"])[0].enough
 
 
 def test_what_comes_back_unchanged_is_no_new_candidate():

@@ -115,8 +115,6 @@ OF_TEXTS: Final = Demonstration(
         "initial": 160,
         "iterations": 5,
         "tokens": 40,
-        # The control keeps texts by chance, and of a few words that it keeps most variations are the same words again.
-        "min_usable": 0.05,
         "seed": 2026,
         "encoder": WORDS,
         "first_contact": 120.0,
