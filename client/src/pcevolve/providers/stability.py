@@ -60,13 +60,14 @@ class StabilityDialect(Dialect):
         return WireRequest("POST", GENERATE, body, kind)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """The one base64 image of an answer; ``ProviderReplyError`` also where moderation withheld it."""
+        """The one base64 image of an answer; empty where moderation withheld it."""
         answer = parse_answer(_Answer, body)
         if answer.finish_reason not in ("SUCCESS", _FILTERED):
             ended = printable(answer.finish_reason)[:_LONGEST_REASON]
             raise ProviderReplyError(f"the API ended the image with {ended}: continue with --resume RUN")
-        if answer.finish_reason == _FILTERED:  # what a filter let through is blurred
-            raise ProviderReplyError("the API's moderation withheld the image: change the prompt")
+        if answer.finish_reason == _FILTERED:
+            # What comes is blurred. No error, for the seed is the plan's: a run resumed would be refused for good.
+            return [b""]
         return decode_images(call, [answer.image])
 
     def hello(self) -> WireRequest:
