@@ -260,8 +260,8 @@ def test_what_the_discriminator_says_moves_the_last_layer_as_much_as_the_errors(
 def test_a_reader_that_calls_all_the_same_may_still_rank_them_rightly(training):
     import torch
 
-    ranked, asked = training("domains").ranked, ["a", "a", "b", "b"]
+    rank, asked = training("domains").rank, ["a", "a", "b", "b"]
     always_b = torch.tensor([[0.0, 5], [0, 6], [0, 8], [0, 9]])
-    assert ranked(always_b, ["a", "b"], asked) == 1
-    assert ranked(always_b, ["a", "b"], ["a", "b", "a", "b"]) == 0.75
-    assert ranked(always_b, ["a", "b"], asked[::-1]) == 0
+    assert rank(always_b, ["a", "b"], asked) == 1
+    assert rank(always_b, ["a", "b"], ["a", "b", "a", "b"]) == 0.75
+    assert rank(always_b, ["a", "b"], asked[::-1]) == 0
