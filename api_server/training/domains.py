@@ -1,8 +1,7 @@
 """Measure how well the generator draws its domains of photographs and the rendered surfaces, and what variations keep.
 
-Distances (KID) and the readers of domains, labels, materials and defects use a MobileNetV2 that took no
-part in training: an ONNX file from outside of this project, run by onnxruntime. Real images are judged at
-64 x 64, as generated ones are.
+Distances (KID) and the readers of domains, labels, materials and defects use a MobileNetV2 that took no part in
+training: an ONNX file from outside of this project, run by onnxruntime. All images are judged at 64 x 64.
 """
 
 from __future__ import annotations
@@ -356,9 +355,8 @@ def measure_surfaces(
 ) -> dict[str, Any]:
     """Return how often material and defect of a drawn surface are read as asked, beside fresh renderings.
 
-    The readers learnt from renderings and from the same after the autoencoder, as for domains.
-
-    And how varied defects are under a label that means nothing, and whether variations keep them.
+    And how varied defects are under a label that means nothing, and whether variations keep them. Readers learn as
+    for domains: from renderings, and from the same after the autoencoder.
     """
     rng = np.random.default_rng(5)
     pairs = [(m, d) for m in MATERIALS for d in DEFECTS]

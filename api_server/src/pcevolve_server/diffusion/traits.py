@@ -24,6 +24,7 @@ from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import weight
 from pcevolve_server.sources import BUNDLED
 from pcevolve_shared import limits
+from pcevolve_shared.few_steps import is_few_step, steps_in
 from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution
 
 # Distilled, with the guidance of its teacher in it.
@@ -81,11 +82,11 @@ def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: S
     for name in names:
         if distilled.is_consistent(name) and embeds is None and not _takes_guidance(unet):
             return _CONSISTENCY_LORA
-        if distilled.is_few_step(name):
+        if is_few_step(name):
             best = _HELD_FLOW if embeds else _TURBO if transformer is None else _SHORT_FLOW
             if family(pipeline) == "z-image":
                 best = _Z_TURBO
-            return best.model_copy(update={"steps": distilled.steps_in(name) or best.steps})
+            return best.model_copy(update={"steps": steps_in(name) or best.steps})
     if _takes_guidance(unet):
         return _CONSISTENCY
     if type(scheduler).__name__ in _CONSISTENT_SCHEDULERS:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-_FEW: Final = re.compile(r"turbo|lightning|schnell|hyper[-_ ]?(?:sd|flux)|lcm|(?<![a-z])dmd2?(?![a-z])")
+from pcevolve_shared.few_steps import is_few_step, steps_in
+
+_ALSO: Final = re.compile("schnell|lcm")
+"""Of whose names the server has no need: their files tell."""
 _MORE: Final = re.compile(r"z[-_ ]?image|flux.{0,8}(?:turbo|lightning|hyper)|hyper[-_ ]?flux")
 """Of which the usual number is eight."""
-_STEPS: Final = re.compile(r"(?<!\d)(\d{1,2})[-_ ]?steps?(?![a-z])")
-_MOST_STEPS: Final = 16
 
 
 class FewSteps(NamedTuple):
@@ -26,15 +27,14 @@ class FewSteps(NamedTuple):
 
 def find_few_steps(model: str) -> FewSteps | None:
     """The settings that a model's name asks for; None where it says nothing of few steps."""
-    name = re.split(r"[/\\]", model)[-1].lower()
-    if not _FEW.search(name):
+    name = find_own_name(model)
+    if not (is_few_step(name) or _ALSO.search(name)):
         return None
     held = "flux" in name and "schnell" not in name
-    return FewSteps(_steps(name), 3.5 if held else 1.5 if "lcm" in name else 1.0)
+    steps = steps_in(name) or (8 if _MORE.search(name) else 4)
+    return FewSteps(steps, 3.5 if held else 1.5 if "lcm" in name else 1.0)
 
 
-def _steps(name: str) -> int:
-    stated = _STEPS.search(name)
-    if stated and 1 <= int(stated[1]) <= _MOST_STEPS:
-        return int(stated[1])
-    return 8 if _MORE.search(name) else 4
+def find_own_name(model: str) -> str:
+    """A model's name without its publisher or folder, in small letters."""
+    return re.split(r"[/\\]", model)[-1].lower()

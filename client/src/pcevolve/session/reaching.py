@@ -26,7 +26,7 @@ from pcevolve.egress.transport import Address, Route, Transport
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect
-from pcevolve.providers.few_steps import find_few_steps
+from pcevolve.providers.few_steps import find_few_steps, find_own_name
 from pcevolve.public.options import validate
 from pcevolve.public.parts import Rewriter as PlannedRewriter
 from pcevolve.public.plan import PublicPlan
@@ -203,7 +203,7 @@ _SIDE: Final = 1024
 
 def note_size(plan: PublicPlan, provider: ProviderSettings, advised: bool) -> Iterator[str]:
     """Yield a note if a model that is by its name for large images is asked for small ones, for nobody said a size."""
-    name = re.split(r"[/\\]", plan.model)[-1].lower()
+    name = find_own_name(plan.model)
     if plan.modality.kind != "image" or advised or provider.size or not plan.images.sized or "turbo" in name:
         return
     if max(plan.images.width, plan.images.height) < _SIDE and _LARGE.search(name):
