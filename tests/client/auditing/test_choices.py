@@ -131,6 +131,17 @@ def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
     assert f"receipt for iteration {last.iteration}: {told}" in faults_of(root)
 
 
+def test_a_plan_on_record_of_more_votes_than_its_method_pays_for_is_told(tmp_path: Path):
+    root = make_judged_run(tmp_path, small_plan(method="pe-em", candidates=4, initial=4, shots=SHOTS))
+
+    def vote_twice(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        next(each["plan"] for each in events if each["kind"] == "planned")["votes"] = 2
+        return events
+
+    forge(root, vote_twice)
+    assert any("'pe-em' takes no method.votes: leave it out" in fault for fault in faults_of(root))
+
+
 def always(data: bytes) -> FakeProvider:
     """A provider that answers every request with the same bytes."""
 

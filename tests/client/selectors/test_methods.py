@@ -90,6 +90,18 @@ def test_a_method_that_cannot_tell_which_look_is_nearer_is_refused():
             find_method(name).plan_events(small_plan(method=name, **shape))
 
 
+@pytest.mark.parametrize("name", sorted(selectors.METHODS))
+def test_a_plan_of_more_votes_than_one_is_refused_for_a_method_that_pays_for_one(name):
+    of_one, of_two = (small_plan(method=name, votes=votes, delta=1e-5) for votes in (1, 2))
+    find_method(name).plan_events(of_one)
+    if name in {"pe", "aug-pe"}:
+        find_method(name).plan_events(of_two)
+        return
+    for asked in (find_method(name).plan_events, find_method(name).statement):
+        with pytest.raises(UsageError, match=f"'{name}' takes no method.votes: leave it out"):
+            asked(of_two)
+
+
 def test_appearance_is_paid_for_out_of_the_same_budget():
     budget, sizes = Budget(Fraction(10), 1e-5), scope()
     matched = find_method("dp-means").accesses(budget, sizes, appearance="matched")

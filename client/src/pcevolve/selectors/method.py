@@ -263,6 +263,9 @@ class Method:
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """Yield options that do not go with how the method chooses."""
+        if plan.votes != 1 and "votes" not in self.own_options:
+            # The promise would break, too: the price of pe-em's draws is that of one vote for each unit.
+            yield "takes no method.votes: leave it out"
         if plan.selection != "rank" and "selection" not in self.own_options:
             yield "takes no method.selection: leave it out"
         if plan.variations != 1 and "variations" not in self.own_options:

@@ -159,8 +159,11 @@ class ExponentialVotes:
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
-        """Votes for every candidate of every class, without noise: private; adding up to 1 for each unit."""
-        return count_votes(cast_votes(private, scene), private.shares, scene)
+        """Votes for every candidate of every class, without noise: private; adding up to 1 for each unit.
+
+        Each image has one vote, whatever the scene says: with q of them the sensitivity would be q times as large.
+        """
+        return count_votes(cast_votes(private, scene, count=1), private.shares, scene)
 
 
 def count_units(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
