@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
-from pcevolve.encoders.published import hub_folder, resolve
+from pcevolve.encoders.published import hub_folder, is_fetched, resolve
 from pcevolve.errors import UsageError
 from pcevolve.session.preflight import check_run, merge_options
 
@@ -50,6 +50,13 @@ def test_auto_is_a_published_encoder_where_one_was_fetched_and_clip_before_resne
     assert resolve("auto") == ("resnet18", "its published weights were fetched to this machine")
     fetch_clip(cache)
     assert resolve("auto")[0] == "clip"
+
+
+def test_an_encoder_whose_weights_nobody_knows_where_to_look_for_is_an_error(cache):
+    fetch_resnet18(cache)
+    for name in ("bundled", "resnet50", "clip:ViT-L-14/openai", ""):
+        with pytest.raises(ValueError, match="only clip and resnet18 are looked for"):
+            is_fetched(name)
 
 
 @pytest.mark.models

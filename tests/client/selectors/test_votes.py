@@ -83,7 +83,9 @@ def test_an_image_of_several_votes_has_a_vector_of_norm_one_over_its_nearest_can
 
 def test_draws_are_by_one_vote_of_each_unit_even_where_the_scene_says_more():
     data = records_of((((0.1, 0), (1.9, 0)), ((8.0, 1),)))
-    asked, paid = (ExponentialVotes().histogram(data, WORLD.scene("replace-one", votes=each)) for each in (2, 1))
+    asked, paid = (
+        ExponentialVotes().histogram(data, WORLD.scene("replace-one", votes=each)) for each in (2, 1)
+    )
     assert asked.sum() == len(np.unique(data.units)) == 2
     assert asked.tolist() == paid.tolist()
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pcevolve.encoders import (
     BUNDLED,
@@ -29,8 +29,6 @@ from pcevolve.encoders import (
 from pcevolve.errors import ModelError, UsageError
 
 AUTO = "auto"
-PREFERRED = ("clip", "resnet18")
-"""Published encoders, better first: who fetched one wants it used."""
 _TIMEOUT_S = 10.0  # per socket operation
 
 
@@ -58,18 +56,35 @@ def resolve(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, s
 
 
 def is_fetched(name: str) -> bool:
-    """True if torch and the published weights of ``clip`` or ``resnet18`` are at hand; nobody is asked."""
-    if not has_torch():
-        return False
-    if name == "clip":
-        from huggingface_hub import constants
+    """True if torch and the published weights of ``clip`` or ``resnet18`` are at hand; nobody is asked.
 
-        if not (Path(constants.HF_HUB_CACHE) / f"models--{CLIP_REPOSITORY.replace('/', '--')}").is_dir():
-            return False  # as on most machines; what looks closer takes long to import
-        from huggingface_hub import try_to_load_from_cache
+    Raises:
+        ValueError: The encoder is another one, of which nobody knows where its weights would lie.
+    """
+    if name not in _HAS_WEIGHTS:
+        raise ValueError(
+            f"only {' and '.join(_HAS_WEIGHTS)} are looked for among what was fetched, not '{name}'"
+        )
+    return has_torch() and _HAS_WEIGHTS[name]()
 
-        return any(isinstance(try_to_load_from_cache(CLIP_REPOSITORY, file), str) for file in CLIP_FILES)
+
+def _has_clip() -> bool:
+    from huggingface_hub import constants
+
+    if not (Path(constants.HF_HUB_CACHE) / f"models--{CLIP_REPOSITORY.replace('/', '--')}").is_dir():
+        return False  # as on most machines; what looks closer takes long to import
+    from huggingface_hub import try_to_load_from_cache
+
+    return any(isinstance(try_to_load_from_cache(CLIP_REPOSITORY, file), str) for file in CLIP_FILES)
+
+
+def _has_resnet18() -> bool:
     return (hub_folder() / "checkpoints" / RESNET18_FILE).is_file()
+
+
+_HAS_WEIGHTS: Final[Mapping[str, Callable[[], bool]]] = {"clip": _has_clip, "resnet18": _has_resnet18}
+PREFERRED: Final = tuple(_HAS_WEIGHTS)
+"""Published encoders that ``auto`` takes, better first: who fetched one wants it used."""
 
 
 def hub_folder() -> Path:
