@@ -34,7 +34,7 @@ def load_table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
     """Load judges; those that did not vote come first.
 
     Args:
-        names: As ``judges_of`` takes them, or an encoder's, with weights or without, behind ``pcevolve:``, or a wide
+        names: As ``load_judges`` takes them, or an encoder's, with weights or without, behind ``pcevolve:``, or a wide
             network's, such as ``wrn-40-4``.
         voter: The encoder by which the run selected; None if it looked at nothing.
 

@@ -1,4 +1,4 @@
-"""A run's use of the provider: requests and spell_money, counted from the record, retries included."""
+"""A run's use of the provider: requests and money, counted from the record, retries included."""
 
 from __future__ import annotations
 

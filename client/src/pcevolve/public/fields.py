@@ -1,4 +1,4 @@
-"""The fields of a public plan, and what can be read off them; which of them go together is ``consistency``."""
+"""The fields of a public plan, and what can be read off them; which of them go together says ``plan``."""
 
 from __future__ import annotations
 

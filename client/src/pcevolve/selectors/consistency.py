@@ -59,7 +59,7 @@ def surround(scene: Scene, target: int, winner: int) -> IntArray:
 
 
 def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> bool:
-    """True if picks could be those of ``surrounded``: a drawn candidate and the nearest others of its class."""
+    """True if picks could be those of ``surround``: a drawn candidate and the nearest others of its class."""
     others = scene.entrants(target)
     others = others[others != winner]
     distinct = min(scene.wanted, len(others) + 1)

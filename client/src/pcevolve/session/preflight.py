@@ -81,7 +81,7 @@ def check_run(
 
 
 def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
-    """The options of the run in a folder, under what was given now; ``checked`` says which of that may be.
+    """The options of the run in a folder, under what was given now; ``check_run`` refuses what may not change.
 
     Args:
         root: Folder of a run that was cut off; or of one that is to begin there, if ``given`` says enough for that.

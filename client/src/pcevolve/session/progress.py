@@ -1,4 +1,4 @@
-"""A run's progress for its owner: on stderr, and all of it public except ``padding_kept``.
+"""A run's progress for its owner: on stderr, and all of it public except ``judge_padding``.
 
 How many there are is private. At a terminal, which is the owner's, the time that is left is told as well; in a
 log, which is kept, it is not, because it follows from their number.

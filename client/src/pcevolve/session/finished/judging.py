@@ -51,7 +51,7 @@ def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "
     """List the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
 
     Whatever the dataset's size, a head takes 400 steps and the network from scratch 100, so that a run's end is
-    not the longest part of it; ``judges_of`` takes as long as it takes.
+    not the longest part of it; ``load_judges`` takes as long as it takes.
 
     Raises:
         ModelError: Weights of another encoder that was fetched cannot be read.
