@@ -180,7 +180,7 @@ def test_limits_and_keys_are_nothing_that_a_cell_depends_on(tmp_path):
         ('[a]\napi_key = "sk-5ecret"', r"\[a\]: there is no option 'provider.api_key'; did you mean"),
         (
             '[a]\napi = "https://sk-5ecret@a.example"',
-            r"\[a\]: --api must be scheme, host, port and path only",
+            r"\[a\]: api must be scheme, host, port and path only",
         ),
         ('[a]\ndialect = "opnai"', r"\[a\]: .*opnai"),
         ("[a]\nsteps = 0", r"\[a\]: steps: "),

@@ -309,7 +309,7 @@ def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, run: Any):
 LEAKY = """
 import sys
 from dataclasses import replace
-from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.http_transport import HttpTransport
 
 honest = HttpTransport.send
 

@@ -45,8 +45,8 @@ REVIEWED = {
     "pcevolve.transcript.layout": {"MOST_OPENING_BYTES": 100_000, "FORMAT": 2},
     "pcevolve.dp_audit.bound": {"THRESHOLDS": 400},
     "pcevolve.egress.allowance": {"_ROUNDING": 1e-9},
-    "pcevolve.egress.sockets": {"CONNECT_SECONDS": 10.0},
-    "pcevolve.egress.transport": {"SHORTEST_SECRET": 8},
+    "pcevolve.egress.address": {"SHORTEST_SECRET": 8},
+    "pcevolve.egress.http_transport": {"CONNECT_SECONDS": 10.0},
     "pcevolve.private.secrets": {"SHORTEST": 3, "MOST": 100_000},
     "pcevolve.private.tables": {
         "MOST_TEXTS": 4_000_000, "MOST_FILE_BYTES": 4_294_967_296, "MOST_ROW": 4_194_304, "LEAST_UNPACKED": 16_777_216,

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pcevolve.egress.address import Address
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
-from pcevolve.egress.transport import Address, Outgoing
+from pcevolve.egress.transport import Outgoing
 from pcevolve.evolution import Ask, Pool, evolve
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event

@@ -205,7 +205,7 @@ CONSTANTS = (
     Row("pcevolve_benchmarks.datasets.pickles", "MOST_BYTES", "bytes of a pickle", REVIEWED),
     Row("pcevolve_benchmarks.datasets.pickles", "MOST_READS", "elements of a pickle", REVIEWED),
     Row("egress.allowance", "_ROUNDING", "what a price may miss its limit by", REVIEWED, TOLERANCE),
-    Row("egress.transport", "SHORTEST_SECRET", "which keys are hidden", REVIEWED),
+    Row("egress.address", "SHORTEST_SECRET", "which keys are hidden", REVIEWED),
     Row("private.secrets", "SHORTEST", "which secrets are looked for", REVIEWED),
     Row("ledger.store", "SIZE", "bytes of the ledger's key", REVIEWED),
     Row("pcevolve_shared.limits", "MAX_PIXELS", "pixels of an image that is decoded", REVIEWED),

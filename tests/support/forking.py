@@ -63,7 +63,7 @@ CLIENT = Command(
         "httpcore",
     ),
     (
-        "pcevolve.egress.sockets:authorities",
+        "pcevolve.egress.http_transport:authorities",
         "pcevolve.pages.report.page:compile_template",
         "pcevolve.pages.wire.page:compile_template",
     ),

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Rewriter
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.retry import RetryPolicy
-from pcevolve.egress.transport import Address, Transport
+from pcevolve.egress.transport import Transport
 from pcevolve.encoders import named_weights
 from pcevolve.evolution import Evolved, Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms

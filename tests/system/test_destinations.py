@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.egress.sockets import HttpTransport
-from pcevolve.egress.transport import Address, ConnectionTroubleError
+from pcevolve.egress.address import Address
+from pcevolve.egress.http_transport import HttpTransport
+from pcevolve.egress.transport import ConnectionTroubleError
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared.quiet import VARIABLES

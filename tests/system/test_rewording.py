@@ -111,7 +111,7 @@ def test_a_run_that_is_killed_asks_neither_provider_twice(client, writer, asking
         ({"rewriter_question": "Reword it."}, "must have {prompt} once"),
         ({"iterations": None, "method": "t2i", "lookahead": 0}, "needs rounds of variation"),
         ({"strength_start": 0.5}, "method.vary_by=rewording sends none"),
-        ({"rewriter_api": "ftp://writer"}, "http"),
+        ({"rewriter_api": "ftp://writer"}, "rewriter.api 'ftp://writer' is not an address"),
         ({"rewriter_max_requests": 3}, "more than rewriter.max_requests 3"),
     ],
 )

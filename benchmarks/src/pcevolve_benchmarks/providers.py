@@ -25,7 +25,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.places import KEY_VARIABLE, read_key_file
 from pcevolve.config.providers import ProviderSettings
 from pcevolve.config.sources import name_options, read_toml
-from pcevolve.egress.transport import require_address, require_key, require_proxy
+from pcevolve.egress.address import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
 from pcevolve.public.options import list_options, spell_as, validate
@@ -122,6 +122,6 @@ def _require_sendable(settings: ProviderSettings) -> None:
     Raises:
         UsageError: Address, dialect, key or proxy cannot be used.
     """
-    require_address(settings.api)
+    require_address(settings.api, "api", "api_key_file")
     require_key(read_key_file(settings.api_key_file), dialect(settings.dialect).scheme)
     require_proxy(settings.api, settings.proxy)

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.pace import RequestWindow
-from pcevolve.egress.sockets import HttpTransport
-from pcevolve.egress.transport import Address, Incoming, Outgoing
+from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError
 from pcevolve.public.release import PublicEcho
 from pcevolve.transcript import RunReader

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pcevolve.egress.sockets import HttpTransport
-from pcevolve.egress.transport import Address
+from pcevolve.egress.address import Address
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers.dialect import WireRequest

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pcevolve.egress.sockets import HttpTransport
-from pcevolve.egress.transport import Address
+from pcevolve.egress.address import Address
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.providers import dialect
 from support import online
 from support.runs import SmallRun, small_plan

@@ -8,8 +8,9 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
+from pcevolve.egress.address import Address
 from pcevolve.egress.policy import Policy
-from pcevolve.egress.transport import Address, Incoming, Outgoing
+from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require

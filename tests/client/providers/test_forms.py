@@ -14,8 +14,8 @@ from textwrap import wrap
 
 import pytest
 
-from pcevolve.egress.sockets import HttpTransport
-from pcevolve.egress.transport import Address
+from pcevolve.egress.address import Address
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers import dialect
 from pcevolve.session.reaching import note_answers

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.cli import main as cli
-from pcevolve.egress.transport import Address, Incoming
+from pcevolve.egress.address import Address
+from pcevolve.egress.transport import Incoming
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers import DIALECTS
 from pcevolve.transcript.records import Failed

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.errors import AllowanceError, ProviderRefusedError, ProviderReplyError, ProviderUnreachableError
 from pcevolve.providers import DIALECTS, dialect
 from pcevolve.providers.chat import RewriterDialect

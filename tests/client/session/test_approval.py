@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.cli import main as cli
-from pcevolve.egress.transport import Address
+from pcevolve.egress.address import Address
 from pcevolve.errors import AllowanceError, DeclinedError, UsageError
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.transcript import RunReader

@@ -14,7 +14,7 @@ from PIL import Image
 
 from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
-from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.encoders import bundled
 from pcevolve.errors import BudgetError, DataError, EgressError, LedgerError, ProviderError
 from pcevolve.ledger.ledger import Account, Ledger

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.private.cluster import connection
 from pcevolve.private.engine import LocalEngine
 from pcevolve.session import progress

@@ -11,10 +11,10 @@ from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, a
 from leaks.families.calls import OTHER_PLAN, begun
 from leaks.families.receipts import named
 from leaks.world import CALLS, MOMENTS, SIZES, World, ask_gate
+from pcevolve.egress.address import Address
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.retry import RetryPolicy
-from pcevolve.egress.transport import Address
 from pcevolve.errors import UsageError
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Prototype, PublicEcho

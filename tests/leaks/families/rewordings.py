@@ -8,8 +8,8 @@ from leaks import secrets
 from leaks.attempts import UNPLANNED, Attempt, attempts, call
 from leaks.families.receipts import ELSEWHERE, OTHER, PROTOTYPE, UNKNOWN
 from leaks.world import REWORDINGS, World
+from pcevolve.egress.address import Address
 from pcevolve.egress.policy import Policy
-from pcevolve.egress.transport import Address
 from pcevolve.errors import TranscriptError
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Prototype, PublicEcho

@@ -21,9 +21,10 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
+from pcevolve.egress.address import Address
 from pcevolve.egress.answers import require_max_size
 from pcevolve.egress.policy import Policy, Source
-from pcevolve.egress.transport import HIDDEN, Address, Incoming, Outgoing
+from pcevolve.egress.transport import HIDDEN, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.evolution import Ask
 from pcevolve.providers.codec import model_named

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from pcevolve.egress.transport import Outgoing, is_loopback, make_fixed_headers
+from pcevolve.egress.address import is_loopback, make_fixed_headers
+from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import ProviderReplyError, UnlistedHostError
 from pcevolve.modality import find_medium
 from pcevolve.public.plan import PublicPlan

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from pcevolve.egress.address import Address
 from pcevolve.egress.retry import Busy, RetryPolicy, require_final
-from pcevolve.egress.transport import Address, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers.chat import ChatDialect, read_texts
 from pcevolve.providers.dialect import WireRequest

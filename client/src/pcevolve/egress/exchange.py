@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from threading import Event, RLock
 from typing import Final, NamedTuple
 
+from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.retry import Busy, RetryPolicy, require_final
-from pcevolve.egress.transport import ADVICE, Address, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.egress.transport import ADVICE, ConnectionTroubleError, Incoming, Outgoing, Transport
 from pcevolve.errors import (
     EgressError,
     ProviderRefusedError,

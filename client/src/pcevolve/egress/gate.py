@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
+from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Exchange, Rewriter
 from pcevolve.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.replies import Replies
 from pcevolve.egress.retry import RetryPolicy
-from pcevolve.egress.transport import Address, Outgoing, Transport
+from pcevolve.egress.transport import Outgoing, Transport
 from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
 from pcevolve.evolution import Judge, Pool
 from pcevolve.providers.dialect import Dialect

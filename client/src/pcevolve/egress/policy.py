@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from pcevolve.egress.address import Address
 from pcevolve.egress.answers import follow, is_same_model, require_expected_size
-from pcevolve.egress.transport import Address, Outgoing
+from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError, printable
 from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect, WireRequest, find_misstatements

@@ -1,32 +1,14 @@
-"""Requests and answers byte by byte, the one address that they go to, and ``Transport``: the seam to the network."""
+"""Requests and answers byte by byte, and ``Transport``: the seam to the network."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import ipaddress
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from pcevolve.errors import UsageError
-from pcevolve.providers.dialect import Scheme, WireRequest
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve.transcript.records import FailureReason, Header
-from pcevolve_shared.reading import read_file
 
 HIDDEN = "(hidden)"
-SHORTEST_SECRET = 8
-"""Characters; what is shorter occurs anywhere by chance."""
-_LARGEST_FILE: Final = 2**20
-_VERSION: Final = re.compile(r"v\d+[a-z]*")
-_OPERATION: Final = re.compile(
-    r"/(?:images/(?:generations|edits|variations)|chat/completions|completions|v\d+/models"
-    r"|(?:txt|img)2img|(?:text|image)-to-image|generate/\w+)/?$"
-)
-"""How paths end that APIs' pages print whole, and that a dialect adds itself."""
 ADVICE: Final[dict[FailureReason, str]] = {
     "the certificate is not trusted": "if the API's authority is your own, start a new run with --set "
     "provider.ca_file=FILE, a PEM file with its certificate; a self-signed certificate is its own authority",
@@ -106,156 +88,6 @@ class Transport(Protocol):
     def close(self) -> None:
         """Close every connection, to whatever host; nothing can be sent afterwards."""
         ...
-
-
-@dataclass(frozen=True)
-class Route:
-    """The way to an API: through ``proxy``, and trusting the authorities of ``ca_file`` alone, where they are given."""
-
-    ca_file: Path | None = None
-    proxy: str | None = None
-
-    @property
-    def authority(self) -> str | None:
-        """SHA-256 of the file, None where there is none; ``UsageError`` where it cannot be read."""
-        return None if self.ca_file is None else hashlib.sha256(read_certificates(self.ca_file)).hexdigest()
-
-
-def read_certificates(path: Path) -> bytes:
-    """Read a file of authorities; ``UsageError`` where it cannot be read."""
-    try:
-        return read_file(path, _LARGEST_FILE)
-    except OSError as error:
-        raise UsageError(f"provider.ca_file {path} cannot be read: {error.strerror}") from error
-
-
-@dataclass(frozen=True)
-class Address:
-    """The one place where requests go, the way there, and its key; ``greets``: a run begins with a greeting."""
-
-    base_url: str
-    key: str | None = field(default=None, repr=False)
-    scheme: Scheme = "Bearer"
-    greets: bool = True
-    route: Route = Route()
-
-    def __post_init__(self) -> None:
-        """Refuse an address, a key or a proxy that nothing can be sent with (``UsageError``)."""
-        require_address(self.base_url)
-        require_key(self.key, self.scheme)
-        require_proxy(self.base_url, self.route.proxy)
-
-    @property
-    def is_nearby(self) -> bool:
-        """True if the API runs on this machine or at a private address; no name but localhost's is looked up."""
-        if self.base_url == IN_PROCESS:
-            return True
-        host = urlsplit(self.base_url).hostname or ""
-        try:
-            return host == "localhost" or ipaddress.ip_address(host).is_private
-        except ValueError:
-            return False
-
-    def outgoing(self, request: WireRequest) -> Outgoing:
-        """Dress a request in the fixed headers: no library's name, no host's, no user's."""
-        url = join(self.base_url, request.path)
-        headers = make_fixed_headers(url, request.accept)
-        if self.key is not None:
-            headers.append(("Authorization", f"{self.scheme} {self._shown}"))
-        if request.body:
-            headers += [("Content-Type", request.content_type), ("Content-Length", str(len(request.body)))]
-        return Outgoing(request.method, url, tuple(headers), request.body)
-
-    def is_revealed_by(self, answer: Incoming) -> bool:
-        """True if an answer repeats the key, so that keeping it would be keeping the key."""
-        # Short keys are found by chance in any base64, and every answer would be refused.
-        if self.key is None or len(self.key) < SHORTEST_SECRET:
-            return False
-        headers = "\n".join(value for _, value in answer.headers)
-        # Both spellings: Basic sends the key in base64, and a server may echo what it decoded.
-        forms = {self.key, self._shown}
-        return any(each in headers or each.encode() in answer.body for each in forms)
-
-    @property
-    def _shown(self) -> str:
-        """The key as the scheme spells it."""
-        key = self.key or ""
-        return base64.b64encode(key.encode()).decode() if self.scheme == "Basic" else key
-
-
-def require_address(url: str) -> None:
-    """Refuse what is not a plain http(s) address (``UsageError``)."""
-    if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
-        raise UsageError(
-            "--api must be scheme, host, port and path only, in plain letters: give the key with --api-key-file"
-        )
-    try:
-        parts = urlsplit(url)
-        reachable = parts.port != 0 and not parts.netloc.endswith(":")
-    except ValueError:  # a port that is no number or too large, half a bracket
-        reachable = False
-    if not reachable or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"--api '{url}' is not an address such as http://127.0.0.1:8000")
-    if found := _OPERATION.search(parts.path):
-        raise UsageError(
-            f"--api '{url}' is the address of one operation: give what stands before {found[0]}, which is added"
-        )
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError("--api must be scheme, host, port and path only: give the key with --api-key-file")
-
-
-def require_key(key: str | None, scheme: str) -> None:
-    """Refuse a key with odd characters, or that is not what the scheme wants (``UsageError``); None is none."""
-    if key is None:
-        return
-    if not key:
-        raise UsageError(
-            "the API key is empty: is the key file the right one? An API without keys needs no file"
-        )
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
-    if scheme == "Basic" and ":" not in key:
-        raise UsageError("this API's key is user:password")
-
-
-def require_proxy(url: str, proxy: str | None) -> None:
-    """Refuse a proxy that could read or change what passes, or that needs a secret of its own (``UsageError``)."""
-    if proxy is None:
-        return
-    parts = urlsplit(proxy)
-    plain = parts.scheme in {"http", "https"} and parts.hostname and parts.path in {"", "/"}
-    if not plain or parts.username or parts.query or parts.fragment:
-        raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
-    # A proxy of http could read and change all of it; of https it sees a host's name.
-    if urlsplit(url).scheme != "https":
-        raise UsageError("provider.proxy carries https alone, which it cannot read: give --api https://...")
-
-
-def join(base_url: str, path: str) -> str:
-    """The address of a path below an API's; where its own path names a version, as ``/v1beta/openai``, that counts."""
-    base, (_, first, *rest) = base_url.rstrip("/"), path.split("/")
-    own = any(map(_VERSION.fullmatch, urlsplit(base).path.split("/")))
-    versioned = own and _VERSION.fullmatch(first)
-    return "/".join([base, *rest]) if versioned else base + path
-
-
-def make_fixed_headers(url: str, accept: str) -> list[Header]:
-    """Return the headers that every request has; they name no library, no host and no user."""
-    return [
-        ("Host", urlsplit(url).netloc),
-        ("User-Agent", "pcevolve"),
-        ("Accept", accept),
-        # No compression: its length would depend on contents, and a small answer could unpack to gigabytes.
-        ("Accept-Encoding", "identity"),
-    ]
-
-
-def is_loopback(host: str) -> bool:
-    """True if a host is this machine, by its literal name; nothing is looked up."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _header_bytes(headers: tuple[Header, ...]) -> int:

@@ -13,8 +13,8 @@ import typer
 from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budget
+from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Forecast, Meter
-from pcevolve.egress.transport import Address
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.ledger.ledger import Account
 from pcevolve.privacy import Event

@@ -12,10 +12,10 @@ from rich.console import Console
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
+from pcevolve.egress.address import Address
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
 )
-from pcevolve.egress.transport import Address
 from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.published import resolve
 from pcevolve.evolution import Judge

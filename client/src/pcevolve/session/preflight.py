@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.places import REST, find_ledger_volume
-from pcevolve.egress.transport import require_address, require_key
+from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder, require_torch
 from pcevolve.encoders.published import AUTO
 from pcevolve.errors import DataError, LedgerError, UsageError
@@ -131,7 +131,7 @@ def _check_figures(settings: RunConfig) -> None:
         parse_epsilon(settings.privacy.lifetime_epsilon, "lifetime_epsilon", "privacy.lifetime_epsilon")
     require_address(settings.provider.api)
     if settings.rewriter.api is not None:
-        require_address(settings.rewriter.api)
+        require_address(settings.rewriter.api, "rewriter.api", "rewriter.api_key_file")
     _require_writers(settings)
     _require_engine(settings)
 

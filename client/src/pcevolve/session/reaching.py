@@ -15,14 +15,15 @@ from rich.console import Console
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.providers import USUAL_TEMPERATURE, ProviderSettings
+from pcevolve.egress.address import Address, Route
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Rewriter
 from pcevolve.egress.gate import Gate
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.in_process import Generator, InProcess
 from pcevolve.egress.pace import Pace, choose_tick
 from pcevolve.egress.retry import RetryPolicy
-from pcevolve.egress.sockets import HttpTransport
-from pcevolve.egress.transport import Address, Route, Transport
+from pcevolve.egress.transport import Transport
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect

@@ -16,9 +16,9 @@ from typing import Any, Self
 
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
+from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Meter
 from pcevolve.egress.in_process import Generator
-from pcevolve.egress.transport import Address
 from pcevolve.errors import StoppedError, TranscriptError, UsageError
 from pcevolve.evolution import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Ledger

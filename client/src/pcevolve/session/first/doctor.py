@@ -13,7 +13,7 @@ from pathlib import Path
 from pcevolve import __version__
 from pcevolve.config.config import RunConfig
 from pcevolve.config.places import find_ledger_volume
-from pcevolve.egress.sockets import HttpTransport
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError
 from pcevolve.encoders import BUNDLED_FRAMES, WORDS, has_torch, require_encoder, require_torch
 from pcevolve.encoders.published import resolve

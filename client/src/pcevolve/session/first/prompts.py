@@ -11,10 +11,10 @@ from typing import Protocol
 
 from pcevolve.config.prompts import spell_prompts
 from pcevolve.durable import write_durably
+from pcevolve.egress.address import Address
 from pcevolve.egress.chat import Chat
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.retry import RetryPolicy
-from pcevolve.egress.sockets import HttpTransport
-from pcevolve.egress.transport import Address
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.words import MOST, fill, find_label_faults, make_prompts, put_in_one_line

@@ -17,13 +17,8 @@ from weakref import WeakSet
 
 import httpx
 
-from pcevolve.egress.transport import (
-    ConnectionTroubleError,
-    Incoming,
-    Outgoing,
-    Route,
-    read_certificates,
-)
+from pcevolve.egress.address import Route, read_certificates
+from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError, UsageError
 from pcevolve.public.answers import is_success
 from pcevolve.transcript.records import FailureReason
