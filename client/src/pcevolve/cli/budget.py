@@ -1,10 +1,9 @@
-"""``pcevolve budget`` and ``status``: what a run would cost, what was spent, and how far each run is."""
+"""``pcevolve budget``: what a run would cost, what was spent, and on which data."""
 
 from __future__ import annotations
 
 import json
 import math
-import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
@@ -22,7 +20,7 @@ from pcevolve.config.places import find_ledger
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import format_loss
 from pcevolve.public.options import validate
-from pcevolve.screen import NARROW, lay_out, print_table
+from pcevolve.screen import NARROW, print_table
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ def budget_history(
     headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
     cells = [
         (
-            *(str(row.number), _date(row.time), row.run_id, str(row.iteration)),
+            *(str(row.number), format_time(row.time), row.run_id, str(row.iteration)),
             *(row.mechanism, _short(row.parameter), str(row.count), row.noise, format_loss(row.epsilon)),
         )
         for row in rows
@@ -108,40 +106,6 @@ def budget_export(
     except OSError as error:
         raise UsageError(f"cannot write {out}: {error.strerror}: choose another --out") from error
     typer.echo(f"written: {out}")
-
-
-def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
-    """List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on."""
-    with open_ledger(ledger) as known:
-        rows = [_describe(each.folder, each.domain, each.began, each.epsilon) for each in known.runs()]
-    if as_json:
-        typer.echo(json.dumps(rows, indent=1))
-        return
-    if not rows:
-        typer.echo(NO_RUN)
-        return
-    lines = [
-        (row["state"], f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}")
-        for row in rows
-    ]
-    Console(highlight=False).print(lay_out(lines))
-    for row in rows:
-        if row["state"] == "unfinished":
-            typer.echo(f"to go on: pcevolve run --resume {shlex.quote(row['folder'])}")
-
-
-def _describe(folder: str, domain: str, began: float, epsilon: float) -> dict[str, Any]:
-    from pcevolve.session.folder import RunFolder
-
-    root = RunFolder(Path(folder))
-    state = "finished" if root.finished else "unfinished" if folder and root.has_plan() else "gone"
-    return {
-        "began": _date(began),
-        "state": state,
-        "folder": folder,
-        "domain": domain,
-        "spent": f"epsilon {format_loss(epsilon)}",
-    }
 
 
 @contextmanager
@@ -176,14 +140,14 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
     if row.secret_mu is not None and math.isfinite(row.secret_mu):
         spent += f"\nmu {row.secret_mu:.3g} of each secret"
     return (
-        _date(row.began)[: len("2026-01-01 12:00")].replace(" ", "\n"),
+        format_time(row.began)[: len("2026-01-01 12:00")].replace(" ", "\n"),
         f"{name}\nid {row.run_id[:8]}",
         units,
         spent,
     )
 
 
-def _date(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """A recorded time for people; the clock that recorded it may have said anything."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")

@@ -89,7 +89,7 @@ COMMANDS = {
         "Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model.",
     ),
     "status": (
-        "pcevolve.cli.budget:status",
+        "pcevolve.cli.status:status",
         "List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on.",
     ),
     "report": (
