@@ -30,9 +30,8 @@ from pcevolve.modality.texts import normalise
 from pcevolve.privacy import Budget, Event
 from pcevolve.private.bundled import load_terms
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.public.fields import TEXT_TEMPLATE
 from pcevolve.public.parts import Secrecy
-from pcevolve.public.words import fill
+from pcevolve.public.words import TEXT_TEMPLATE, fill
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.cells import choose_cells
 from pcevolve.session.private_data import SPLIT_SEED, compute_least_share, find_equal_epsilon

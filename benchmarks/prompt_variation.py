@@ -33,9 +33,8 @@ from benchmarks.selectors.ways import (
     read_standing_rows,
 )
 from benchmarks.split import SETS
-from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.words import fill
+from pcevolve.public.words import TEMPLATE, fill
 
 WORDS = {
     "digits:3,5,8": tuple(f"digit {k}" for k in range(10)),

@@ -29,10 +29,9 @@ from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, li
 from benchmarks.split import SETS
 from pcevolve.evolution import Ask
 from pcevolve.modality.answering import read_rewording
-from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
-from pcevolve.public.words import fill
+from pcevolve.public.words import TEMPLATE, fill
 
 WORLDS = ("digits:3,5,8", "blood:platelet,red blood cells,single red blood cell,white blood cell")
 CANDIDATES = 20

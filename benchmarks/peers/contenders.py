@@ -16,7 +16,7 @@ from PIL import Image
 from benchmarks.private_sets import draw
 from benchmarks.server.served import GUIDANCE, STEPS
 from benchmarks.split import SETS
-from pcevolve.public.fields import TEMPLATE
+from pcevolve.public.words import TEMPLATE
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.traffic import Counts
 

@@ -28,8 +28,7 @@ from pcevolve.encoders import Encoder
 from pcevolve.geometry.frame import project
 from pcevolve.privacy import Budget, Event
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.public.fields import TEMPLATE
-from pcevolve.public.words import fill
+from pcevolve.public.words import TEMPLATE, fill
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means, means_of
 from pcevolve.selectors.rounds import with_centre

@@ -21,7 +21,7 @@ from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict,
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.texts import hash_ngrams
 from pcevolve.private.bundled import load_terms
-from pcevolve.public.fields import TEXT_TEMPLATE
+from pcevolve.public.words import TEXT_TEMPLATE
 from pcevolve_benchmarks.texts.studies import WORLDS
 from pcevolve_server.language.phrases import Phrases, load
 from pcevolve_server.model_settings import ModelSettings

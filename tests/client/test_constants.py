@@ -32,10 +32,10 @@ REVIEWED = {
     "pcevolve.selectors.means": {"REPULSION": 0.5, "BEST_SHARE": 0.1},
     "pcevolve.geometry.distances": {"ROUNDOFF": 2.0**-52},
     "pcevolve.selectors.consistency": {"MACHINE_SHARE": 1e-4},
-    "pcevolve.public.settings": {"TAU": 10.0, "MOST_ITERATIONS": 1000},
+    "pcevolve.public.settings": {"TAU": 10.0, "VOTES": 1, "USUAL_DELTA": 1e-5, "MOST_ITERATIONS": 1000},
     "pcevolve.public.figures": {"ROUNDING_SHARE": 1e-12},
     "pcevolve.public.fields": {"MOST_EXTENSIONS": 999},
-    "pcevolve.selectors": {"AUTO_DELTA": 1e-5, "MAX_NOISE_TO_CLIP_RATIO": 0.67},
+    "pcevolve.selectors": {"MAX_NOISE_TO_CLIP_RATIO": 0.67},
     "pcevolve.selectors.rounds": {
         "APPEARANCE_SHARE": 0.2, "BLURRED_APPEARANCE": 0.2, "CENTRE_SHARE": 0.2, "COUNT_SHARE": 0.1,
     },

@@ -106,7 +106,8 @@ CONSTANTS = (
     Row("selectors.rounds", "APPEARANCE_SHARE", "budget of a look", REVIEWED),
     Row("selectors.rounds", "CENTRE_SHARE", "budget of a centre", REVIEWED),
     Row("selectors.rounds", "COUNT_SHARE", "budget of class counts", REVIEWED),
-    Row("selectors", "AUTO_DELTA", "δ where none is given", REVIEWED),
+    Row("public.settings", "USUAL_DELTA", "δ where none is given", REVIEWED),
+    Row("public.settings", "VOTES", "votes of an image", REVIEWED),
     Row("selectors", "MAX_NOISE_TO_CLIP_RATIO", "which method is taken", REVIEWED),
     # what an audit forgives, and what it says of that
     Row("selectors.consistency", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),

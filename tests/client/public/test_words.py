@@ -13,12 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.private.dataset import load_folder
-from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.release import Candidate
 from pcevolve.public.words import (
     MOST,
     RELEASE_FILES,
     SYSTEM_FILES,
+    TEMPLATE,
     fill,
     find_label_fault,
     find_label_faults,

@@ -19,6 +19,7 @@ from pcevolve.errors import UsageError
 from pcevolve.evolution import Population
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.release import Choice, Chosen
+from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors import Scope
 from pcevolve.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.places import draw_places, one_round, place_id
@@ -120,6 +121,6 @@ BASELINE = Baseline(
     accesses=_once,
     carry_out=_carry_out,
     compares=False,
-    delta=1e-5,
+    delta=USUAL_DELTA,
     usual=one_round,
 )

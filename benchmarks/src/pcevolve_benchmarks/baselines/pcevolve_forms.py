@@ -20,6 +20,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.errors import DataError, UsageError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event
+from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.scene import deviation
@@ -202,6 +203,6 @@ BASELINES = (
         _gaussian,
         lambda session: session.evolve_by(Form()),
         evolves=True,
-        delta=1e-5,
+        delta=USUAL_DELTA,
     ),
 )

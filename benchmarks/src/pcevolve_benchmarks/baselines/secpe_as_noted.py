@@ -21,7 +21,7 @@ from pcevolve.geometry.distances import IntArray, find_centres, nearest_of_some
 from pcevolve.geometry.frame import round_to_noise_scale
 from pcevolve.privacy import Budget
 from pcevolve.public.parts import Secrecy
-from pcevolve.public.settings import MOST_CELLS
+from pcevolve.public.settings import MOST_CELLS, USUAL_DELTA
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.scene import GRID
 from pcevolve.selectors.votes import cast_votes
@@ -230,6 +230,6 @@ BASELINE = Baseline(
     accesses=_accesses,
     carry_out=_carry_out,
     paid=False,
-    delta=1e-5,
+    delta=USUAL_DELTA,
     usual=_usual,
 )

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.selectors import AUTO_DELTA, Scope
+from pcevolve.public.settings import USUAL_DELTA
+from pcevolve.selectors import Scope
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import Judged, list_columns, places, tabulate
@@ -211,7 +212,7 @@ def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
 def _iterations(wanted: Wanted, asked: Asked) -> Iterator[str]:
     """How many rounds each method has: where nobody says, their own numbers differ, which is part of the comparison."""
     scale, classes = asked.scale, max(count for _, count, *_ in describe_data(asked.data))
-    budget = Budget(parse_epsilon(wanted.sizes.epsilon or USUAL_EPSILON), AUTO_DELTA)
+    budget = Budget(parse_epsilon(wanted.sizes.epsilon or USUAL_EPSILON), USUAL_DELTA)
     scope = Scope("replace-one", 1, classes, scale.shots, scale.candidates)
     names = dict.fromkeys(row.options["method"] for row in asked.table.rows if not row.yardstick)
     rounds = {name: Facts.of(name).iterations(scale.rounds, budget, scope) for name in names}

@@ -1,5 +1,5 @@
 """The command ``pcevolve``: reads options, calls, prints. No decision about a run is made here.
 
-``main`` lists the commands; each has a module of its own, imported when it is used. Options are generated from their
+``main`` lists the commands, each with its module, which is imported when it is used. Options are generated from their
 declarations (``options``), drawn by ``help`` and written to docs/options.md by ``reference``.
 """

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from pcevolve.config.places import KEY_VARIABLE, REWRITER_KEY_VARIABLE, FileText
 from pcevolve.public import requests
 from pcevolve.public import settings as public
-from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.options import OWN, Setting
+from pcevolve.public.words import TEMPLATE
 
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
 """Of Stable Diffusion, where neither the user nor the API says anything."""

@@ -12,12 +12,15 @@ from pcevolve.privacy import Budget
 from pcevolve.public import requests, settings
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
 from pcevolve.public.parts import Earlier, Extension, Library, Rewriter, Secrecy
-from pcevolve.public.words import fill, put_in_one_line
+from pcevolve.public.words import (
+    TEMPLATE,
+    TEXT_TEMPLATE,
+    UNLABELLED_TEMPLATE,
+    UNLABELLED_TEXT_TEMPLATE,
+    fill,
+    put_in_one_line,
+)
 
-TEMPLATE = "A {domain} image with {label}"
-UNLABELLED_TEMPLATE = "A {domain} image"
-TEXT_TEMPLATE = "Write one {domain} about {label}."
-UNLABELLED_TEXT_TEMPLATE = "Write one {domain}."
 _WITHOUT_WORDS = {TEMPLATE: UNLABELLED_TEMPLATE, TEXT_TEMPLATE: UNLABELLED_TEXT_TEMPLATE}
 IN_PROCESS = "http://in-process.invalid"
 """The address in a plan whose generator ran inside the client's own process: no host's name."""
@@ -58,7 +61,7 @@ class PlanFields(BaseModel):
     centre_first: bool = False
     threshold: settings.Threshold = 0.0
     threshold_end: settings.ThresholdEnd | None = None
-    votes: settings.Votes = 1
+    votes: settings.Votes = settings.VOTES
     class_counts: settings.ClassCounts = False
     cells: settings.Cells | None = None
     tau: settings.Tau = settings.TAU

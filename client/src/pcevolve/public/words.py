@@ -33,11 +33,15 @@ _DEVICES = frozenset(
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
 )
 
+TEMPLATE = "A {domain} image with {label}"
+UNLABELLED_TEMPLATE = "A {domain} image"
+TEXT_TEMPLATE = "Write one {domain} about {label}."
+UNLABELLED_TEXT_TEMPLATE = "Write one {domain}."
 USUAL = 10
 """Prompts of a class where nobody says how many."""
 
 _SENTENCES = (
-    "A {domain} image with {label}",
+    TEMPLATE,
     "{label}, {domain}",
     "A typical {domain} picture that shows {label}",
     "{domain} with {label} in the centre",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
+from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors import cells, contrastive, control, joint, means, votes
 from pcevolve.selectors.method import Method, first_selection
 from pcevolve.selectors.rounds import Scope
@@ -55,7 +56,6 @@ ELSEWHERE = {
 }
 """Rows of the papers' tables that make no dataset, and where to find them."""
 AUTO = "auto"
-AUTO_DELTA = 1e-5
 MAX_NOISE_TO_CLIP_RATIO = 0.67
 """Noise on class means, in clip radii of their deviations per axis, beyond which they say less than the prompt does: on
 the development data they beat votes at 0.56 (two shots, epsilon 10) and lose with a linear head at 0.84 (ten shots,
@@ -86,7 +86,7 @@ def resolve_method(name: str, budget: Budget, scope: Scope) -> tuple[Method, str
 
 def choose_delta(name: str) -> float:
     """δ of a run whose user names none; errors as ``find_method``."""
-    return AUTO_DELTA if name == AUTO else find_method(name).delta
+    return USUAL_DELTA if name == AUTO else find_method(name).delta
 
 
 def _choose(budget: Budget, scope: Scope) -> tuple[str, str]:

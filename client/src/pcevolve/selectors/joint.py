@@ -18,6 +18,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event, Events
+from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Schedule
@@ -138,6 +139,6 @@ METHOD = Method(
     sensitivity=ONE_VOTE,
     worst_case=moving_vote,
     rounds=choose_rounds,
-    delta=1e-5,
+    delta=USUAL_DELTA,
     schedule=Schedule(0.8, 0.6),
 )

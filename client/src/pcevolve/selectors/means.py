@@ -20,6 +20,7 @@ from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, d
 from pcevolve.geometry.distances import IntArray, squared_distances
 from pcevolve.geometry.frame import idle_step, is_rounded_to, project
 from pcevolve.privacy import Event, Events
+from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors.consistency import MACHINE_SHARE, are_possible, has_shape, repeats
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
@@ -241,7 +242,7 @@ METHOD = Method(
     sensitivity=Sensitivity(deviation_sum_sensitivity, "clip radii R"),
     worst_case=moving_vote,
     rounds=always(0),
-    delta=1e-5,
+    delta=USUAL_DELTA,
     prototypes=10,
     schedule=Schedule(0.6, 0.4),
     initial=4,

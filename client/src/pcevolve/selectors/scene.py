@@ -19,7 +19,7 @@ from pcevolve.encoders.frames import PublicFrame
 from pcevolve.geometry.distances import Embeddings, IntArray, Search, nearest_of_some
 from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event, Events, Relation
-from pcevolve.public.settings import TAU
+from pcevolve.public.settings import TAU, VOTES
 
 Measurement = Mapping[str, NDArray[Any]]
 """What one access released, by name: noisy numbers (float64) or drawn indices (int64); public once it is paid for."""
@@ -111,7 +111,7 @@ class Scene:
     threshold: float = 0.0
     frame: Frame | None = None
     public: PublicFrame | None = None
-    votes: int = 1
+    votes: int = VOTES
     tau: float = TAU
     cells: int | None = None
     first: int | None = None

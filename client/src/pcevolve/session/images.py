@@ -41,10 +41,9 @@ from pcevolve.private.units import (
 )
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.providers.few_steps import FewSteps, find_few_steps
-from pcevolve.public.fields import TEMPLATE, UNLABELLED_TEMPLATE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
-from pcevolve.public.words import summarise_prompts
+from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE, summarise_prompts
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder

@@ -22,13 +22,12 @@ from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize, asks_for
-from pcevolve.public.fields import TEMPLATE
 from pcevolve.public.options import validate
 from pcevolve.public.parts import Earlier, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import MOST_AT_ONCE
 from pcevolve.public.settings import UNKNOWN_LICENCE
-from pcevolve.public.words import USUAL
+from pcevolve.public.words import TEMPLATE, USUAL
 from pcevolve.selectors.cells import SecretEvolution, choose_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.session.approval import PrivateNotes

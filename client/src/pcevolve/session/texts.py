@@ -29,9 +29,8 @@ from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_
 from pcevolve.private.tables import Columns
 from pcevolve.private.units import require_unit_size
 from pcevolve.providers.dialect import Advice, ModelSize
-from pcevolve.public.fields import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.words import summarise_prompts
+from pcevolve.public.words import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE, summarise_prompts
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder

@@ -12,7 +12,7 @@ import tomli_w
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 from pcevolve.public.options import Option, list_options
-from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR
+from pcevolve.public.settings import USUAL_BOUND, USUAL_DELTA, USUAL_PRIOR
 
 NAME = "pcevolve.toml"
 WIDTH = 100
@@ -32,8 +32,8 @@ FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather te
 EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
 """Examples for options without a default, by their kind."""
 BY_NAME: Mapping[str, float | str] = {
-    "delta": 1e-5,
-    "lifetime_delta": 1e-5,
+    "delta": USUAL_DELTA,
+    "lifetime_delta": USUAL_DELTA,
     "secret_prior": USUAL_PRIOR,
     "secret_bound": USUAL_BOUND,
     "window": "-160,240",

@@ -16,8 +16,7 @@ from pcevolve.egress.chat import Chat
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.public.fields import TEMPLATE
-from pcevolve.public.words import MOST, fill, find_label_faults, make_prompts, put_in_one_line
+from pcevolve.public.words import MOST, TEMPLATE, fill, find_label_faults, make_prompts, put_in_one_line
 from pcevolve.session.progress import error_console
 
 SECONDS = 120.0
