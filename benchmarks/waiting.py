@@ -172,7 +172,7 @@ def run(out: str, address: str, candidates: str) -> None:
     watch(Bodies, "_write", "record and fsync")
     watch(PrivateJudge, "show", "embeds what is left")
     watch(PrivateJudge, "release", "votes and pays")
-    watch(Pace, "_fill", "fills its ticks")
+    watch(Pace, "_pad", "fills its ticks")
     watch(execution, "publish", "dataset and pages")
     watch(execution, "write_report", "dataset and pages")
     watch(Gate, "hello", "greeting")

@@ -19,7 +19,7 @@ from benchmarks.split import SETS
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.encoders import bundled_digest, load_encoder
 from pcevolve.privacy import Budget, Event, Events
-from pcevolve.selectors.rounds import with_centre
+from pcevolve.selectors.rounds import pay_for_centre
 
 Images = list[Image.Image]
 SIDE = 64
@@ -114,7 +114,7 @@ def embed_once(name: str, images: Images, embed: Look, cache: Path) -> np.ndarra
 
 SHOTS = 10
 AT_ONCE: Events = (Event("gaussian", str(smallest_noise_multiplier(Budget(Fraction(10), 1e-5), 1))),)
-CENTRE_FIRST: Events = with_centre((AT_ONCE,))[0]
+CENTRE_FIRST: Events = pay_for_centre((AT_ONCE,))[0]
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

@@ -31,7 +31,7 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.words import TEMPLATE, fill
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means, means_of
-from pcevolve.selectors.rounds import with_centre
+from pcevolve.selectors.rounds import pay_for_centre
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import Recommended
@@ -133,7 +133,7 @@ def classify_by_means(
         private.labels, pools, 1, trial.shots, 1, 0, trial.seed, "replace-one", public=encoder.frame
     )
     known = PrivateEmbeddings(encoder.embed(private.items), private.targets, np.arange(len(private.targets)))
-    events = with_centre(((Event("gaussian", str(multiplier)),),))[0]
+    events = pay_for_centre(((Event("gaussian", str(multiplier)),),))[0]
     measured = Means().measure(known, scene, events, noise)
     points = project(held_out, measured["centre"], measured["axes"])
     gaps = np.square(points[:, None] - means_of(measured)[None]).sum(axis=2)

@@ -20,7 +20,7 @@ from pcevolve.privacy import Budget, Event, Events
 from pcevolve.public.usefulness import Assessment, Word
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.rounds import with_centre
+from pcevolve.selectors.rounds import pay_for_centre
 from pcevolve.selectors.usefulness import agreement, classes_apart, distance
 
 PICKED, WORTH = 20, 0.5
@@ -149,7 +149,7 @@ def _frame(voter: str, pools: Sequence[np.ndarray]) -> Frame:
 @cache
 def _events(epsilon: int) -> Events:
     noise = smallest_noise_multiplier(Budget(Fraction(epsilon), 1e-5), 1)
-    return with_centre(((Event("gaussian", str(noise)),),))[0]
+    return pay_for_centre(((Event("gaussian", str(noise)),),))[0]
 
 
 def _share_closed(case: Case, study: Study, picked: Sequence[np.ndarray]) -> float:

@@ -71,8 +71,8 @@ class Overheard:
     def pick(self, measured: Measurement, scene: Scene) -> tuple[np.ndarray, ...]:
         return self.honest.pick(measured, scene)
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        return self.honest.rounding_bits(measured, scene, events)
+    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+        return self.honest.count_rounding_bits(measured, scene, events)
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[np.ndarray]) -> bool:
         return self.honest.is_picked(measured, scene, picked)

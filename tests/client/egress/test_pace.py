@@ -36,7 +36,7 @@ def pause(pace: Pace, clock: Clock, took: float, opens_round: bool = True) -> fl
     pace.note_answer()
     before = clock.now
     clock.now += took
-    pace.await_turn(opens_round)
+    pace.wait_before_request(opens_round)
     return clock.now - before
 
 
@@ -73,7 +73,7 @@ def test_how_long_public_work_took_does_not_carry_private_work_over_a_tick(publi
     pace.note_answer()
     clock.now += public
     section(pace, clock, private)
-    pace.await_turn(opens_round=True)
+    pace.wait_before_request(opens_round=True)
     assert clock.now - 100.0 == pytest.approx(public + 1.0)
 
 
@@ -135,7 +135,7 @@ def test_without_a_tick_private_work_takes_as_long_as_it_takes():
 
 def test_the_first_request_of_a_process_leaves_at_once():
     clock = Clock()
-    make_pace(clock, tick=5.0, gap=5.0).await_turn(opens_round=True)
+    make_pace(clock, tick=5.0, gap=5.0).wait_before_request(opens_round=True)
     assert clock.now == 100.0
 
 

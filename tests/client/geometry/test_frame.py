@@ -84,12 +84,12 @@ def test_on_record_it_is_the_joined_frame_or_off_by_a_rounding():
     rows = np.concatenate(asked.pools)
     data = PrivateEmbeddings(rows, np.repeat([0, 1], 90), np.arange(len(rows)))
     measured = dict(Means().measure(data, asked, EVENTS, SeededNoise(1)))
-    assert Means().rounding_bits(measured, asked, EVENTS) == 0
+    assert Means().count_rounding_bits(measured, asked, EVENTS) == 0
     nudged = measured["axes"].copy()
     nudged[0, 0] += 2**-9
-    assert (Means().rounding_bits({**measured, "axes": nudged}, asked, EVENTS) or 0) > 0
+    assert (Means().count_rounding_bits({**measured, "axes": nudged}, asked, EVENTS) or 0) > 0
     for other in (scene(None), scene(public(seed=5)), scene(None, Frame.public(public()))):
-        assert Means().rounding_bits(measured, other, EVENTS) is None
+        assert Means().count_rounding_bits(measured, other, EVENTS) is None
 
 
 def test_its_form_is_that_of_every_frame():
@@ -165,8 +165,8 @@ def spread_out() -> np.ndarray:
 def test_another_machine_has_the_same_frame():
     made = Frame.of(spread_out())
     other = Frame.of(spread_out() * (1 + 1e-6 * np.random.default_rng(1).normal(size=(300, 64))))
-    assert made.rounding_bits(other.centre, other.axes) is not None
-    assert made.rounding_bits(made.centre, made.axes) == 0
+    assert made.count_rounding_bits(other.centre, other.axes) is not None
+    assert made.count_rounding_bits(made.centre, made.axes) == 0
 
 
 @pytest.mark.parametrize("part", ["centre", "axes"])
@@ -175,4 +175,4 @@ def test_a_frame_with_a_digit_more_or_two_steps_off_is_seen(part: str):
     for gap in (STEP / 1000, 3 * STEP * (power_below(made.radius) if part == "centre" else 1)):
         forged = {"centre": made.centre.copy(), "axes": made.axes.copy()}
         forged[part].flat[5] += gap
-        assert made.rounding_bits(**forged) is None
+        assert made.count_rounding_bits(**forged) is None

@@ -19,7 +19,7 @@ from pcevolve.public.release import Candidate, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.choosing import Chooser, name_choice
 from pcevolve.selectors.consistency import is_surrounded
-from pcevolve.selectors.means import Means, is_spread, mark_best
+from pcevolve.selectors.means import Means, could_be_spread, mark_best
 from support.contract import CONTRACTED, event_of
 from support.examples import examples
 
@@ -73,7 +73,7 @@ class Case:
         return pool + scale * self.random.uniform(-1, 1, size=pool.shape)
 
     def accepts(self, scene: Scene) -> bool:
-        bits = self.selector.rounding_bits(self.measured, scene, (self.event,))
+        bits = self.selector.count_rounding_bits(self.measured, scene, (self.event,))
         return bits is not None and self.follows(self.picked, scene)
 
     def follows(self, picked: tuple[np.ndarray, ...], scene: Scene | None = None) -> bool:
@@ -178,7 +178,9 @@ def test_an_array_more_or_of_another_type_is_no_measurement(name: str, seed: int
     case = Case(name, seed)
     of, array = next(iter(case.measured.items()))
     for change in ({"note": np.zeros(3)}, {of: array.astype(np.float32)}, {of: array[..., None]}):
-        assert case.selector.rounding_bits({**case.measured, **change}, case.scene, (case.event,)) is None
+        assert (
+            case.selector.count_rounding_bits({**case.measured, **change}, case.scene, (case.event,)) is None
+        )
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -190,7 +192,7 @@ def test_a_draw_of_what_could_not_be_drawn_is_no_measurement(name: str, seed: in
     assume(len(broken) and len(broken) < len(case.scene.pools[0]))
     chosen = case.measured["chosen"].copy()
     chosen[(0,) * chosen.ndim] = broken[0]
-    assert case.selector.rounding_bits({"chosen": chosen}, case.scene, (case.event,)) is None
+    assert case.selector.count_rounding_bits({"chosen": chosen}, case.scene, (case.event,)) is None
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_a_draw_of_what_could_not_be_drawn_is_no_measurement(name: str, seed: in
 def test_digits_far_below_the_noise_are_no_measurement(name: str, array: str):
     case = Case(name, 3, unusable=0.0)
     told = {**case.measured, array: case.measured[array] + 2**-30}
-    assert case.selector.rounding_bits(told, case.scene, (case.event,)) is None
+    assert case.selector.count_rounding_bits(told, case.scene, (case.event,)) is None
 
 
 def on_a_line(places: list[float], wanted: int) -> Scene:
@@ -229,8 +231,8 @@ def test_a_pick_may_lie_nearer_to_those_before_by_a_ten_thousandth(share: float,
     """Gaps are squared distances: of the candidates beside the first, one is nearer by a share of the other's gap."""
     points = np.array([[0.0], [np.sqrt(1 - share)], [-1.0]])
     surely = np.array([True, True, True])
-    assert is_spread(points, surely, np.array([0, 1])) is forgiven
-    assert is_spread(points, surely, np.array([0, 2]))
+    assert could_be_spread(points, surely, np.array([0, 1])) is forgiven
+    assert could_be_spread(points, surely, np.array([0, 2]))
 
 
 def test_a_pick_that_is_not_the_farthest_from_those_before_it_does_not_follow():

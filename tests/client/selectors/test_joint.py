@@ -8,7 +8,7 @@ import pytest
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS
-from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, cast_votes, count_votes, draw_ballots
+from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, draw_ballots, sum_votes_for_tuples, vote_for_tuples
 from support.neighbours import Observer, World, records_of
 
 
@@ -20,13 +20,13 @@ def test_half_a_vote_for_a_close_prototype_and_half_for_telling_it_from_the_othe
     near = [np.array([1.0, 2.0, 3.0]), np.array([1.5, 2.0, 9.0])]
     tuples = np.array([[0, 0], [0, 2], [1, 0], [1, 1], [1, 2], [2, 2]])
     close, apart = [0.5, 0.5, 0, 0, 0, 0], [0.5, 0.5, 0, 0, 0.5, 0.5]  # the tie at (1, 1) tells nothing apart
-    assert cast_votes(near, 0, tuples).tolist() == (np.array(close) + apart).tolist()
+    assert vote_for_tuples(near, 0, tuples).tolist() == (np.array(close) + apart).tolist()
 
 
 @pytest.mark.parametrize(("count", "close"), [(1, 1), (6, 1), (7, 2), (40, 6), (100, 15)])
 def test_fifteen_percent_of_the_candidates_rounded_up_are_close(count: int, close: int):
     tuples = np.arange(count)[:, None]
-    voted = cast_votes([np.arange(count, dtype=float)], 0, tuples) - 0.5  # a single class has no others
+    voted = vote_for_tuples([np.arange(count, dtype=float)], 0, tuples) - 0.5  # a single class has no others
     assert voted.tolist() == [0.5] * close + [0.0] * (count - close)
 
 
@@ -36,7 +36,7 @@ def test_the_records_of_a_block_are_added_up():
     ((block, tuples),) = draw_ballots(scene)
     by_class = {
         tuple(each[np.argsort(block)].tolist()): total
-        for each, total in zip(tuples, count_votes(data, scene, block, tuples), strict=True)
+        for each, total in zip(tuples, sum_votes_for_tuples(data, scene, block, tuples), strict=True)
     }
     assert by_class == {(0, 0): 2.5, (0, 1): 3.0, (1, 0): 0.0, (1, 1): 2.0}
 

@@ -14,7 +14,7 @@ from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event, Relation
 from pcevolve.selectors import PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.contrastive import Contrastive
-from pcevolve.selectors.joint import count_votes, draw_ballots
+from pcevolve.selectors.joint import draw_ballots, sum_votes_for_tuples
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.sums import class_sums
 from pcevolve.selectors.votes import ExponentialVotes, Votes
@@ -66,7 +66,7 @@ CASES = st.integers(0, 2**32 - 1).map(Case)
 
 def all_votes(records: PrivateEmbeddings, scene: Scene) -> np.ndarray:
     """JVEM's votes for all tuples of all blocks, in one vector."""
-    return np.concatenate([count_votes(records, scene, *ballot) for ballot in draw_ballots(scene)])
+    return np.concatenate([sum_votes_for_tuples(records, scene, *ballot) for ballot in draw_ballots(scene)])
 
 
 ADDITIVE = {"pe-em": ExponentialVotes().histogram, "jvem": all_votes, "pe": Votes().histogram}
@@ -103,7 +103,7 @@ def test_no_unit_adds_more_than_its_bound(case: Case):
     scene = case.scene()
     for unit in np.unique(case.records.units):
         alone = case.part(case.records.units == unit)
-        by_block = [count_votes(alone, scene, *ballot) for ballot in draw_ballots(scene)]
+        by_block = [sum_votes_for_tuples(alone, scene, *ballot) for ballot in draw_ballots(scene)]
         assert all((votes >= 0).all() for votes in by_block)
         assert sum(votes.max() for votes in by_block) <= 1
         assert ExponentialVotes().histogram(alone, scene).sum() <= 1
@@ -250,7 +250,7 @@ def scores_of(name: str, records: PrivateEmbeddings, scene: Scene) -> list[np.nd
     if name == "pcevolve":
         return [scores for _, scores in Contrastive().scores(records, scene)]
     if name == "jvem":
-        return [count_votes(records, scene, *ballot) for ballot in draw_ballots(scene)]
+        return [sum_votes_for_tuples(records, scene, *ballot) for ballot in draw_ballots(scene)]
     if name == "dp-means":
         return [means_sums(records, scene)]
     return np.split(ADDITIVE[name](records, scene), np.cumsum([len(pool) for pool in scene.pools])[:-1])

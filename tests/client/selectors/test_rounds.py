@@ -21,10 +21,10 @@ from pcevolve.selectors.rounds import (
     free_draws,
     gaussian_once,
     gaussian_per_round,
+    pay_for_appearance,
+    pay_for_centre,
+    pay_for_class_counts,
     published_gaussian_per_round,
-    with_appearance,
-    with_centre,
-    with_class_counts,
 )
 
 unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
@@ -82,7 +82,7 @@ def test_a_calibrated_plan_leaves_nothing_over(calibration, total, delta, scope)
     assert epsilon(events, delta) >= float(total) * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("besides", [with_centre, with_class_counts, with_appearance])
+@pytest.mark.parametrize("besides", [pay_for_centre, pay_for_class_counts, pay_for_appearance])
 @parametrize_named(GAUSSIAN)
 @unhurried
 @given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)

@@ -151,7 +151,7 @@ class _Seen:
             raise Unexplained("went where prompts are reworded, or did not")
         if not sent.url.startswith(reached.rstrip("/") + "/"):
             raise Unexplained("went to another provider than the one that it is for")
-        due = None if starts else self._due(call)
+        due = None if starts else self._find_image_to_vary(call)
         sends_image = due is not None and not self.plan.varies_prompts and self.plan.modality.kind == "image"
         if images != ([due.digest] if due is not None and sends_image else []):
             raise Unexplained("carries another image than the plan or its receipt names")
@@ -167,8 +167,8 @@ class _Seen:
         if names != self.shapes.setdefault(kind, names):
             raise Unexplained("says its values in another order than the requests before it")
 
-    def _due(self, call: Call) -> Known:
-        """Return the image that a call has to vary."""
+    def _find_image_to_vary(self, call: Call) -> Known:
+        """Return the image that a call has to vary; ``Unexplained`` where it may vary none."""
         receipt = self.receipts.get(call.iteration)
         if call.source is None:
             chosen = () if receipt is None or receipt.run_id != self.plan.run_id else receipt.of(call.label)
@@ -187,11 +187,11 @@ class _Seen:
 
     def _wording(self, call: Call) -> int | str | None:
         try:
-            return self._due_wording(call, self._due(call))
+            return self._find_wording(call, self._find_image_to_vary(call))
         except Unexplained:
             return None
 
-    def _due_wording(self, call: Call, due: Known) -> int | str | None:
+    def _find_wording(self, call: Call, due: Known) -> int | str | None:
         """By which prompt a call is asked for: that of what it varies, or the rewording of it for this call."""
         if self.plan.rewriter is None or call.purpose != "vary":
             return due.wording
@@ -203,7 +203,7 @@ class _Seen:
     def _note_rewording(self, call: Call, outputs: tuple[str, ...]) -> str:
         """Take note of a reworded prompt; says what is wrong with it: it is the one before, or of an answer."""
         try:
-            before = self._prompt(call, None if call.wording is not None else self._due(call))
+            before = self._prompt(call, None if call.wording is not None else self._find_image_to_vary(call))
         except Unexplained as error:
             return str(error)
         follows = {read_rewording(said, before) for said in (*self.said.get(call.slot, ()), "")}
@@ -276,7 +276,7 @@ class _Seen:
         """The words of a call: its class's public prompt, or that of what it varies, or the varied text with blanks."""
         prompt = self.plan.prompt(call.label)
         own = self.plan.varies_prompts or self.plan.vary_with == "own prompt"
-        wording = call.wording if due is None else self._due_wording(call, due) if own else None
+        wording = call.wording if due is None else self._find_wording(call, due) if own else None
         if isinstance(wording, str):
             prompt = self.run.bodies.file(wording).decode()
         elif wording is not None:

@@ -122,7 +122,7 @@ class Selections:
                 bits = (
                     None
                     if measured is None
-                    else chooser.selector.rounding_bits(measured, shown, receipt.events)
+                    else chooser.selector.count_rounding_bits(measured, shown, receipt.events)
                 )
                 if bits is None:
                     yield f"{where}: what was measured has not the form that its method gives"

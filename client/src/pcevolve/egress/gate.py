@@ -301,7 +301,7 @@ class Gate:
         if made is not None:
             return Ready(self._end(ask, made))
         # Only where something will be sent: a call from the record costs no turn.
-        self._pace.await_turn(opens_round)
+        self._pace.wait_before_request(opens_round)
         # On record in the caller's thread, in the plan's order; another thread does nothing but wait for the answer.
         self._exchange_of(call).announce(call.slot, outgoing)
         return partial(self._send, call, outgoing)

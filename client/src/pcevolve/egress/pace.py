@@ -66,11 +66,11 @@ class Pace:
             yield
         # Not ``finally``: for Ctrl-C nobody waits, and it comes when the owner wants it, whatever the data are.
         except Exception:
-            self._fill(began)  # a run that ends here is seen to end, and when is a tick too
+            self._pad(began)  # a run that ends here is seen to end, and when is a tick too
             raise
-        self._fill(began)
+        self._pad(began)
 
-    def await_turn(self, opens_round: bool) -> None:
+    def wait_before_request(self, opens_round: bool) -> None:
         """Wait until the next request may leave; the first request of a process leaves at once.
 
         A round that opens without a private section since the last answer has its whole pause rounded up: whoever
@@ -88,7 +88,7 @@ class Pace:
         self._answered = self.clock()
         self._padded = False
 
-    def _fill(self, began: float) -> None:
+    def _pad(self, began: float) -> None:
         passed = self.clock() - began
         # The longest is kept to tell the owner that a tick was too short; nothing that is sent depends on it.
         self.longest = max(self.longest, passed)
@@ -175,10 +175,12 @@ class _Several(Generic[Asked, Brought, Answer]):
         with ThreadPoolExecutor(self.window.most, thread_name_prefix="lane") as threads:
             try:
                 for place in range(len(self.asked)):
-                    self._fill(threads)
+                    self._begin_next(threads)
                     while place not in self.done:
                         self._take_some()
-                    self._fill(threads)  # the API works on the next ones while the caller works on this one
+                    self._begin_next(
+                        threads
+                    )  # the API works on the next ones while the caller works on this one
                     yield self.done.pop(place)
             except BaseException as error:
                 self.window.stopping.set()
@@ -187,7 +189,7 @@ class _Several(Generic[Asked, Brought, Answer]):
                     self.window.abandon()
                 raise
 
-    def _fill(self, threads: ThreadPoolExecutor) -> None:
+    def _begin_next(self, threads: ThreadPoolExecutor) -> None:
         """Begin what may begin."""
         while self.begun < len(self.asked):
             if self.under_way and not self.may_begin(self.asked[self.begun]):

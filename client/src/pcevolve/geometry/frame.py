@@ -97,7 +97,7 @@ class Frame:
         scale = np.average([total, spread / len(rows)], weights=shares)
         return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0))
 
-    def rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
+    def count_rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
         """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame."""
         if np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes):
             return 0

@@ -80,7 +80,7 @@ class Cells:
         of_classes = enumerate(zip(parts, anchors, strict=True))
         return tuple(_best(part, own, scene, target) for target, (part, own) in of_classes)
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for a number without idle digits for each candidate of all classes; else None."""
         sizes = _sizes(scene)
         cells = sum(len(each) for each in _anchors(scene, sizes))

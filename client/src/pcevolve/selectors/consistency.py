@@ -73,7 +73,7 @@ def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> b
     return in_order and (not len(chosen) or float(left.min(initial=np.inf)) >= float(chosen.max()) - slack)
 
 
-def are_possible(
+def mark_possible_and_sure(
     strays: NDArray[np.bool_], score: FloatArray, margin: FloatArray, most: int, slack: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Of candidates in the order of ``rank``, which may be, and which surely are, among the best.
@@ -107,7 +107,7 @@ class Drawn:
         """
         return tuple(surround(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for one candidate of each class that could be drawn, which no rounding touches; else None."""
         form = {"chosen": (np.int64, (len(scene.labels),))}
         return 0 if has_shape(measured, form) and are_entrants(measured["chosen"], scene) else None

@@ -55,7 +55,7 @@ class Joint(Drawn):
         rate = draw_rate(event, scene.relation)
         chosen = np.empty(len(scene.labels), dtype=np.int64)
         for number, (block, tuples) in enumerate(draw_ballots(scene)):
-            totals = count_votes(private, scene, block, tuples)
+            totals = sum_votes_for_tuples(private, scene, block, tuples)
             chosen[block] = tuples[noise.exponential(f"{scene.key}/{number}", totals, rate)]
         return {"chosen": chosen}
 
@@ -72,18 +72,20 @@ def draw_ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
     return [(block, _tuples([scene.entrants(each) for each in block], random)) for block in blocks]
 
 
-def count_votes(private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray) -> FloatArray:
+def sum_votes_for_tuples(
+    private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray
+) -> FloatArray:
     """V: the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
     totals, shares = np.zeros(len(tuples)), private.shares
     # Shares are multiples of 2**-30 and votes of 2**-22, so this running sum is exact in any order.
     for row in np.flatnonzero(np.isin(private.targets, block)):
         near = [distances(private.embeddings[[row]], scene.pools[each])[0] for each in block]
         own = int(np.flatnonzero(block == private.targets[row])[0])
-        totals += shares[row] * cast_votes(near, own, tuples)
+        totals += shares[row] * vote_for_tuples(near, own, tuples)
     return totals
 
 
-def cast_votes(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
+def vote_for_tuples(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
     """One image's votes, float64 ``(tuples,)`` in [0, 1].
 
     Args:

@@ -21,7 +21,7 @@ from pcevolve.geometry.distances import IntArray, squared_distances
 from pcevolve.geometry.frame import idle_step, is_rounded_to, project
 from pcevolve.privacy import Event, Events
 from pcevolve.public.settings import USUAL_DELTA
-from pcevolve.selectors.consistency import MACHINE_SHARE, are_possible, has_shape, repeats
+from pcevolve.selectors.consistency import MACHINE_SHARE, has_shape, mark_possible_and_sure, repeats
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
@@ -54,7 +54,7 @@ class Means:
         """Of each class, different candidates that are like its released mean, and not all alike."""
         return tuple(self._choose(measured, scene, target) for target in range(len(scene.labels)))
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """Check that means of all classes are on record, without idle digits, in the public frame.
 
         Returns:
@@ -77,7 +77,7 @@ class Means:
         # Half a step, because a doubt may lie at a power of two.
         if not all(is_rounded_to(measured[name], idle_step(doubt) / 2) for name, doubt in doubts.items()):
             return None
-        bits = frame.rounding_bits(measured["centre"], measured["axes"])
+        bits = frame.count_rounding_bits(measured["centre"], measured["axes"])
         return bits if scene.frame is None or bits == 0 else None
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
@@ -99,7 +99,7 @@ class Means:
             known
             and bool(first[indices[0]])
             and bool(possible[indices].all())
-            and is_spread(points, surely, indices)
+            and could_be_spread(points, surely, indices)
         )
 
     def _choose(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
@@ -159,10 +159,10 @@ def mark_best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool
     score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
     margin = np.nan_to_num(np.abs(nearest - squared[:, own]), nan=np.inf)
     slack = MACHINE_SHARE * float(np.nan_to_num(squared).max(initial=0.0))
-    return are_possible(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
+    return mark_possible_and_sure(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
 
 
-def is_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntArray) -> bool:
+def could_be_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntArray) -> bool:
     """True if picks could be those of ``spread``, rounding aside.
 
     Args:
@@ -209,6 +209,7 @@ def means_noise(events: Events, scope: Scope) -> float:
             clipped to R/2; one of them looks at private data.
     """
     last = [event for event in events if not event.free][-1]
+    # In radii of what is summed, R or R/2: so both ways have the sensitivity of a sum in a ball (``sums``).
     return float(last.value) * bounded_sum_sensitivity(scope.relation) / scope.shots
 
 
@@ -239,6 +240,8 @@ METHOD = Method(
     selector=Means,
     tight=gaussian_once,
     lift=means_lift,
+    # Of the last access as it is unless a plan says otherwise, the deviations' from a centre: R/2, as ``centre_first``
+    # promises below. The guarantee above is for all sums at once, R (``sums`` proves both).
     sensitivity=Sensitivity(deviation_sum_sensitivity, "clip radii R"),
     worst_case=moving_vote,
     rounds=always(0),

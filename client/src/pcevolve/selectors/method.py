@@ -16,9 +16,9 @@ from pcevolve.selectors.rounds import (
     Rounds,
     Scope,
     is_blurred,
-    with_appearance,
-    with_centre,
-    with_class_counts,
+    pay_for_appearance,
+    pay_for_centre,
+    pay_for_class_counts,
 )
 from pcevolve.selectors.scene import Selector, WorstCase
 
@@ -197,18 +197,18 @@ class Method:
         """
         rounds = self.events(budget, self._paying_scope(scope), calibration)
         if bool(self.centre_first) if centre_first is None else centre_first:
-            rounds = with_centre(rounds)
+            rounds = pay_for_centre(rounds)
         if class_counts:
-            rounds = with_class_counts(rounds)
+            rounds = pay_for_class_counts(rounds)
         if (appearance or self.appearance_for(budget, scope, calibration)) == "as-is":
             return dict(enumerate(rounds, 1))
-        return dict(enumerate(with_appearance(rounds)))
+        return dict(enumerate(pay_for_appearance(rounds)))
 
     def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> AppearanceMode:
         """Default appearance, the method's own where noise leaves something to match; errors as ``accesses``."""
         if self.appearance == "as-is":
             return "as-is"
-        first = with_appearance(self.events(budget, self._paying_scope(scope), calibration))[0][0]
+        first = pay_for_appearance(self.events(budget, self._paying_scope(scope), calibration))[0][0]
         return "as-is" if is_blurred(first, scope) else self.appearance
 
     def _paying_scope(self, scope: Scope) -> Scope:

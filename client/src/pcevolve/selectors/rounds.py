@@ -73,12 +73,12 @@ def divide(event: Event, share: float) -> tuple[Event, ...]:
     )
 
 
-def with_centre(rounds: Rounds) -> Rounds:
+def pay_for_centre(rounds: Rounds) -> Rounds:
     """Rounds in which every Gaussian access is two, the centre's and the deviations', for the price of the one."""
     return tuple(tuple(part for event in events for part in divide(event, CENTRE_SHARE)) for events in rounds)
 
 
-def with_class_counts(rounds: Rounds) -> Rounds:
+def pay_for_class_counts(rounds: Rounds) -> Rounds:
     """Rounds the first of which is two accesses, the class counts' and the votes', for the price of the one.
 
     Source: Lin et al. 2024, Algorithm 3, which estimates the counts of unbalanced data first, and there by the Laplace
@@ -104,7 +104,7 @@ def is_blurred(first: Event, scope: Scope) -> bool:
     return appearance_deviation(first, scope) > BLURRED_APPEARANCE
 
 
-def with_appearance(rounds: Rounds) -> Rounds:
+def pay_for_appearance(rounds: Rounds) -> Rounds:
     """Rounds with one more Gaussian access before them, as iteration 0, together for the price of the rounds alone.
 
     As in ``divide``: ``APPEARANCE_SHARE`` of the sum of ``1/z²`` goes to the new access.

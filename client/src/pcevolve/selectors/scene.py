@@ -193,7 +193,7 @@ class Selector(Protocol):
         """
         ...
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """Check what is public in a measurement on record, where another machine may have rounded otherwise.
 
         Args:

@@ -122,7 +122,7 @@ class CentreFirst:
         deviations = own + (noisy - own) * frame.trust(self._sigmas[1] / scene.shots)
         return {"middle": middle, "deviations": round_to_noise_scale(deviations, self.doubts["deviations"])}
 
-    def as_drawn(self, measured: Measurement) -> tuple[FloatArray, float]:
+    def recover_noisy_deviations(self, measured: Measurement) -> tuple[FloatArray, float]:
         """Deviations before they were drawn to what the candidates say, and the standard deviation of their noise.
 
         Returns:

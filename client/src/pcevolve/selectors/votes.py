@@ -83,7 +83,7 @@ class Votes:
         parts = _by_class(measured["votes"], scene)
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for a number without idle digits for each candidate of all classes, and each class if asked; else None."""
         sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
@@ -149,7 +149,7 @@ class ExponentialVotes:
         """The drawn candidates, in the order of the draws, and from the first again where more are wanted."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
 
-    def rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
+    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for as many candidates of each class as were paid for, all of which could be drawn; else None."""
         form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
         return 0 if has_shape(measured, form) and are_entrants(measured["chosen"], scene) else None

@@ -80,7 +80,7 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
             # Asked on the first start only: whoever resumes has seen them.
             if not run.resume:
                 require_liking(session.components, run.folder)
-            evolved = session.evolve()
+            evolved = session.run_loop()
             summary = session.finish(evolved, started)
         except KeyboardInterrupt:
             raise report_stop(run.folder.root, session.plan, session.account) from None
@@ -140,7 +140,7 @@ class _Session:
             console.print(f"WARNING: {note}")
         self._require_usable(Pool(shown))
 
-    def evolve(self) -> Evolved:
+    def run_loop(self) -> Evolved:
         """Run the loop; before every payment the newest candidates must leave something to choose."""
         components, plan, audience, pace = self.components, self.plan, self.audience, self.connection.pace
         recorded = self.connection.meter.list_recorded(plan)
