@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from benchmarks.rows import parser_of
-from pcevolve_server.diffusion.loading import load
+from pcevolve_server.diffusion.generator_loading import load
 from pcevolve_server.model_settings import ModelSettings, Precision
 from pcevolve_server.work import Generator, Recipe, Task, generate
 

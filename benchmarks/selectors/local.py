@@ -21,7 +21,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 from pcevolve_server.diffusion.generator import DiffusionGenerator
-from pcevolve_server.diffusion.loading import load
+from pcevolve_server.diffusion.generator_loading import load
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Generator, Recipe, Task
 from pcevolve_shared import images

@@ -10,7 +10,7 @@ from PIL import Image
 
 from benchmarks.server.served import GUIDANCE, PROMPT, SIDE, STEPS, STRENGTH
 from pcevolve_server.diffusion.generator import DiffusionGenerator
-from pcevolve_server.diffusion.loading import load
+from pcevolve_server.diffusion.generator_loading import load
 from pcevolve_server.diffusion.schedulers import run_steps
 from pcevolve_server.model_settings import Batching, ModelSettings
 

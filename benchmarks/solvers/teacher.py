@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pcevolve_server.diffusion.loading import load
+from pcevolve_server.diffusion.generator_loading import load
 from pcevolve_server.model_settings import OWN_SCHEDULER, Batching, ModelSettings, Precision
 from pcevolve_server.work import Generator, Recipe, Task
 

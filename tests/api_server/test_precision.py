@@ -4,7 +4,7 @@ import pytest
 import torch
 from PIL import Image
 
-from pcevolve_server.diffusion import numerics, pipelines, traits
+from pcevolve_server.diffusion import numerics, pipeline_loading, traits
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings, Offload, Precision
 from pcevolve_server.work import Recipe
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.models
 def test_on_a_gpu_transformers_compute_in_bfloat16_where_it_has_it(monkeypatch, kind, able, wanted, expected):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: able)
     part = "unet" if "XL" in kind else "transformer"
-    source = pipelines.Source("anywhere", None, {"_class_name": kind, part: ["diffusers", "Any"]})
-    found = pipelines._dtype(source, ModelSettings(precision=wanted), torch.device("cuda"))
+    source = pipeline_loading.Source("anywhere", None, {"_class_name": kind, part: ["diffusers", "Any"]})
+    found = pipeline_loading._dtype(source, ModelSettings(precision=wanted), torch.device("cuda"))
     assert found == expected
 
 
@@ -44,7 +44,7 @@ def test_networks_visit_the_gpu_where_they_do_not_fit_together(
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free_gib * 2**30, 80 * 2**30))
     monkeypatch.setattr(pipeline, "to", lambda device: done.append("moved"))
     monkeypatch.setattr(pipeline, "enable_model_cpu_offload", lambda device: done.append("offloaded"))
-    pipelines.place(pipeline, ModelSettings(offload=offload), torch.device("cuda"))
+    pipeline_loading.place(pipeline, ModelSettings(offload=offload), torch.device("cuda"))
     assert done == ["offloaded" if offloaded else "moved"]
 
 
@@ -55,7 +55,7 @@ def test_networks_that_do_not_fit_name_the_option_that_needs_less(monkeypatch):
     pipeline = tiny_pipeline()
     monkeypatch.setattr(pipeline, "to", fails)
     with pytest.raises(ModelLoadError, match="cuda has too little memory; --offload on"):
-        pipelines.place(pipeline, ModelSettings(offload=Offload.OFF), torch.device("cuda"))
+        pipeline_loading.place(pipeline, ModelSettings(offload=Offload.OFF), torch.device("cuda"))
 
 
 def test_offload_is_for_gpus(tiny_model):
@@ -82,7 +82,9 @@ def test_networks_that_visit_make_the_same_images(zoo, monkeypatch, kind, made):
     monkeypatch.setattr(numerics, "_MOST_WEIGHTS", 0)  # small ones are laid out in memory for the processor
     plain = load(model=str(zoo(kind)), device="cpu", threads=1)
     monkeypatch.setattr(
-        pipelines, "place", lambda pipeline, *_: pipeline.enable_model_cpu_offload(device=torch.device("cpu"))
+        pipeline_loading,
+        "place",
+        lambda pipeline, *_: pipeline.enable_model_cpu_offload(device=torch.device("cpu")),
     )
     visiting = load(model=str(zoo(kind)), device="cpu", threads=1)
     assert hasattr(traits.denoiser(visiting.text_to_image), "_hf_hook")

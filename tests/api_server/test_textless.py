@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcevolve_server.diffusion import loading
+from pcevolve_server.diffusion import generator_loading
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Recipe
 from support import drawing
@@ -71,7 +71,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def loaded(saved: dict[str, Path]) -> dict:
     return {
-        name: loading.load(ModelSettings(model=str(path), device="cpu", offline=True))
+        name: generator_loading.load(ModelSettings(model=str(path), device="cpu", offline=True))
         for name, path in saved.items()
     }
 

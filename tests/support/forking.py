@@ -73,7 +73,7 @@ API_SERVER = Command(
     "pcevolve_server.cli",
     (
         "diffusers.pipelines.auto_pipeline",  # with all pipelines, of which it is the list
-        "pcevolve_server.diffusion.loading",
+        "pcevolve_server.diffusion.generator_loading",
         "pcevolve_server.library.loading",
         "pcevolve_server.logs",
         "pcevolve_server.server",

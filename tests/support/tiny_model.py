@@ -64,9 +64,9 @@ def tiny_vae(**changes):
 
 def load(**settings):
     """A generator; what it needs is imported when it is asked for, which takes seconds."""
-    from pcevolve_server.diffusion import loading
+    from pcevolve_server.diffusion import generator_loading
 
-    return loading.load(ModelSettings(**settings))
+    return generator_loading.load(ModelSettings(**settings))
 
 
 def tiny_pipeline():

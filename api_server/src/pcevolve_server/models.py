@@ -97,9 +97,9 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
         from pcevolve_server.language import model as languages
 
         return languages.load(settings)
-    from pcevolve_server.diffusion import loading
+    from pcevolve_server.diffusion import generator_loading
 
-    return loading.load(settings)
+    return generator_loading.load(settings)
 
 
 logger = logging.getLogger(__name__)

@@ -149,8 +149,7 @@ class DiffusionGenerator:
             return [picture for task in tasks for picture in self.vary([task], is_cancelled)]
         scheduler = self._scheduler(recipe)
         levels = schedulers.levels(scheduler)
-        # A whole number of levels: at 10 steps the library would take strengths from 0.60 to 0.69 for one.
-        kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
+        kept = schedulers.level_of_strength(scheduler, recipe.strength)
         if kept == 0:
             return [self._picture(task, task.start()) for task in tasks]
         # All noise: nothing of the image is left, so it is a creation, with the same bits as one.

@@ -168,6 +168,16 @@ def levels(scheduler: SchedulerMixin) -> int:
     return found
 
 
+def level_of_strength(scheduler: SchedulerMixin, strength: float | None) -> int:
+    """Return the noise level of :func:`levels` at which a variation begins: 0 is the image itself, all a creation.
+
+    Args:
+        strength: In [0, 1]; None is 1.
+    """
+    # A whole number of levels: at 10 steps the library would take strengths from 0.60 to 0.69 for one.
+    return round((1.0 if strength is None else strength) * levels(scheduler))
+
+
 def fit_steps(scheduler: SchedulerMixin, steps: int) -> SchedulerMixin:
     """Return a scheduler that can run so many steps.
 

@@ -86,7 +86,7 @@ class TextlessGenerator:
         self._require_own_size(tasks)
         recipe = tasks[0].recipe
         levels = schedulers.levels(self.scheduler)
-        kept = round((1.0 if recipe.strength is None else recipe.strength) * levels)
+        kept = schedulers.level_of_strength(self.scheduler, recipe.strength)
         if kept == levels:
             return self.create(tasks, is_cancelled)
         images = [task.start() for task in tasks]

@@ -12,13 +12,13 @@ from diffusers import DiffusionPipeline
 from PIL import Image
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import distilled, numerics, pipelines, schedulers, textless, traits
+from pcevolve_server.diffusion import distilled, numerics, pipeline_loading, schedulers, textless, traits
 from pcevolve_server.diffusion.additions import Adapter, add_lora, add_word, load_adapter
 from pcevolve_server.diffusion.encodings import remember_images, remember_prompts
 from pcevolve_server.diffusion.generator import DiffusionGenerator, EditGenerator, Stages
 from pcevolve_server.diffusion.interval import choose_interval
 from pcevolve_server.diffusion.numerics import is_small
-from pcevolve_server.diffusion.pipelines import Source
+from pcevolve_server.diffusion.pipeline_loading import Source
 from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
 from pcevolve_server.diffusion.steady import make_decoder_steady, make_steady, settle
 from pcevolve_server.diffusion.traits import is_doubled
@@ -79,10 +79,10 @@ def load(settings: ModelSettings) -> Generator:
     """
     networks.quieten(diffusers.utils.logging)
     device = networks.find_device(settings.device)
-    source = pipelines.find(settings)
+    source = pipeline_loading.find(settings)
     if textless.is_textless(source.index):
         return _textless(source, settings, device)
-    pipeline = pipelines.load(source, settings, device)
+    pipeline = pipeline_loading.load(source, settings, device)
     if threads := settings.threads or (_THREADS_OF_SMALL if is_small(traits.denoiser(pipeline)) else 0):
         torch.set_num_threads(threads)
     for each in settings.loras:
@@ -91,7 +91,7 @@ def load(settings: ModelSettings) -> Generator:
     for word in settings.embeddings:
         add_word(word, pipeline, settings)
     adapter = load_adapter(settings, pipeline)
-    pipelines.place(pipeline, settings, device)
+    pipeline_loading.place(pipeline, settings, device)
     computes = _lower(settings, pipeline, device)
     checker = _detach_checker(settings, pipeline)
     generator = _generator(settings, pipeline, device, adapter)
@@ -120,8 +120,8 @@ def _textless(source: Source, settings: ModelSettings, device: torch.device) -> 
         raise ModelLoadError(f"{settings.model} has no text encoder: leave {', '.join(given)} out")
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    pipeline = pipelines.load(source, settings, device)
-    pipelines.place(pipeline, replace(settings, offload=Offload.OFF), device)
+    pipeline = pipeline_loading.load(source, settings, device)
+    pipeline_loading.place(pipeline, replace(settings, offload=Offload.OFF), device)
     try:
         found = textless.generator_of(pipeline, sources.identify(settings))
     except ModelLoadError as error:
