@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import t as student
 
 from pcevolve.errors import DataError, EngineError, UsageError
-from pcevolve.evaluation.intervals import Value
+from pcevolve.pages.report.charts import Value
 from pcevolve_benchmarks.providers import Provider, by_flags
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import Cell, Figure, Place, Store, list_columns, places, tabulate

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from pcevolve.cli.main import app
-from pcevolve.evaluation.intervals import Value
+from pcevolve.pages.report.charts import Chart, Value
 from pcevolve.session.finished.comparison import (
     PICTURES,
     Point,
@@ -70,34 +70,44 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     assert found[0]["judges"]["cnn"]["mean"] == 0.5
 
 
-SVG = "{http://www.w3.org/2000/svg}"
-
-
 def point(accuracy: float, epsilon: str = "4", spent: float | None = 4.0, **changes: object) -> Point:
     return Point(choose_settings(small_plan(epsilon=epsilon, **changes), spent), accuracy)
 
 
-def list_titles(picture: bytes) -> list[str]:
-    return [title.text or "" for each in ET.fromstring(picture).iter(f"{SVG}circle") for title in each]
+def list_titles(chart: Chart) -> list[str]:
+    return [mark.text for line in chart.series for mark in chart.marks(line)]
 
 
 def test_runs_of_two_providers_are_two_lines_and_told_apart_by_what_differs():
     apis = ("https://one.example", "https://other.example")
     points = [point(0.5, each, api=api) for each in ("4", "8") for api in apis]
-    (curve,) = draw_curves(points, "cnn")
-    names = {each.partition(", API = ")[2].partition(", 4")[0] for each in list_titles(curve.picture)[:1]}
-    assert names == {"getimg, one.example"}
-    assert len(list_titles(curve.picture)) == 4
+    (curve,) = draw_curves(points)
+    assert {each.name for each in curve.series} == {f"random, API = getimg, {api[8:]}" for api in apis}
+    assert len(list_titles(curve)) == 4
 
 
 def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
     repeated = [0.4, 0.5, 0.6]
-    (curve,) = draw_curves(
-        [*(point(each, "4") for each in repeated), point(0.5, "8"), point(0.7, "8")], "cnn"
-    )
-    picture = curve.picture
-    assert list_titles(picture) == ["random, 4: 50.0%", "random, 8: 60.0%"]
-    bars = [each.attrib for each in ET.fromstring(picture).iter(f"{SVG}line") if each.get("stroke") != "#ddd"]
-    lengths = [abs(float(each["y1"]) - float(each["y2"])) for each in bars]
-    assert (lengths[0] > 0, lengths[1]) == (True, 0)
+    points = [*(point(each, "4") for each in repeated), point(0.5, "8"), point(0.7, "8")]
+    (curve,) = draw_curves(points)
+    first, second = list_titles(curve)
+    assert (first.partition(" ± ")[0], second) == ("random, ε 4: 50.0%", "random, ε 8: 60.0%")
+    assert [each.low != each.high for each in curve.marks(curve.series[0])] == [True, False]
     assert Value.of(repeated).half is not None
+
+
+def test_curves_on_the_page_are_the_report_s_charts(tmp_path: Path):
+    roots = [finish_run(tmp_path / epsilon, epsilon=epsilon) for epsilon in ("4", "8")]
+    found = [
+        replace(
+            each,
+            judges={"cnn": {"voted": False, "mean": 0.5, "sem": 0.01}},
+            settings={**each.settings, "ε": at},
+        )
+        for at, each in zip((4.0, 8.0), read_runs(roots), strict=True)
+    ]
+    write_page(found, roots, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('<figure class="chart">') == 1
+    assert "random, ε 8: 50.0%" in page
+    assert page.startswith("<!doctype html>")

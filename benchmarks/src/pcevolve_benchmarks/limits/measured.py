@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from pcevolve.errors import DataError
-from pcevolve.evaluation.intervals import Value
+from pcevolve.pages.report.charts import Value
 
 CONTROL = "random"
 COMPARED = ("pcevolve", "pe", "dp-means")

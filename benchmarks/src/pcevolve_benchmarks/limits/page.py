@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from pcevolve.evaluation.intervals import Value
-from pcevolve.pages.report.charts import Chart, Series, draw_svg
+from pcevolve.pages.report.charts import Chart, Series, Value
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.votes import kept_votes
 from pcevolve_benchmarks.limits import chances, measured
 from pcevolve_benchmarks.limits.chances import PAPER
+from pcevolve_benchmarks.svg import draw_svg
 
 EPSILON = 10.0
 EPSILONS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

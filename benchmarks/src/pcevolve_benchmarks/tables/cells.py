@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pcevolve.evaluation.intervals import Value
+from pcevolve.pages.report.charts import Value
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.sizes import PAPER, Facts, Scale

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.durable import write_durably
-from pcevolve.evaluation.intervals import Value
-from pcevolve.pages.report.charts import (
+from pcevolve.pages.report.charts import Chart, Series, Value, choose_ticks
+from pcevolve_benchmarks.svg import (
     COLOURS,
     LEGEND,
-    Chart,
-    Series,
-    choose_ticks,
     draw_line,
     draw_svg,
     open_canvas,

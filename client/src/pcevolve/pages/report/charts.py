@@ -1,4 +1,4 @@
-"""Charts of the report and of comparisons: curves over iterations or named columns, and of what secrets keep.
+"""Charts of the report and of comparisons: curves over iterations or other settings, and of what secrets keep.
 
 SVG by hand, because libraries give more and less than the page needs. matplotlib's SVG is a hundred paths and fixed
 colours for three lines of a page that is light or dark, and takes a second to load; altair's charts are drawn by a
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import sys
-import xml.etree.ElementTree as ET  # only writes
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.secrecy import most_success, secret_budget
@@ -24,9 +26,32 @@ WIDTH, HEIGHT = 400.0, 220.0  # units of the SVG's view box
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 34.0  # margins
 
 
+LEVEL = 0.95
+FEWEST = 3
+"""Seeds of an interval; that of two is wider than the axis."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A figure over seeds; ``half`` of its interval at ``LEVEL`` by Student's t is None for fewer than ``FEWEST``."""
+
+    mean: float
+    half: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Value:
+        """Summarise at least one figure."""
+        count, mean = len(values), float(np.mean(values))
+        if count < FEWEST:
+            return cls(mean, None, count)
+        error = float(np.std(values, ddof=1)) / math.sqrt(count)
+        return cls(mean, float(stdtrit(count - 1, (1 + LEVEL) / 2)) * error, count)
+
+
 @dataclass(frozen=True)
 class Series:
-    """A line over the iterations.
+    """A line over the iterations, or over the columns of a chart that has any, by their places.
 
     Attributes:
         errors: Half-lengths of error bars, one per value; empty for none.
@@ -56,6 +81,7 @@ class Chart:
         summary: The message in words, for those who do not see the lines.
         top: Value that the vertical axis has to reach.
         limit: Name and value of a horizontal line that must not be crossed.
+        axis: What the horizontal axis counts; ``columns`` names its places where they are no numbers of their own.
     """
 
     title: str
@@ -64,6 +90,8 @@ class Chart:
     top: float
     spell: Callable[[float], str]
     limit: tuple[str, float] | None = None
+    axis: str = "iteration"
+    columns: Sequence[str] = ()
 
     @property
     def last(self) -> int:
@@ -78,6 +106,8 @@ class Chart:
     @property
     def across(self) -> list[tuple[float, str]]:
         """Ticks of the horizontal axis: place and label."""
+        if self.columns:
+            return [(self.x(place), name) for place, name in enumerate(self.columns)]
         return [(self.x(each), str(int(each))) for each in choose_ticks(self.last, 6) if each == int(each)]
 
     @property
@@ -108,8 +138,9 @@ class Chart:
                 self.y(value),
                 self.y(value - error),
                 self.y(value + error),
-                f"{line.name}, iteration {iteration}: {self.spell(value)}"
-                + (f" ± {self.spell(error)}" if line.errors else ""),
+                f"{line.name}, {self.axis} {self.columns[iteration] if self.columns else iteration}: "
+                + self.spell(value)
+                + (f" ± {self.spell(error)}" if error else ""),
             )
             for (iteration, value), error in zip(line.values, errors, strict=True)
         ]
@@ -218,65 +249,6 @@ def _bytes(traffic: TrafficTable) -> Iterator[Chart]:
             float(counts[-1]),
             spell_size,
         )
-
-
-COLOURS = ("#0b6e99", "#c2410c", "#15803d", "#7e22ce", "#a16207", "#be123c", "#334155", "#0f766e")
-SVG = "http://www.w3.org/2000/svg"
-LEGEND = 18.0  # units of a line of the legend
-
-
-def draw_svg(shown: Chart, columns: Sequence[str]) -> bytes:
-    """A chart as a file of its own; the columns' names stand under the axis."""
-    root = open_canvas(WIDTH, HEIGHT + LEGEND * (len(shown.series) + 1), shown.title)
-    for y, said in shown.up:
-        draw_line(root, (LEFT, y), (WIDTH - RIGHT, y), "#ddd")
-        write_text(root, LEFT - 6, y + 4, said, "end")
-    for place, name in enumerate(columns):
-        write_text(root, shown.x(place), HEIGHT - 14, name, "middle", size=9)
-    for number, series in enumerate(shown.series):
-        _curve(root, shown, series, columns, COLOURS[number % len(COLOURS)])
-    write_legend(root, LEFT, HEIGHT, [series.name for series in shown.series])
-    return bytes(ET.tostring(root, encoding="utf-8"))
-
-
-def _curve(root: ET.Element, shown: Chart, series: Series, columns: Sequence[str], colour: str) -> None:
-    ET.SubElement(root, "polyline", {"points": shown.path(series), "fill": "none", "stroke": colour})
-    for (place, value), mark in zip(series.values, shown.marks(series), strict=True):
-        draw_line(root, (mark.x, mark.low), (mark.x, mark.high), colour)
-        dot = ET.SubElement(
-            root, "circle", {"cx": f"{mark.x:g}", "cy": f"{mark.y:g}", "r": "3", "fill": colour}
-        )
-        ET.SubElement(dot, "title").text = f"{series.name}, {columns[place]}: {shown.spell(value)}"
-
-
-def open_canvas(width: float, height: float, title: str) -> ET.Element:
-    """A white picture with a title for those who do not see it."""
-    box = {"viewBox": f"0 0 {width:g} {height:g}", "font-family": "sans-serif"}
-    root = ET.Element("svg", {"xmlns": SVG, **box})
-    ET.SubElement(root, "title").text = title
-    ET.SubElement(root, "rect", {"width": f"{width:g}", "height": f"{height:g}", "fill": "#fff"})
-    return root
-
-
-def draw_line(root: ET.Element, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
-    """Draw a straight line between two places."""
-    ends = {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1]}
-    ET.SubElement(root, "line", {**{name: f"{at:g}" for name, at in ends.items()}, "stroke": colour})
-
-
-def write_text(root: ET.Element, x: float, y: float, said: str, anchor: str, size: int = 11) -> None:
-    """Write something; it cannot be markup."""
-    place = {"x": f"{x:g}", "y": f"{y:g}", "text-anchor": anchor, "font-size": str(size)}
-    ET.SubElement(root, "text", place).text = said
-
-
-def write_legend(root: ET.Element, x: float, top: float, names: list[str]) -> None:
-    """Name the colours, a line each."""
-    for number, name in enumerate(names):
-        y = top + LEGEND * (number + 0.7)
-        dot = {"cx": f"{x + 6:g}", "cy": f"{y - 4:g}", "r": "4", "fill": COLOURS[number % len(COLOURS)]}
-        ET.SubElement(root, "circle", dot)
-        write_text(root, x + 16, y, name, "start")
 
 
 DECADES = 6

@@ -123,7 +123,7 @@ def render(
     others: Mapping[str, FinishedRun] = NO_OTHERS,
 ) -> str:
     """Make the page's HTML; every string from the run is escaped."""
-    style = inline_parts(read_style(), read_own("report/page.css"))
+    style = inline_parts(read_style(), read_own("report/chart.css"), read_own("report/page.css"))
     return compile_template(run.plan.modality.kind).render(
         {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compare(run, others)}
     )

@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from markupsafe import Markup
-
 from pcevolve.durable import write_durably
 from pcevolve.errors import UsageError
-from pcevolve.evaluation.intervals import Value
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.sheet import draw_sheet
 from pcevolve.pages import PagePicture, compile_page, inline_parts, make_picture, read_own, read_style
-from pcevolve.pages.report.charts import Chart, Series, draw_svg
+from pcevolve.pages.report.charts import Chart, Series, Value
 from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind
 from pcevolve.public.parts import Secrecy
@@ -43,19 +40,6 @@ class Point:
 
     settings: Settings
     accuracy: float
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A picture of what a judge found, as SVG in which every name is escaped; private."""
-
-    title: str
-    picture: bytes
-
-    @property
-    def standing(self) -> Markup:
-        """The picture as a part of the page."""
-        return Markup(self.picture.decode())  # noqa: S704 - ElementTree wrote it
 
 
 @dataclass(frozen=True)
@@ -89,13 +73,13 @@ def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
     }
 
 
-def draw_curves(points: Sequence[Point], judge: str) -> list[Curve]:
-    """A picture for each axis over which there is a line.
+def draw_curves(points: Sequence[Point]) -> list[Chart]:
+    """A chart for each axis over which there is a line.
 
     Runs of equal settings are one point: their mean, from three on with its interval.
     """
-    found = ((title, _lines(points, axis)) for axis, title in AXES.items())
-    return [Curve(title, _picture(f"{title}, by {judge}", lines)) for title, lines in found if lines]
+    found = ((axis, title, _lines(points, axis)) for axis, title in AXES.items())
+    return [_chart(axis, title, lines) for axis, title, lines in found if lines]
 
 
 def _lines(points: Sequence[Point], axis: str) -> dict[str, Line]:
@@ -119,10 +103,11 @@ def _names(lines: Sequence[Settings]) -> Iterator[str]:
         yield ", ".join((own["method"], *parts))
 
 
-def _picture(title: str, lines: Mapping[str, Line]) -> bytes:
+def _chart(axis: str, title: str, lines: Mapping[str, Line]) -> Chart:
     columns = sorted({at for line in lines.values() for at in line})
     series = [_series(name, line, columns) for name, line in lines.items()]
-    return draw_svg(Chart(title, title, series, 1.0, "{:.1%}".format), [f"{at:g}" for at in columns])
+    spelled = tuple(f"{at:g}" for at in columns)
+    return Chart(title, "; ".join(lines), series, 1.0, "{:.1%}".format, axis=axis, columns=spelled)
 
 
 def _series(name: str, line: Line, columns: Sequence[float]) -> Series:
@@ -173,11 +158,11 @@ def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> 
     columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
     judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
     content = {
-        "style": inline_parts(read_style(), read_own("comparison.css")),
+        "style": inline_parts(read_style(), read_own("report/chart.css"), read_own("comparison.css")),
         "columns": columns,
         "facts": list(dict.fromkeys(title for each in columns for title in each.facts)),
         "judges": judges,
-        "curves": {judge: draw_curves(_points(found, judge), judge) for judge in judges},
+        "curves": {judge: draw_curves(_points(found, judge)) for judge in judges},
         "labels": list(dict.fromkeys(label for each in columns for label in each.dataset)),
         "bar": BAR,
     }
