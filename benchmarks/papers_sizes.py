@@ -135,7 +135,10 @@ def _audit(run: Path, stages: Stages) -> int:
     from pcevolve.auditing.rerun import Rerun
 
     looked = stages.busy["embed candidates"]
-    for function, part in (("_bodies", "audit: bodies"), ("find_image_faults", "audit: images that left")):
+    for function, part in (
+        ("find_body_faults", "audit: bodies"),
+        ("find_image_faults", "audit: images that left"),
+    ):
         plain = getattr(checks, function)
         # A generator works when it is read.
         setattr(checks, function, lambda run, plain=plain: list(plain(run)))

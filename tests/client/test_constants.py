@@ -39,9 +39,8 @@ REVIEWED = {
     "pcevolve.selectors.rounds": {
         "APPEARANCE_SHARE": 0.2, "BLURRED_APPEARANCE": 0.2, "CENTRE_SHARE": 0.2, "COUNT_SHARE": 0.1,
     },
-    "pcevolve.auditing.rebuilt": {"MOST_ROUNDED": 1, "FOOTER": 100_000},
+    "pcevolve.auditing.rebuilt": {"MOST_ROUNDED": 1, "FOOTER": 100_000, "MOST_ABOVE": 1.01},
     "pcevolve.auditing.comparing": {"LONGEST_KEY": 5000},
-    "pcevolve.auditing.cards": {"MOST_ABOVE": 1.01},
     "pcevolve.transcript.layout": {"MOST_OPENING_BYTES": 100_000, "FORMAT": 2},
     "pcevolve.dp_audit.bound": {"THRESHOLDS": 400},
     "pcevolve.egress.allowance": {"_ROUNDING": 1e-9},

@@ -6,9 +6,8 @@ compares; ``images`` takes neither's word and looks at what left by itself.
 
 from __future__ import annotations
 
-from pcevolve.auditing.checks import audit
+from pcevolve.auditing.checks import Audit, audit
 from pcevolve.auditing.selection import find_encoder
-from pcevolve.auditing.whole import Audit
 from pcevolve.public.finding import Finding
 
 __all__ = ["Audit", "Finding", "audit", "find_encoder"]

@@ -32,8 +32,6 @@ from pcevolve.errors import UsageError
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import Attempt, RunReader
 from pcevolve.transcript.records import (
-    Answered,
-    Failed,
     Finished,
     Header,
     Planned,
@@ -52,7 +50,7 @@ class Recorded:
 
     Attributes:
         host: Where it went, with its port if that is not the scheme's.
-        over: Line where something had come of it; none where the record does not say.
+        over: Line where something had come of it; None where the record does not say.
         answer: What came back; None when the attempt failed or was cut off.
     """
 
@@ -64,12 +62,12 @@ class Recorded:
     answer: Answer | None = None
 
     @classmethod
-    def of(cls, attempt: Attempt, over: int | None) -> Recorded:
+    def of(cls, attempt: Attempt) -> Recorded:
         """Put an attempt beside what a recorder may have seen."""
         sent, came = attempt.sent, attempt.answer
         where = f"request {sent.slot} (line {attempt.line})"
         answer = None if came is None else Answer(came.status, came.headers, came.body.sha256)
-        return cls(where, urlsplit(sent.url).netloc, _request(sent), attempt.line, over, answer)
+        return cls(where, urlsplit(sent.url).netloc, _request(sent), attempt.line, attempt.over, answer)
 
     def overlaps(self, later: Recorded) -> bool:
         """True if it was still under way when a later one was sent."""
@@ -87,8 +85,7 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
         TranscriptError: The capture cannot be read, or is damaged.
     """
     flows, torn = read_flows(capture)
-    ends = dict(_ends(run))
-    everything = [Recorded.of(each, ends.get(each.line)) for each in run.traffic.attempts]
+    everything = [Recorded.of(each) for each in run.traffic.attempts]
     host = _host_before_which_it_stood(run, of_rewriter)
     attempts = [each for each in everything if each.host == host]
     told = _Comparison()
@@ -140,16 +137,6 @@ def _complete(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int)
             flow = replace(flow, request=attempts[found].request)
         completed.append(flow)
     return completed
-
-
-def _ends(run: RunReader) -> Iterator[tuple[int, int]]:
-    """Of each attempt, by its line, the line where something had come of it."""
-    under_way: dict[str, int] = {}
-    for line, entry in enumerate(run.entries, 1):
-        if isinstance(entry.record, Sent):
-            under_way[entry.record.slot] = line
-        elif isinstance(entry.record, Answered | Failed) and entry.record.slot in under_way:
-            yield under_way.pop(entry.record.slot), line
 
 
 def _most_at_once(run: RunReader) -> int:

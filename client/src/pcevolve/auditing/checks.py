@@ -1,75 +1,259 @@
-"""The audit: a list of claims, each checked on its own, each with what is wrong if it is."""
+"""The audit of one run: a list of claims, each checked on its own, each with what is wrong if it is.
+
+The record is read once, and everything is asked of that. What it verified an audit renders itself, so that nobody has
+to believe the pages that lie in the run's folder.
+"""
 
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from pcevolve.auditing.cards import check_cards
+from pcevolve.auditing.capture import reconcile
 from pcevolve.auditing.images import find_image_faults
-from pcevolve.auditing.lines import UNREADABLE, describe
-from pcevolve.auditing.rebuilt import MOST_ROUNDED, RebuiltRelease, check_exports
+from pcevolve.auditing.lines import collect, find_body_faults
+from pcevolve.auditing.rebuilt import (
+    CARDS_CLAIM,
+    MOST_ROUNDED,
+    RebuiltRelease,
+    check_cards,
+    check_exports,
+    export_claim,
+)
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.auditing.selection import LoadEncoder, Selections, find_encoder
+from pcevolve.durable import replace_folder_durably
 from pcevolve.errors import ClientError
+from pcevolve.pages.notebook import render_table
+from pcevolve.pages.report import FinishedRun, render
+from pcevolve.pages.wire import render_viewer
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import NO_BOUNDARY
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.bodies import cut
+from pcevolve.publish import NO_BOUNDARY, list_marks, write_card
+from pcevolve.publish.dataset import encode, summarise
+from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import (
     AUDIT,
-    BODIES,
+    CARD,
     EXPORTS,
     KIND_NAMES,
     KINDS,
-    LOG,
     RELEASE,
     REPORT,
     SUMMARY,
     TRANSCRIPT,
-    find_file_faults,
+    WIRE_PAGE,
     find_irregular_files,
     kind_of,
 )
-from pcevolve.transcript.records import GREETING_SLOT, Answered, Sent
+from pcevolve.transcript.records import GREETING_SLOT, Answered
 
 
 def audit(root: Path, load: LoadEncoder = find_encoder) -> list[Finding]:
     """Check the run in a folder; every fault is told, none stops the rest unless nothing can be read."""
-    return check_run(RunReader.lenient(root), load)[0]
+    return Audit.of_record(RunReader.lenient(root), load).findings
 
 
-def check_run(run: RunReader, load: LoadEncoder) -> tuple[list[Finding], RebuiltRelease | None]:
-    """Check a run whose record has been read, as far as it can be; see ``audit``.
+@dataclass(repr=False)
+class Audit:
+    """An audit's findings about a run, which is also what ``pcevolve.audit`` gives.
 
-    Returns:
-        The findings, and the release as the record gives it; None where the run is unfinished or cannot be read.
+    Attributes:
+        released: The release as the record gives it; None where the run is unfinished or cannot be read.
     """
-    # Before anything is opened: a pipe in a shared folder would block the auditor for ever.
-    odd = [fault for name in (TRANSCRIPT, RELEASE) for fault in find_irregular_files(run.layout.root, name)]
-    if odd:
-        return [Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))], None
-    if run.why_not_whole is not None:
-        return [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)], None
-    # Three readings, because an extension under way must not hide that the run and its release were whole.
-    again, settled, published = Rerun.of(run), run.settled, run.published
-    settled_again = again if settled is run else Rerun.of(settled)
-    published_again = settled_again if published is settled else Rerun.of(published)
-    findings = [Finding("the chain of records is unbroken", (), len(run.entries)), _end(run)]
-    findings += _of_record(run, again)
-    findings += _boundary(run)
-    findings += _choices(settled, settled_again, load)
-    plan, evolved = published.plan, published_again.evolved
-    if plan is None or not published.finished or not _list_derived(run):
-        return [*findings, _beside(run, finished=False)], None
-    if evolved is None:  # nothing follows from a record that breaks off; what is wrong with it was told
-        return [*findings, _beside(run, finished=True)], None
-    released = RebuiltRelease(published, plan, evolved.dataset)
-    return [*findings, *_rebuilt(released), _beside(run, finished=True)], released
+
+    run: RunReader
+    findings: list[Finding] = field(default_factory=list)
+    released: RebuiltRelease | None = None
+
+    @classmethod
+    def of(
+        cls,
+        root: Path,
+        load: LoadEncoder = find_encoder,
+        capture: Path | None = None,
+        rewriter_capture: Path | None = None,
+    ) -> Audit:
+        """Check a run, and compare it with independent captures of its traffic if there are any.
+
+        Raises:
+            UsageError: The path is not a run's folder, another version made the run, or the run has no rewriter of
+                which there is a capture.
+            TranscriptError: The capture cannot be read, or is damaged.
+        """
+        RunLayout(root).require_transcript()
+        audited = cls.of_record(RunReader.lenient(root), load)
+        for path, of_rewriter in ((capture, False), (rewriter_capture, True)):
+            if path is not None:
+                audited.findings += _reconcile(audited.run, path, of_rewriter)
+        return audited
+
+    @classmethod
+    def of_record(cls, run: RunReader, load: LoadEncoder) -> Audit:
+        """Check a run whose record has been read, as far as it can be."""
+        audited = cls(run)
+        # Before anything is opened: a pipe in a shared folder would block the auditor for ever.
+        odd = [
+            fault for name in (TRANSCRIPT, RELEASE) for fault in find_irregular_files(run.layout.root, name)
+        ]
+        if odd:
+            audited.findings = [
+                Finding("there are plain files and folders, and nothing else", tuple(odd), len(odd))
+            ]
+        elif run.why_not_whole is not None:
+            audited.findings = [Finding("the chain of records is unbroken", (run.why_not_whole,), 0)]
+        else:
+            audited._check(load)
+        return audited
+
+    def _check(self, load: LoadEncoder) -> None:
+        # Three readings, because an extension under way must not hide that the run and its release were whole.
+        run = self.run
+        again, settled, published = Rerun.of(run), run.settled, run.published
+        settled_again = again if settled is run else Rerun.of(settled)
+        published_again = settled_again if published is settled else Rerun.of(published)
+        self.findings += [Finding("the chain of records is unbroken", (), len(run.entries)), _end(run)]
+        self.findings += _of_record(run, again)
+        self.findings += _boundary(run)
+        self.findings += _choices(settled, settled_again, load)
+        plan = published.plan if published.finished and _list_derived(run) else None
+        evolved = published_again.evolved
+        # Nothing follows from a record that breaks off; what is wrong with it was told.
+        if plan is not None and evolved is not None:
+            self.released = RebuiltRelease(published, plan, evolved.dataset)
+            self.findings += _rebuilt(self.released)
+        self.findings.append(_beside(run, finished=plan is not None))
+
+    @property
+    def _plan(self) -> PublicPlan | None:
+        return self.run.plan if self.run.whole else None
+
+    @property
+    def marks(self) -> list[str]:
+        """The plan's warnings about the run's privacy; none if no plan can be read, which is a finding itself."""
+        return [] if self._plan is None else list_marks(self._plan)
+
+    @property
+    def faults(self) -> list[str]:
+        """All that speaks against the claims, what was not checked, and what has not happened yet."""
+        return [
+            f"{each.claim}: {fault}"
+            for each in self.findings
+            for fault in (*each.faults, *filter(None, (each.unchecked, each.pending)))
+        ]
+
+    @property
+    def secure(self) -> bool:
+        """True if the noise came from where noise comes from, as far as a plan can be read that says otherwise."""
+        return self._plan is None or self._plan.secure
+
+    @property
+    def holds(self) -> bool:
+        """True if every claim holds, and the noise protects somebody."""
+        return self.secure and all(each.holds for each in self.findings)
+
+    def __bool__(self) -> bool:
+        """Return True if it holds."""
+        return self.holds
+
+    def __repr__(self) -> str:
+        """One line: the verdict, then what speaks against it."""
+        against = "; ".join((*self.marks, *self.faults))
+        said = f"holds, {len(self.findings)} claims" if self.holds else f"does NOT hold: {against}"
+        return f"<AuditResult: {said}>"
+
+    def _repr_html_(self) -> str:
+        found = (*self.marks, *self.faults)
+        said = "Holds: every claim follows from the record." if self.holds else f"Does NOT hold. {found[0]}"
+        rows = [(each.claim, f"{each.verdict} ({each.checked} checked)") for each in self.findings]
+        return render_table(said, [*rows, ("not verified", ", ".join(self.unverified) or "nothing")])
+
+    @property
+    def unfinished(self) -> bool:
+        """True if nothing is broken, and the run has not come to its end."""
+        return not self.broken and any(each.pending for each in self.findings)
+
+    @property
+    def broken(self) -> bool:
+        """True if a claim was looked at and does not hold."""
+        return any(each.faults for each in self.findings)
+
+    @property
+    def in_other_words(self) -> bool:
+        """True if nothing was left unchecked but the words of cards."""
+        return {each.claim for each in self.findings if each.unchecked} == {CARDS_CLAIM}
+
+    @cached_property
+    def summary(self) -> dict[str, Any] | None:
+        """The figures of the run; None unless all that they follow from was verified."""
+        # Anything broken makes the figures somebody's claim, so none is printed.
+        if self.released is None or self.broken:
+            return None
+        return summarise(self.released.run, self.released.plan, len(self.released.files))
+
+    @property
+    def unverified(self) -> list[str]:
+        """Every file and folder of the run that was not verified, a folder with a slash at its end."""
+        root = self.run.layout.root
+        verified = self._list_verified()
+        there = [path for path in sorted(root.iterdir()) if path.name not in verified]
+        names = [f"{path.name}/" if kind_of(path) == stat.S_IFDIR else path.name for path in there]
+        # Only where cards were judged: nothing follows from a release whose faults say so.
+        judged = self.released is not None and any(each.claim == CARDS_CLAIM for each in self.findings)
+        return [
+            *names,
+            *([each.path for each in self.released.other_cards] if judged and self.released else []),
+        ]
+
+    def _list_verified(self) -> set[str]:
+        """The folders that were compared with the record, file by file; what is wrong with them the findings tell."""
+        if not self.run.whole:
+            return set()
+        if self.released is None:
+            return {TRANSCRIPT}
+        compared = {each.claim for each in self.findings if not each.unchecked}
+        return {TRANSCRIPT, RELEASE} | {
+            name for form, name in EXPORTS.items() if export_claim(form) in compared
+        }
+
+    def write_pages(self) -> Path:
+        """Write what this audit renders itself into the run's ``audit/``, in the place of an earlier one's pages.
+
+        That is the page about all that left, with the verdict; and, where nothing is broken and the run is finished,
+        card, report and summary.
+        """
+        folder = self.run.layout.audit
+        # In one move, so that pages of two audits never lie side by side.
+        with replace_folder_durably(folder) as partial:
+            for name, data in self._pages().items():
+                (partial / name).write_bytes(data)
+        return folder / WIRE_PAGE
+
+    def _pages(self) -> dict[str, bytes]:
+        """Content by name."""
+        pages = {WIRE_PAGE: render_viewer(self.run, self.findings)}
+        if self.released is None or self.summary is None:
+            return pages
+        run, plan = self.released.run, self.released.plan
+        report = render(FinishedRun(run, plan, self.released.manifest()), ())
+        return pages | {
+            CARD: write_card(self.released.release, len(self.released.files)).encode(),
+            REPORT: report.encode(),
+            SUMMARY: encode(self.summary),
+        }
+
+
+def _reconcile(run: RunReader, capture: Path, of_rewriter: bool) -> list[Finding]:
+    """Compare a capture with a record; if it is not whole, the audit's own findings say what is wrong."""
+    if not run.whole:
+        return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
+    return reconcile(run, capture, of_rewriter)
 
 
 def _boundary(run: RunReader) -> list[Finding]:
@@ -89,7 +273,7 @@ def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
         return [
             Finding(claim, (), 0, f"none of {measured} measurements and what followed was checked: {why}")
         ]
-    faults = _collect(chosen.faults())
+    faults = collect(chosen.faults())
     room = f" (but for this machine's rounding: room for {chosen.room} bits)" if chosen.room else ""
     return [Finding(f"{claim}{room}", faults, measured)]
 
@@ -100,18 +284,18 @@ def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
     return [
         Finding(
             "every recorded body is complete and unchanged, and nothing else is stored",
-            _collect(_bodies(run)),
+            collect(find_body_faults(run)),
             run.bodies_on_record,
         ),
         Finding(
             "run again over the recorded answers, the plan sends every request as it is on record, in this order",
-            (*_collect(_terms(run)), *again.requests),
+            (*collect(_terms(run)), *again.requests),
             run.requests,
             pending="no plan is on record yet, and so no prompt was sent" if planless else "",
         ),
         Finding(
             "every image that left had come from the API, and the plan or a receipt named it; nothing else was free",
-            _collect(find_image_faults(run)),
+            collect(find_image_faults(run)),
             run.requests,
         ),
         Finding(
@@ -154,7 +338,7 @@ def _list_derived(run: RunReader) -> list[str]:
 
 def _rebuilt(released: RebuiltRelease) -> list[Finding]:
     """Make what may be shared beside the transcript again from it; compare the data and judge the cards."""
-    faults = _collect(released.faults())
+    faults = collect(released.faults())
     slack = (
         f" (but for {MOST_ROUNDED} value that rounding may have moved by one level: room for {released.capacity} bits)"
         if released.capacity
@@ -184,63 +368,6 @@ def _beside(run: RunReader, finished: bool) -> Finding:
             faults.append(f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}")
     count = sum(path.name != AUDIT for path in there)  # the same before and after an audit wrote its pages
     return Finding("nothing else lies in the run's folder", tuple(faults), count)
-
-
-def _collect(found: Iterable[str]) -> tuple[str, ...]:
-    """All faults of a check, and what stopped it if something did."""
-    faults: list[str] = []
-    try:
-        faults.extend(found)
-    except UNREADABLE as error:
-        faults.append(describe(error))
-    return tuple(faults)
-
-
-def _bodies(run: RunReader) -> Iterator[str]:
-    """Bodies that are missing, changed, or written down in another way, and stored files that no line names."""
-    for entry in run.entries:
-        if isinstance(entry.record, Sent | Answered):
-            kind = "request" if isinstance(entry.record, Sent) else "answer"
-            where = f"{kind} {entry.record.slot} (line {entry.seq + 1})"
-            try:
-                # Cut anew: a body that is written down in another way could hide
-                # an image from those who count placeholders.
-                if cut(run.bodies.get(entry.record.body)).text != entry.record.body.text:
-                    yield f"{where}: its body is written down in another way than this version's"
-            except ClientError as error:
-                yield f"{where}: {error}"
-    yield from _check_stored(run)
-    listed, empty = run.files | _leftovers(run), () if run.finished else (BODIES,)
-    yield from find_file_faults(run.layout.root, TRANSCRIPT, listed, "belongs to no record", empty)
-
-
-def _leftovers(run: RunReader) -> set[str]:
-    """Return what a run that was cut off may have stored and not yet put on record; its end removes it."""
-    if run.finished or not run.layout.bodies.is_dir():
-        return set()
-    stored = {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir()} - run.files
-    return {name for name in stored if _is_whole(run, name.removeprefix(f"{BODIES}/"))}
-
-
-def _is_whole(run: RunReader, name: str) -> bool:
-    """True if a stored file is what its name says."""
-    try:
-        run.bodies.file(name)
-    except ClientError:
-        return False
-    return True
-
-
-def _check_stored(run: RunReader) -> Iterator[str]:
-    """Stored files that are not what their names say, apart from those that bodies are made of, which were read."""
-    bodies = (each.record.body for each in run.entries if isinstance(each.record, Sent | Answered))
-    read = {f"{BODIES}/{name}" for body in bodies for name in body.files}
-    for path in sorted(run.files - read - {LOG}):
-        if kind_of(run.layout.transcript / path) == stat.S_IFREG:
-            try:
-                run.bodies.file(path.removeprefix(f"{BODIES}/"))
-            except ClientError as error:
-                yield f"transcript/{path}: {error}"
 
 
 def _library(run: RunReader, plan: PublicPlan) -> Library | None:

@@ -1,12 +1,19 @@
-"""The lines of a record as an audit takes them: each once, in order; what a forger makes of them; one key for all."""
+"""The lines of a record as an audit takes them: each once, in order; what a forger makes of them; one key for all.
+
+And what they refer to: bodies and stored files, each of which has to be what its line says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from pcevolve.errors import ClientError
+from pcevolve.transcript import RunReader
+from pcevolve.transcript.bodies import cut
+from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, find_file_faults, kind_of
 from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import (
     GREETING_SLOT,
@@ -119,3 +126,60 @@ class KeyLength:
         before, self.length = self.length, length
         same = length == before or bool(self.failed)
         return None if same else "was sent with another key than the request before it, which had succeeded"
+
+
+def collect(found: Iterable[str]) -> tuple[str, ...]:
+    """All faults of a check, and what stopped it if something did."""
+    faults: list[str] = []
+    try:
+        faults.extend(found)
+    except UNREADABLE as error:
+        faults.append(describe(error))
+    return tuple(faults)
+
+
+def find_body_faults(run: RunReader) -> Iterator[str]:
+    """Bodies that are missing, changed, or written down in another way, and stored files that no line names."""
+    for entry in run.entries:
+        if isinstance(entry.record, Sent | Answered):
+            kind = "request" if isinstance(entry.record, Sent) else "answer"
+            where = f"{kind} {entry.record.slot} (line {entry.seq + 1})"
+            try:
+                # Cut anew: a body that is written down in another way could hide
+                # an image from those who count placeholders.
+                if cut(run.bodies.get(entry.record.body)).text != entry.record.body.text:
+                    yield f"{where}: its body is written down in another way than this version's"
+            except ClientError as error:
+                yield f"{where}: {error}"
+    yield from _check_stored(run)
+    listed, empty = run.files | _leftovers(run), () if run.finished else (BODIES,)
+    yield from find_file_faults(run.layout.root, TRANSCRIPT, listed, "belongs to no record", empty)
+
+
+def _leftovers(run: RunReader) -> set[str]:
+    """Return what a run that was cut off may have stored and not yet put on record; its end removes it."""
+    if run.finished or not run.layout.bodies.is_dir():
+        return set()
+    stored = {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir()} - run.files
+    return {name for name in stored if _is_whole(run, name.removeprefix(f"{BODIES}/"))}
+
+
+def _is_whole(run: RunReader, name: str) -> bool:
+    """True if a stored file is what its name says."""
+    try:
+        run.bodies.file(name)
+    except ClientError:
+        return False
+    return True
+
+
+def _check_stored(run: RunReader) -> Iterator[str]:
+    """Stored files that are not what their names say, apart from those that bodies are made of, which were read."""
+    bodies = (each.record.body for each in run.entries if isinstance(each.record, Sent | Answered))
+    read = {f"{BODIES}/{name}" for body in bodies for name in body.files}
+    for path in sorted(run.files - read - {LOG}):
+        if kind_of(run.layout.transcript / path) == stat.S_IFREG:
+            try:
+                run.bodies.file(path.removeprefix(f"{BODIES}/"))
+            except ClientError as error:
+                yield f"transcript/{path}: {error}"

@@ -2,20 +2,42 @@
 
 Nothing is decided here. Options go to ``session`` as the command line's do, and what comes back is read from the run's
 folder, so that a run made here and one made there differ in nothing: gate, ledger, plan, record and audit are the same.
-
-- ``evolving``: ``evolve``, ``extend``, ``Provider``.
-- ``result``: ``Result``, ``DatasetImage``, ``load``.
-- ``questions``: ``plan`` and ``audit``, which spend nothing.
 """
 
 from __future__ import annotations
 
-from pcevolve.interface.evolving import Provider, evolve, extend
-from pcevolve.interface.questions import AuditResult, audit, plan
-from pcevolve.interface.result import DatasetImage, Result, load
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Unpack
+
+from rich.console import Console
+
+from pcevolve.auditing import Audit as AuditResult
+from pcevolve.auditing import find_encoder
+from pcevolve.config.config import RunConfig
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.interface.options import PlanOptions, RunOptions
+from pcevolve.modality.images.decoding import DecodedImage, decode_picture
+from pcevolve.pages.notebook import render_notebook, render_table
+from pcevolve.pages.report import FinishedRun
+from pcevolve.public.fields import IN_PROCESS
+from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
+from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.dataset import summarise
+from pcevolve.publish.exports import export_run
 from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.components import Generator
-from pcevolve.session.progress import Progress
+from pcevolve.session.finished import extension
+from pcevolve.session.finished.whole import carry_out
+from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
+from pcevolve.session.preflight import check_run
+from pcevolve.session.progress import Audience, Progress, Tell, error_console, tell_nobody
+from pcevolve.transcript import RunLayout, RunReader
 
 __all__ = [
     "AuditResult",
@@ -31,3 +53,343 @@ __all__ = [
     "load",
     "plan",
 ]
+
+LOCAL = "http://127.0.0.1:8000"
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class Provider:
+    """An image API that is not trusted.
+
+    Attributes:
+        url: Scheme, host, port and path; ``pcevolve-server serve`` listens at the default.
+        dialect: How it speaks: ``getimg`` for ``pcevolve-server``, ``openai``, ``chat`` for texts, or another one; a
+            name that there is not is answered with all that there are.
+        key: What opens it; ``PCEVOLVE_API_KEY`` in the environment if None. It is never written down.
+        model: Which of its models is asked.
+    """
+
+    url: str = LOCAL
+    dialect: str = "getimg"
+    key: str | None = field(default=None, repr=False)
+    model: str = "bundled"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The run's options that say where it goes and how it is spoken to; not the key."""
+        return {"api": self.url, "dialect": self.dialect, "model": self.model}
+
+
+@dataclass(frozen=True)
+class DatasetImage:
+    """One image of a released dataset.
+
+    Attributes:
+        path: The PNG.
+        id: The candidate's name on record.
+    """
+
+    path: Path
+    label: str
+    id: str
+
+    @property
+    def data(self) -> bytes:
+        """The file."""
+        return self.path.read_bytes()
+
+    def open(self) -> DecodedImage:
+        """The pixels, as a PIL image in RGB; ``TranscriptError`` if it is no image any more."""
+        pixels = decode_picture(self.data)
+        if pixels is None:
+            raise TranscriptError(
+                f"{self.path} is not the image that was released: pcevolve.audit tells more"
+            )
+        return pixels
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """A finished run.
+
+    Attributes:
+        folder: Where it lies; ``release``, ``transcript`` and the pages beside them may be shared.
+        summary: Figures for programs; of a run that was just made also its cost, seconds and accuracies.
+    """
+
+    folder: Path
+    summary: Mapping[str, Any]
+    _run: FinishedRun = field(compare=False)
+
+    @classmethod
+    def of(cls, folder: Path, told: Mapping[str, Any] | None = None) -> Result:
+        """Read a finished run.
+
+        Args:
+            told: The summary of a run that was just made; made anew from the record if None.
+
+        Raises:
+            UsageError: The run is unfinished, or it is none.
+            TranscriptError: Its record or manifest is damaged.
+        """
+        RunLayout(folder).require_transcript()
+        record = RunReader.strict(folder)
+        run = FinishedRun.of(record)
+        figures = summarise(record, run.plan, len(run.manifest.files)) if told is None else told
+        return cls(folder, dict(figures), run)
+
+    @property
+    def plan(self) -> PublicPlan:
+        """The public plan of the run, and with it what is assumed to be public."""
+        return self._run.plan
+
+    @property
+    def epsilon(self) -> float | None:
+        """ε that the run spent, at ``delta``; None for a run that promises nothing."""
+        return self._run.manifest.guarantee.epsilon_spent
+
+    @property
+    def delta(self) -> float:
+        """δ of the promise."""
+        return self._run.manifest.guarantee.delta
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Reasons to doubt the run's privacy as such; empty for a run that keeps its promise."""
+        return self._run.manifest.marks
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes, in the plan's order."""
+        return self._run.plan.labels
+
+    @cached_property
+    def images(self) -> tuple[DatasetImage, ...]:
+        """The dataset, in the manifest's order."""
+        release = self._run.record.layout.release
+        return tuple(
+            DatasetImage(release / each.path, each.path.rpartition("/")[0], each.candidate)
+            for each in self._run.manifest.files
+        )
+
+    @property
+    def dataset(self) -> Path:
+        """The release folder: class folders, as ``torchvision.datasets.ImageFolder`` and ``datasets`` load them."""
+        return self._run.record.layout.release
+
+    @property
+    def report(self) -> Path:
+        """The page about the run."""
+        return self._run.record.layout.report
+
+    def export(self, form: str) -> Path:
+        """Write the dataset as ``parquet`` or ``webdataset`` (else ``UsageError``) and return its folder."""
+        return export_run(self.folder, [form])[0]
+
+    def audit(
+        self,
+        *,
+        capture: str | os.PathLike[str] | None = None,
+        rewriter_capture: str | os.PathLike[str] | None = None,
+        encoder_weights: str | None = None,
+        html: bool = False,
+    ) -> AuditResult:
+        """Check the run from its record: ``pcevolve.audit`` of its folder."""
+        return audit(
+            self.folder,
+            capture=capture,
+            rewriter_capture=rewriter_capture,
+            encoder_weights=encoder_weights,
+            html=html,
+        )
+
+    def __repr__(self) -> str:
+        """One line, the marks first."""
+        said = "".join(f"{mark}; " for mark in self.marks)
+        promised = "no guarantee" if self.epsilon is None else f"epsilon {self.epsilon:.4g}"
+        if self.plan.promised_secrecy is not None:
+            said += f"listed secrets {self.plan.promised_secrecy.words}; "
+        count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"
+        return f"<Result: {said}{count}, {promised}, delta {self.delta:g}, in {str(self.folder)!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: marks, promise, and a contact sheet."""
+        return render_notebook(self._run)
+
+
+def load(run: str | os.PathLike[str]) -> Result:
+    """Open a run that was finished earlier, here or by the command line.
+
+    Raises:
+        UsageError: The run is unfinished, or it is none.
+        TranscriptError: Its record or manifest is damaged.
+    """
+    return Result.of(Path(run))
+
+
+def evolve(
+    *,
+    private: str | os.PathLike[str],
+    domain: str,
+    provider: Provider | Generator | str = LOCAL,
+    epsilon: float | str | Fraction = 10,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Tell = tell_nobody,
+    quiet: bool = False,
+    **options: Unpack[RunOptions],
+) -> Result:
+    """Evolve a synthetic dataset under differential privacy: ``pcevolve run`` as a function.
+
+    Args:
+        private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it leaves.
+        domain: Public words for what the images show.
+        provider: Who makes images, or the address alone. Or, for research, an object that makes them in this process:
+            then there is no boundary, everything that is made of the run says so, and its audit fails.
+        epsilon: Total privacy budget of the run, > 0. A text or a fraction is taken exactly.
+        out: Folder of the run; a new one under ``runs`` if None. Nothing in it is ever overwritten.
+        resume: Continue the run that is in ``out`` where it was cut off.
+        progress: Is called with a ``Progress`` whenever the run has come further. What it raises ends the run, which
+            can be resumed.
+        quiet: Print nothing on stderr. What the run costs and warns of is in the result and in what it writes.
+        options: All other options of a run (``shots=10``, ``method="pe"``), which editors complete; see ``RunOptions``.
+
+    Raises:
+        UsageError: An option is unknown or out of bounds, or the folder holds something else.
+        DataError: The private images cannot be used; nothing was spent.
+        BudgetError: Not enough is left; nothing was drawn.
+        ProviderError: The API failed; what was paid for is on record, ``resume=True`` goes on from there.
+        ClientError: Any other reason; all of these are of this kind.
+    """
+    asked = Provider(provider) if isinstance(provider, str) else provider
+    folder = _new_folder() if out is None else Path(out)
+    values = {"private": os.fspath(private), "domain": domain, "epsilon": epsilon, "out": folder}
+    where, key, generator = _split_address(asked)
+    if twice := sorted({"api", "dialect", "model", "api_key_file"} & options.keys()):
+        raise UsageError(
+            f"{twice[0]} is said by the provider: give provider=Provider(url, dialect, key, model)"
+        )
+    console = Console(quiet=True) if quiet else error_console()
+    with spell_as(AS_KEYWORDS):
+        run = check_run(RunConfig.of({**options, **values, **where}), resume, key, generator)
+        outcome = carry_out(run, Audience(console, progress))
+    return Result.of(outcome.folder.root, outcome.summary)
+
+
+def _split_address(asked: Provider | Generator) -> tuple[dict[str, Any], str | None, Generator | None]:
+    """Options that say where requests go, the key for it, and the object that they go to instead, if there is one."""
+    if isinstance(asked, Provider):
+        return asked.settings, asked.key, None
+    # Nobody is on the other side who could measure how long private work takes, so none of it is padded.
+    where = {"api": IN_PROCESS, "dialect": "getimg", "model": type(asked).__name__, "pad_selection": 0.0}
+    return where, None, asked
+
+
+def _new_folder() -> Path:
+    """A folder that is named after this second, and not there yet."""
+    return RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}"
+
+
+def extend(
+    run: str | os.PathLike[str],
+    *,
+    more: int,
+    strength: float | None = None,
+    key: str | None = None,
+    generator: Generator | None = None,
+    progress: Tell = tell_nobody,
+    quiet: bool = False,
+    **options: Any,  # noqa: ANN401 - what RunConfig declares
+) -> Result:
+    """Ask the provider for more variations of what a run released: ``pcevolve extend`` as a function.
+
+    No private image is read and nothing is paid: what is sent back was released before.
+
+    Args:
+        run: The run's folder.
+        more: Variations of each image, from 1 to 1000.
+        strength: Image-to-image strength in [0, 1]; the run's last if None.
+        key: What opens the API; as for the run if None.
+        generator: The object that made the run's images, if one in this process did.
+        progress: Is called with a ``Progress`` whenever the run has come further.
+        quiet: Print nothing on stderr.
+        options: How the API is reached: ``max_cost``, ``price``, ``patience``.
+
+    Returns:
+        The run with its larger dataset. The same call goes on with an extension that was cut off.
+
+    Raises:
+        UsageError: It is no finished run, or its release folder holds what is not the run's.
+        ClientError: Any other reason.
+    """
+    with spell_as(AS_KEYWORDS):
+        asked = extension.Asked.of(Path(run), more, strength, options, key, generator)
+        summary = extension.extend(
+            asked, Audience(Console(quiet=True) if quiet else error_console(), progress)
+        )
+    return Result.of(Path(run), summary)
+
+
+class PricedPlan(BudgetPlan):
+    """The price and the worth of a run, which a notebook shows as a table."""
+
+    def __repr__(self) -> str:
+        """One line: what it costs and whether it is worth that."""
+        return (
+            f"<Plan: {self.method}, epsilon {self.epsilon_total:.4g} at delta {self.delta:g}: {self.verdict}>"
+        )
+
+    def _repr_html_(self) -> str:
+        said = f"{self.method}: selection against noise is {self.verdict}"
+        return render_table(said, tabulate_plan(self))
+
+
+def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:
+    """Price a run and say what it would be worth: ``pcevolve budget plan``. Nothing is read and nothing spent.
+
+    Args:
+        method: Which method, or ``auto``.
+        options: Budget and public sizes of the run, which editors complete; see ``PlanOptions``.
+
+    Returns:
+        Price and worth; ``reason`` says why ``auto`` chose its method.
+
+    Raises:
+        UsageError: An option is unknown or out of bounds, or such a run cannot be.
+    """
+    with spell_as(AS_KEYWORDS):
+        return PricedPlan(**vars(price(validate(PlannedRun, {"method": method, **options}))))
+
+
+def audit(
+    run: str | os.PathLike[str],
+    *,
+    capture: str | os.PathLike[str] | None = None,
+    rewriter_capture: str | os.PathLike[str] | None = None,
+    encoder_weights: str | None = None,
+    html: bool = False,
+) -> AuditResult:
+    """Check from a run's record alone that nothing left without a reason: ``pcevolve audit`` as a function.
+
+    Args:
+        run: The run's folder.
+        capture: What an independent recorder between client and API saw.
+        rewriter_capture: What one between client and rewriter saw.
+        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+        html: Also write the audit's own pages into ``audit/`` in the run's folder.
+
+    Returns:
+        The findings, with what was not verified and, unless something is broken, the figures of the run; false if one
+        does not hold, or was not checked.
+
+    Raises:
+        UsageError: It is not the folder of a run, or another version made it.
+        TranscriptError: The capture cannot be read.
+    """
+    load = partial(find_encoder, weights=encoder_weights)
+    captures = [None if each is None else Path(each) for each in (capture, rewriter_capture)]
+    audited = AuditResult.of(Path(run), load, *captures)
+    if html:
+        audited.write_pages()
+    return audited

@@ -53,7 +53,7 @@ class Attempt:
             behind a link belongs to the call whose answer held the link.
         repeats: The earlier attempt whose very bytes it sends again.
         by_prompt: Whether its plan varies images by their prompts alone.
-        outcome: What came of it; None while the record does not say.
+        outcome: What came of it; None while the record does not say. ``over`` is the line that does.
     """
 
     number: int
@@ -65,6 +65,7 @@ class Attempt:
     proven: bool
     by_prompt: bool = False
     outcome: Answered | Failed | None = None
+    over: int | None = None
 
     @property
     def own_call(self) -> Call | None:
@@ -147,7 +148,7 @@ class Traffic:
             case Sent():
                 return self._begin(record, line, proven)
             case Answered() | Failed():
-                return self._end(record)
+                return self._end(record, line)
             case Released(receipt=receipt):
                 self.receipts.append(RecordedReceipt(line, receipt, proven))
                 self.steps.append(self.receipts[-1])
@@ -168,12 +169,12 @@ class Traffic:
         self.steps.append(attempt)
         return attempt
 
-    def _end(self, outcome: Answered | Failed) -> Attempt | None:
+    def _end(self, outcome: Answered | Failed, line: int) -> Attempt | None:
         """An outcome belongs to the last attempt at its slot, unless that has one already."""
         tries = self._tries.get(outcome.slot)
         if not tries or tries[-1].outcome is not None:
             return None
-        tries[-1].outcome = outcome
+        tries[-1].outcome, tries[-1].over = outcome, line
         if isinstance(outcome, Answered):
             self.steps.append(Arrival(tries[-1]))
         return tries[-1]
