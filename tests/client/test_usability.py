@@ -19,7 +19,8 @@ from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool, evolve
 from pcevolve.modality import find_medium
 from pcevolve.public.release import Candidate
-from pcevolve.publish import Release, publish, write_summary
+from pcevolve.publish.dataset import publish, write_summary
+from pcevolve.publish.release import Release
 from pcevolve.session.first.demo import OF_CONTROL
 from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability

@@ -16,7 +16,8 @@ from pcevolve.pages.report import write_report
 from pcevolve.providers import dialect
 from pcevolve.public.parts import Extension
 from pcevolve.public.release import Query, Receipt
-from pcevolve.publish import Release, publish, write_summary
+from pcevolve.publish.dataset import publish, write_summary
+from pcevolve.publish.release import Release
 from pcevolve.selectors import find_method
 from pcevolve.transcript import RunReader, Transcript
 from support.provider import FakeProvider, FakeRewriter

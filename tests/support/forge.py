@@ -16,7 +16,8 @@ from pcevolve.pages.report import write_report
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
-from pcevolve.publish import Release, describe_file, name_files, write_card, write_summary
+from pcevolve.publish.dataset import write_summary
+from pcevolve.publish.release import Release, describe_file, name_files, write_card
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve.transcript.records import GENESIS, Line, digest

@@ -32,7 +32,8 @@ from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish import Release, publish, write_summary
+from pcevolve.publish.dataset import publish, write_summary
+from pcevolve.publish.release import Release
 from pcevolve.selectors.usefulness import assess
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability

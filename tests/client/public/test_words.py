@@ -24,7 +24,8 @@ from pcevolve.public.words import (
     find_label_faults,
     make_prompts,
 )
-from pcevolve.publish import Release, publish
+from pcevolve.publish.dataset import publish
+from pcevolve.publish.release import Release
 from pcevolve.selectors import find_method
 from support.provider import png
 from support.runs import small_plan

@@ -18,9 +18,9 @@ from pcevolve.modality import find_medium
 from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.publish import Release, list_assumptions, publish, write_card
-from pcevolve.publish.card import read_facts, write_front_matter
-from pcevolve.publish.promises import state_guarantee
+from pcevolve.publish.dataset import publish
+from pcevolve.publish.promises import list_assumptions, state_guarantee
+from pcevolve.publish.release import Release, read_facts, write_card, write_front_matter
 from pcevolve.selectors import find_method
 from pcevolve.session.console import tabulate_result
 from pcevolve.transcript import RunReader

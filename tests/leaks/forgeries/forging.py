@@ -13,7 +13,8 @@ from pathlib import Path
 from leaks.forgeries.honest import doubts
 from pcevolve.errors import ClientError
 from pcevolve.providers.codec import encode_json
-from pcevolve.publish import Release, publish
+from pcevolve.publish.dataset import publish
+from pcevolve.publish.release import Release
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.records import GENESIS, Line, digest

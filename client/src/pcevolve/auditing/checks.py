@@ -35,8 +35,9 @@ from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import NO_BOUNDARY, list_marks, write_card
 from pcevolve.publish.dataset import encode, summarise
+from pcevolve.publish.promises import NO_BOUNDARY, list_marks
+from pcevolve.publish.release import write_card
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import (
     AUDIT,

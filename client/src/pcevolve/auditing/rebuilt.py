@@ -27,14 +27,13 @@ from pcevolve.modality.images.appearance import Appearance, find_released_appear
 from pcevolve.modality.medium import UnreadableError
 from pcevolve.public.finding import Finding
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import (
+from pcevolve.publish.dataset import make_export_files, name_shards
+from pcevolve.publish.release import (
     Release,
     collect_facts,
     describe_file,
     make_classifier,
-    make_export_files,
     name_files,
-    name_shards,
     read_facts,
     write_card,
 )

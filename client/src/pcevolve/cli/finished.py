@@ -43,7 +43,7 @@ def export(
 ) -> None:
     """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
     require_run(folder)
-    from pcevolve.publish.exports import export_run
+    from pcevolve.publish.dataset import export_run
 
     for path in export_run(folder, form):
         typer.echo(path)

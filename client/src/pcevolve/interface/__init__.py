@@ -28,8 +28,7 @@ from pcevolve.pages.report import FinishedRun
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.dataset import summarise
-from pcevolve.publish.exports import export_run
+from pcevolve.publish.dataset import export_run, summarise
 from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.components import Generator
 from pcevolve.session.finished import extension

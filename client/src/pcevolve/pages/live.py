@@ -28,7 +28,7 @@ from pcevolve.public.calls import goes_to_rewriter
 from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import summarise_prompts
-from pcevolve.publish import list_marks
+from pcevolve.publish.promises import list_marks
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.traffic import ALL_KINDS, Counts
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pcevolve.pages import PagePicture, compile_page, make_picture
 from pcevolve.pages.report import FinishedRun
 from pcevolve.public.figures import format_loss
-from pcevolve.publish import state_folder_promise
+from pcevolve.publish.promises import state_folder_promise
 
 ROWS = 20
 TILES = 12

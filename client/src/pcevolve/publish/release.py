@@ -1,30 +1,51 @@
-"""The released dataset: which images it has, what its manifest says, and the classifier beside them.
+"""The released dataset: which images it has, what its manifest and its card say, and the classifier beside them.
 
-Post-processing of what was paid for, so it costs nothing: the epsilon of the run covers it.
+Post-processing of what was paid for, so it costs nothing: the epsilon of the run covers it. A card has a front matter,
+which machines read, and a text.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Final, Self
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from pcevolve.errors import TranscriptError
+from pcevolve.errors import TranscriptError, spell_out
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance
+from pcevolve.public.figures import format_loss
+from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish.promises import describe_making, list_marks, state_guarantee
+from pcevolve.publish.promises import (
+    NO_GUARANTEE,
+    describe_library,
+    describe_making,
+    list_assumptions,
+    list_marks,
+    make_title,
+    quote_code,
+    state_cumulative_loss,
+    state_folder_promise,
+    state_guarantee,
+    state_promise,
+    write_library_section,
+)
 from pcevolve.selectors import find_method
 from pcevolve.selectors.method import Method
+from pcevolve.transcript.layout import CLASSIFIER, Form
 from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 from pcevolve.transcript.reader import RunReader
+from pcevolve_shared.reading import parse_json
 
 
 @dataclass(frozen=True)
@@ -123,3 +144,181 @@ def make_classifier(
         kept["appearance"] = Appearance.released(first.values).vector
     # Contiguous, or safetensors would write a view's whole base.
     return save({name: np.ascontiguousarray(array) for name, array in kept.items()})
+
+
+SIZES: Final = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
+LIMITS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+"""Images from which on the next category counts."""
+SHARDS: Final[dict[Form, str]] = {"parquet": "data/*.parquet", "webdataset": "data/*.tar"}
+
+
+_TOP: Final = re.compile(r"---\n(.*?)\n---\n", re.DOTALL)
+_FACTS: Final = re.compile(r"""^\s*["']?pcevolve["']?\s*:(.*)$""", re.MULTILINE)
+
+
+def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
+    """Licence, size, tags, title and promise of a dataset."""
+    lines = [
+        f"license: {json.dumps(plan.licence)}",
+        f"pretty_name: {json.dumps(spell_out(make_title(plan)), ensure_ascii=False)}",
+        f"size_categories: [{json.dumps(SIZES[bisect_right(LIMITS, images)])}]",
+        f'task_categories: ["{plan.modality.kind}-classification"]',
+        f"tags: {json.dumps(list(_tags(plan)))}",
+        *_configs(form),
+        f"pcevolve: {json.dumps(collect_facts(plan, promised))}",
+    ]
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
+    """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as the manifest has them."""
+    folder = {} if promised.epsilon_folder is None else {"epsilon_folder": promised.epsilon_folder}
+    return {
+        "method": plan.method,
+        "epsilon": promised.epsilon_spent,
+        **folder,
+        "delta": promised.delta,
+        "relation": promised.relation,
+        "unit": promised.unit,
+    }
+
+
+def read_facts(card: str) -> dict[str, Any] | None:
+    """The facts at the top of a card; None where there are none, or more than one reading of them."""
+    top = _TOP.match(card)
+    found = _FACTS.findall(top[1]) if top else []
+    try:
+        stated = parse_json(found[0], object_pairs_hook=_without_repeats) if len(found) == 1 else None
+    except ValueError:
+        return None
+    return stated if isinstance(stated, dict) else None
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object that says everything once; ``ValueError`` for a key that is there twice."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return dict(pairs)
+
+
+def _tags(plan: PublicPlan) -> Iterator[str]:
+    """Yield tags by which the dataset is found, and those that must not be overlooked."""
+    yield "pcevolve"
+    yield "synthetic" if plan.library is None else "public-images"
+    yield "differential-privacy" if plan.secure else "insecure-no-privacy"
+    if plan.in_process:
+        yield "no-boundary"
+
+
+def _configs(form: Form | None) -> Iterator[str]:
+    if form is not None:
+        yield "configs:"
+        yield "- config_name: default"
+        yield f"  data_files: {json.dumps(SHARDS[form])}"
+
+
+def write_card(release: Release, images_released: int, form: Form | None = None) -> str:
+    """Write the card of a release."""
+    plan = release.plan
+    warning = "".join(f"> **{mark}**\n\n" for mark in list_marks(plan))
+    loaded = find_medium(plan.modality.kind).loaders[form]
+    assumed = "\n".join(f"- {each}" for each in list_assumptions(plan))
+    return (
+        f"{write_front_matter(plan, release.guarantee, images_released, form)}"
+        f"# {make_title(plan)}\n\n{warning}{_what(release, images_released)}\n\n"
+        f"The dataset is {describe_making(plan, release.receipts)}.\n\n"
+        f"{_usefulness(release.assessment, plan.modality.kind)}"
+        f"## Guarantee\n\n{_state_promise(release)}\n\n"
+        f"{write_library_section(plan.library)}"
+        f"## Assumed to be public\n\n{assumed}\n\n"
+        f"{_classifier(plan) if form is None else ''}"
+        f"## How to load\n\n```python\n{loaded}\n```\n\n{_say_where_listed(plan, form)}"
+    )
+
+
+def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
+    """Say where the files are listed, or which class has which number."""
+    if form is None:
+        return f"`manifest.json` lists every file with its digest and names the transcript that {_shows(plan)}.\n"
+    numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))
+    return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
+
+
+def _shows(plan: PublicPlan) -> str:
+    """Say what a transcript is worth."""
+    return (
+        "tells what the generator was asked, not what it saw" if plan.in_process else "proves what was sent"
+    )
+
+
+def _what(release: Release, images_released: int) -> str:
+    """Say how many images there are, and whose they are."""
+    plan, kind = release.plan, release.plan.modality.kind
+    looked = release.method.selector is not None
+    selected = f"selected by private {kind}s{_under(plan)}" if looked else f"no private {kind} was looked at"
+    if plan.in_process:
+        return (
+            f"{images_released} {kind}s in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
+            f"client's own process and {selected}. Whether a private {kind} is in here, nobody can tell."
+        )
+    if plan.library is None:
+        return (
+            f"{images_released} synthetic {kind}s in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
+            f"and {selected}. No private {kind} is in here, and none was sent to the API."
+        )
+    return (
+        f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
+        f"{selected}. **They are not synthetic**: {describe_library(plan.library, quote_code)}. "
+        "No private image was sent to the API."
+    )
+
+
+def _under(plan: PublicPlan) -> str:
+    """Say what protected the private images."""
+    return " under differential privacy" if plan.secure else ""
+
+
+def _usefulness(found: Assessment | None, kind: Kind) -> str:
+    """Say how useful the dataset is likely to be; empty where nothing was found about it."""
+    if found is None:
+        return ""
+    said = f"**{found.word.capitalize()}**, as far as what was released can tell: {found.reason(kind)}."
+    return f"## Is it useful?\n\n{said} Next: {found.advice(kind)}.\n\n"
+
+
+def _classifier(plan: PublicPlan) -> str:
+    """Describe the classifier beside the images and what it needs; empty for a run that has none."""
+    if not plan.centre_first:
+        return ""
+    candidates = (
+        f"a frame made from {'synthetic candidates' if plan.library is None else 'images of the library'}"
+    )
+    frame = (
+        f"the public frame with sha256 {plan.frame} joined with {candidates}" if plan.frame else candidates
+    )
+    given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
+    kind, one = plan.modality.kind, reword_for("an image", plan.modality.kind)
+    covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
+    return (
+        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {one} belongs "
+        f"to the class whose mean is nearest. The means are those of embeddings by encoder `{plan.encoder}`{given}, in "
+        f"{frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private {kind}s for it, so "
+        f"{covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
+    )
+
+
+def _state_promise(release: Release) -> str:
+    """The guarantee in words, and what it adds up to with earlier ones."""
+    plan = release.plan
+    spent = release.guarantee.epsilon_spent
+    if spent is None:
+        return f"There is {NO_GUARANTEE}."
+    events = [event for receipt in release.receipts for event in receipt.events]
+    besides = state_folder_promise(plan, events), state_cumulative_loss(plan, events)
+    more = "".join(f"\n\n{each}" for each in besides if each)
+    opening = f"{state_promise(plan)}\n\n" if state_promise(plan) else ""
+    return (
+        f"{opening}epsilon = {format_loss(spent)}, delta = {plan.delta:g}, neighbour relation "
+        f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
+        f"{release.guarantee.statement}.{more}"
+    )

@@ -22,10 +22,7 @@ from pcevolve.providers.dialect import Advice
 from pcevolve.public.calls import Call
 from pcevolve.public.figures import describe_guesses, format_loss
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import (
-    list_assumptions,
-    state_cumulative_loss,
-)
+from pcevolve.publish.promises import list_assumptions, state_cumulative_loss
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.selectors.planner import CHANCE, describe_lift

@@ -21,7 +21,7 @@ from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish import (
+from pcevolve.publish.promises import (
     ALARMS,
     NO_GUARANTEE,
     ON_TRUST,

@@ -21,9 +21,8 @@ from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish import Release, publish, write_summary
-from pcevolve.publish.dataset import encode
-from pcevolve.publish.exports import export_run
+from pcevolve.publish.dataset import encode, export_run, publish, write_summary
+from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
 from pcevolve.selectors.usefulness import assess

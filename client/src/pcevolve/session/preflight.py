@@ -147,7 +147,7 @@ def _check_names(settings: RunConfig, key: str | None) -> None:
 def _require_writers(settings: RunConfig) -> None:
     """Refuse a form that could not be written in the end."""
     if settings.output.formats:
-        from pcevolve.publish.exports import require_writer
+        from pcevolve.publish.dataset import require_writer
 
         for form in settings.output.formats:
             require_writer(form)

@@ -11,7 +11,7 @@ from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import ALARMS, count_found_members, scale_to_folder
+from pcevolve.publish.promises import ALARMS, count_found_members, scale_to_folder
 from pcevolve.transcript import Attempt
 
 

@@ -31,7 +31,12 @@ from pcevolve.pages.report.source import FinishedRun, TrafficTable
 from pcevolve.public.figures import format_factor, format_loss
 from pcevolve.public.modality import Kind, Said, reword_for
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish import describe_library, state_cumulative_loss, state_folder_promise, state_promise
+from pcevolve.publish.promises import (
+    describe_library,
+    state_cumulative_loss,
+    state_folder_promise,
+    state_promise,
+)
 from pcevolve.selectors import find_method
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of

@@ -28,7 +28,7 @@ from pcevolve.privacy import Event, MechanismName
 from pcevolve.public.figures import format_loss
 from pcevolve.public.finding import Finding
 from pcevolve.public.modality import Kind, reword_for
-from pcevolve.publish import list_marks
+from pcevolve.publish.promises import list_marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
 PARAMETERS: dict[MechanismName, str] = {

@@ -30,8 +30,9 @@ from pcevolve.public.options import list_options, spell, validate
 from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.publish import Release, describe_extension, list_marks, publish, write_summary
-from pcevolve.publish.exports import export_run, find_forms
+from pcevolve.publish.dataset import export_run, find_forms, publish, write_summary
+from pcevolve.publish.promises import describe_extension, list_marks
+from pcevolve.publish.release import Release
 from pcevolve.selectors.method import CREATES, VARIES
 from pcevolve.session.approval import approve_requests, forecast_costs
 from pcevolve.session.execution import save_result
