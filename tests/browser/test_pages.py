@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.pages.live import write_preview
-from pcevolve.pages.report import AccuracyPoint, write_report
+from pcevolve.pages.report.charts import AccuracyPoint
+from pcevolve.pages.report.page import write_report
 from pcevolve.session.finished.comparison import read_runs, write_page
 from pcevolve.transcript import RunReader
 from support.browser import Browser, Tab

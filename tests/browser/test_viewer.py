@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.pages.wire import write_viewer
+from pcevolve.pages.wire.page import render_viewer
 from pcevolve.transcript import RunReader
 from support.browser import Browser, Tab
 from support.paid import make_paid_run
@@ -21,7 +21,9 @@ SHOWN = "[...document.querySelectorAll('.step')].filter(step => step.offsetHeigh
 
 
 def page(root: Path) -> Path:
-    return write_viewer(RunReader.lenient(root), audit(root), root / "viewer.html")
+    out = root / "viewer.html"
+    out.write_bytes(render_viewer(RunReader.lenient(root), audit(root)))
+    return out
 
 
 def refuse_once() -> FakeProvider:

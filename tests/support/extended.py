@@ -12,7 +12,7 @@ from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.evolution import Pool, evolve
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.pages.report import write_report
+from pcevolve.pages.report.page import write_report
 from pcevolve.providers import dialect
 from pcevolve.public.parts import Extension
 from pcevolve.public.release import Query, Receipt

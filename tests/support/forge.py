@@ -12,7 +12,7 @@ from typing import Any
 from pcevolve.auditing import audit
 from pcevolve.errors import ClientError
 from pcevolve.evolution import Pool, Population, cut_to_proportion, join_populations
-from pcevolve.pages.report import write_report
+from pcevolve.pages.report.page import write_report
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt

@@ -52,8 +52,8 @@ CLIENT = Command(
         "pcevolve.cli.run",
         "pcevolve.encoders.bundled",
         "pcevolve.encoders.loading",
-        "pcevolve.pages.report",
-        "pcevolve.pages.wire",
+        "pcevolve.pages.report.page",
+        "pcevolve.pages.wire.page",
         "pcevolve.session.execution",
         "pcevolve.session.finished.judging",
         # what httpx and Pillow import on their first use

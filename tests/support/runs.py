@@ -20,7 +20,7 @@ from pcevolve.egress.transport import Transport
 from pcevolve.encoders import named_weights
 from pcevolve.evolution import Evolved, Judge, evolve
 from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
-from pcevolve.pages.report import write_report
+from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from pcevolve.auditing import audit
-from pcevolve.pages.wire import write_viewer
+from pcevolve.pages.wire.page import render_viewer
 from pcevolve.transcript import RunReader
 from support.forge import Event
 
@@ -42,9 +42,7 @@ class Page(HTMLParser):
 
 
 def html(root: Path) -> str:
-    return write_viewer(RunReader.lenient(root), audit(root), root.parent / "viewer.html").read_text(
-        encoding="utf-8"
-    )
+    return render_viewer(RunReader.lenient(root), audit(root)).decode()
 
 
 def steps(root: Path) -> dict[str, Page]:

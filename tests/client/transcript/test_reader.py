@@ -10,7 +10,7 @@ import pytest
 
 from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
-from pcevolve.pages.report import rewrite_report
+from pcevolve.pages.report.page import rewrite_report
 from pcevolve.public.parts import Extension
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader

@@ -13,7 +13,7 @@ from typing import Any
 
 from leaks.forgeries.forging import SECRET, Act, Forgery, forged, replaced, written
 from pcevolve.auditing import audit
-from pcevolve.pages.wire import render_viewer
+from pcevolve.pages.wire.page import render_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import RunReader
 

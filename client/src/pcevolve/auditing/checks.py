@@ -29,8 +29,8 @@ from pcevolve.auditing.selection import LoadEncoder, Selections, find_encoder
 from pcevolve.durable import replace_folder_durably
 from pcevolve.errors import ClientError
 from pcevolve.pages.notebook import render_table
-from pcevolve.pages.report import FinishedRun, render
-from pcevolve.pages.wire import render_viewer
+from pcevolve.pages.report.page import render
+from pcevolve.pages.wire.page import render_viewer
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
 from pcevolve.public.parts import Library
@@ -53,6 +53,7 @@ from pcevolve.transcript.layout import (
     find_irregular_files,
     kind_of,
 )
+from pcevolve.transcript.reader import FinishedRun
 from pcevolve.transcript.records import GREETING_SLOT, Answered
 
 

@@ -23,7 +23,7 @@ from pcevolve.screen import NARROW, print_table
 def report(folder: RunFolder) -> None:
     """Write the page about a finished run anew, as this version words it."""
     require_run(folder)
-    from pcevolve.pages.report import rewrite_report
+    from pcevolve.pages.report.page import rewrite_report
 
     typer.echo(rewrite_report(folder))
 

@@ -24,7 +24,6 @@ from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.interface.options import PlanOptions, RunOptions
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.pages.notebook import render_notebook, render_table
-from pcevolve.pages.report import FinishedRun
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
 from pcevolve.public.plan import PublicPlan
@@ -37,6 +36,7 @@ from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience, Progress, Tell, error_console, tell_nobody
 from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript.reader import FinishedRun
 
 __all__ = [
     "AuditResult",

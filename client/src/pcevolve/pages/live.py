@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.durable import write_durably
-from pcevolve.pages import (
+from pcevolve.pages.reasons import Reasons
+from pcevolve.pages.rendering import (
     PagePicture,
     compile_page,
     inline_parts,
@@ -22,7 +23,6 @@ from pcevolve.pages import (
     read_style,
     spell_size,
 )
-from pcevolve.pages.reasons import Reasons
 from pcevolve.privacy import Event
 from pcevolve.public.calls import goes_to_rewriter
 from pcevolve.public.figures import format_loss

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pcevolve.pages import PagePicture, compile_page, make_picture
-from pcevolve.pages.report import FinishedRun
+from pcevolve.pages.rendering import PagePicture, compile_page, make_picture
 from pcevolve.public.figures import format_loss
 from pcevolve.publish.promises import state_folder_promise
+from pcevolve.transcript.reader import FinishedRun
 
 ROWS = 20
 TILES = 12

@@ -1,16 +1,27 @@
 """The origin of each image that left, and the reason for it: the rulebook, asked again along a record.
 
-Nothing is judged here: the audit's findings do that. Where the record gives no reason, there is none to show.
+Nothing is judged here: the audit's findings do that. Where the record gives no reason, there is none to show. Traffic
+is counted here too, for what went back in a question counts as an image does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.rules import ItsPrompt, OneImage, Reason, ReceiptChose, RunState
-from pcevolve.transcript.traffic import Arrival, Attempt, Counts, RecordedOutputs, RecordedReceipt, Traffic
+from pcevolve.transcript.traffic import (
+    ALL_KINDS,
+    Arrival,
+    Attempt,
+    Counts,
+    RecordedOutputs,
+    RecordedReceipt,
+    Traffic,
+)
 
 
 @dataclass(frozen=True)
@@ -165,3 +176,42 @@ class Reasons:
         for each in named:
             self.named[each.id or ""] = each
             self._arrived.setdefault(each.digest, each)
+
+
+@dataclass(frozen=True)
+class TrafficTable:
+    """The traffic of a run, counted.
+
+    Attributes:
+        unexplained: Images that left although the provider had not sent them, or neither a receipt nor the plan named
+            them for that request.
+        sent: Bytes sent by the end of each iteration.
+    """
+
+    kinds: dict[str, Counts]
+    total: Counts
+    unexplained: int
+    sent: Sequence[int]
+    received: Sequence[int]
+
+    @classmethod
+    def of(cls, traffic: Traffic, plan: PublicPlan) -> TrafficTable:
+        """Add up a finished run's attempts, by kind, in all, and by iteration."""
+        reasons = Reasons.of(traffic)
+        counts = Counts.by_kind(traffic.attempts, reasons.counts)
+        by_iteration = [Counts.of(group) for group in _by_iteration(traffic.attempts, plan.iterations)]
+        return cls(
+            kinds={kind: counts[kind] for kind in ALL_KINDS if kind in counts},
+            total=reasons.counts(traffic.attempts),
+            unexplained=reasons.unexplained,
+            sent=list(accumulate(each.bytes_sent for each in by_iteration)),
+            received=list(accumulate(each.bytes_received for each in by_iteration)),
+        )
+
+
+def _by_iteration(attempts: Iterable[Attempt], iterations: int) -> list[list[Attempt]]:
+    """The attempts of each iteration; what comes before the first one counts as part of it."""
+    groups: list[list[Attempt]] = [[] for _ in range(iterations + 1)]
+    for each in attempts:
+        groups[0 if each.call is None else min(each.call.iteration, iterations)].append(each)
+    return groups

@@ -13,7 +13,7 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.egress.allowance import Meter
 from pcevolve.errors import StoppedError
 from pcevolve.ledger.ledger import Account
-from pcevolve.pages import spell_size
+from pcevolve.pages.rendering import spell_size
 from pcevolve.pages.report.page import list_settings
 from pcevolve.privacy import Event
 from pcevolve.public.figures import format_loss

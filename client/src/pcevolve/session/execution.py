@@ -16,7 +16,7 @@ from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.evolution import Evolved, Generator, Pool, Population, evolve
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.live import write_preview
-from pcevolve.pages.report import write_report
+from pcevolve.pages.report.page import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice
 from pcevolve.public.plan import PublicPlan

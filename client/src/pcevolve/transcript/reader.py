@@ -249,6 +249,30 @@ class RunReader:
         return UsageError(f"{root} holds an unfinished run: continue it with {self.goes_on}")
 
 
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run: its record, and the plan and the manifest that every such run has."""
+
+    record: RunReader
+    plan: PublicPlan
+    manifest: Manifest
+
+    @classmethod
+    def of(cls, record: RunReader) -> FinishedRun:
+        """Take a run's plan and manifest from its record.
+
+        Raises:
+            UsageError: The run is unfinished, so its record has no end yet that anything could be said about.
+            TranscriptError: The manifest is damaged.
+        """
+        return cls(record, record.require_finished(), record.manifest())
+
+    @cached_property
+    def receipts(self) -> dict[int, Receipt]:
+        """Receipts by the iteration whose requests they allow."""
+        return {each.iteration: each for each in self.record.receipts}
+
+
 def _unproven(log: Path, first: int) -> Iterator[Entry]:
     """Lines from the break on that still are records; nothing vouches for them."""
     try:

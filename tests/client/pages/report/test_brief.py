@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pcevolve.dp.tradeoff import most_true_positives
+from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Protection
-from pcevolve.pages.report.source import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.parts import Earlier, Secrecy

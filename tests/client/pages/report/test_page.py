@@ -12,7 +12,8 @@ from PIL import Image
 
 from pcevolve.auditing import audit
 from pcevolve.dp.tradeoff import most_true_positives
-from pcevolve.pages.report import AccuracyPoint, write_report
+from pcevolve.pages.report.charts import AccuracyPoint
+from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Event
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images

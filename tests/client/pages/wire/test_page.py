@@ -11,8 +11,7 @@ from PIL import Image, PngImagePlugin
 
 from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.pages.wire import render_viewer, write_viewer
-from pcevolve.pages.wire.page import Gallery
+from pcevolve.pages.wire.page import Gallery, render_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
@@ -75,9 +74,7 @@ def test_strings_from_anywhere_are_text_not_markup(finished: Make):
         model="{{ 7*7 }}" + HOSTILE,
         unit=HOSTILE,
     )
-    content = write_viewer(
-        RunReader.lenient(root), [Finding(HOSTILE, (HOSTILE,), 1)], root.parent / "x.html"
-    ).read_text()
+    content = render_viewer(RunReader.lenient(root), [Finding(HOSTILE, (HOSTILE,), 1)]).decode()
     page = Page(content)
     assert [each for tag, each in page.elements if tag in {"script", "img", "b"}] == [{}]  # our own script
     assert not [name for _, each in page.elements for name in each if name.startswith("on")]
@@ -117,7 +114,7 @@ def test_only_public_records_are_read(finished: Make):
     shutil.rmtree(root / "private")
     shutil.rmtree(root / "release")
     (root / "private").write_text("a file where the folder was: reading it would fail")
-    assert "HOLDS" in write_viewer(RunReader.lenient(root), findings, root / "x.html").read_text()
+    assert "HOLDS" in render_viewer(RunReader.lenient(root), findings).decode()
 
 
 def test_what_follows_a_link_is_told_apart_and_its_images_have_an_origin(finished: Make):
@@ -208,7 +205,7 @@ def test_a_broken_chain_is_the_verdict_and_the_rest_is_shown_as_unproven(finishe
 
 def test_without_findings_nothing_holds(finished: Make):
     root = finished()
-    text = Page(write_viewer(RunReader.lenient(root), [], root / "x.html").read_text()).text
+    text = Page(render_viewer(RunReader.lenient(root), []).decode()).text
     assert "BROKEN nothing was checked" in text
 
 

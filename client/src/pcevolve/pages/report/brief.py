@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from pcevolve.pages.report.source import TrafficTable
+from pcevolve.pages.reasons import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan

@@ -17,10 +17,11 @@ from scipy.special import stdtrit
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.secrecy import most_success, secret_budget
-from pcevolve.pages import spell_size
-from pcevolve.pages.report.source import FinishedRun, TrafficTable
+from pcevolve.pages.reasons import TrafficTable
+from pcevolve.pages.rendering import spell_size
 from pcevolve.privacy import Event
 from pcevolve.public.parts import Secrecy
+from pcevolve.transcript.reader import FinishedRun
 
 WIDTH, HEIGHT = 400.0, 220.0  # units of the SVG's view box
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 34.0  # margins

@@ -14,7 +14,8 @@ from jinja2 import Template
 
 import pcevolve
 from pcevolve.durable import write_durably
-from pcevolve.pages import compile_page, inline_parts, read_own, read_style, spell_size
+from pcevolve.pages.reasons import TrafficTable
+from pcevolve.pages.rendering import compile_page, inline_parts, read_own, read_style, spell_size
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.charts import AccuracyPoint, Protection, draw_curves, spell_percent, sum_spent
 from pcevolve.pages.report.sheets import (
@@ -27,7 +28,6 @@ from pcevolve.pages.report.sheets import (
     show_opening,
     spread_evenly,
 )
-from pcevolve.pages.report.source import FinishedRun, TrafficTable
 from pcevolve.public.figures import format_factor, format_loss
 from pcevolve.public.modality import Kind, Said, reword_for
 from pcevolve.public.plan import PublicPlan
@@ -42,6 +42,7 @@ from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import WIRE_PAGE
+from pcevolve.transcript.reader import FinishedRun
 
 CONTROL, SHOTS = "random control", "private shots"
 """Names of points that are not the run's own."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
-from pcevolve.pages import PagePicture, make_picture
-from pcevolve.pages.report.source import FinishedRun
+from pcevolve.pages.rendering import PagePicture, make_picture
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import OWN_DEGREE
 from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Receipt
 from pcevolve.rules import RunState
+from pcevolve.transcript.reader import FinishedRun
 from pcevolve.transcript.records import Received, Released
 
 Shares = tuple[tuple[int, str], ...]

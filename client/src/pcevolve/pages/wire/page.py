@@ -10,19 +10,24 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Template
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.durable import write_durably
 from pcevolve.errors import TranscriptError
 from pcevolve.modality import find_medium
-from pcevolve.pages import compile_page, encode_uri, inline_parts, read_own, read_style, spell_size
 from pcevolve.pages.reasons import Reasons
-from pcevolve.pages.rendering import shorten
+from pcevolve.pages.rendering import (
+    compile_page,
+    encode_uri,
+    inline_parts,
+    read_own,
+    read_style,
+    shorten,
+    spell_size,
+)
 from pcevolve.pages.wire.folding import Request, cut, fold, group_requests, list_fields
 from pcevolve.privacy import Event, MechanismName
 from pcevolve.public.figures import format_loss
@@ -158,19 +163,13 @@ MOST_FAULTS = 50  # of one finding
 _LINE = re.compile(r"\(line (\d+)\)")
 
 
-def write_viewer(run: RunReader, findings: Sequence[Finding], out: Path) -> Path:
-    """Write one self-contained page about everything that a run sent; one that is there is replaced.
-
-    The run may be unfinished or damaged: the page says so and shows what can be read.
-    """
-    write_durably(out, render_viewer(run, findings))
-    return out
-
-
 def render_viewer(
     run: RunReader, findings: Sequence[Finding], most_picture_bytes: int = MOST_PICTURE_BYTES
 ) -> bytes:
-    """The page's bytes, a function of the transcript and of what the audit found; all strings are escaped."""
+    """The page's bytes, a function of the transcript and of what the audit found; all strings are escaped.
+
+    The run may be unfinished or damaged: the page says so and shows what can be read.
+    """
     reasons = Reasons.of(run.traffic)
     kind = "image" if run.plan is None else run.plan.modality.kind
     gallery = _hung(run.traffic, reasons, Gallery(run.bodies.file, kind, most_picture_bytes))

@@ -17,7 +17,14 @@ from pcevolve.errors import UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.sheet import draw_sheet
-from pcevolve.pages import PagePicture, compile_page, inline_parts, make_picture, read_own, read_style
+from pcevolve.pages.rendering import (
+    PagePicture,
+    compile_page,
+    inline_parts,
+    make_picture,
+    read_own,
+    read_style,
+)
 from pcevolve.pages.report.charts import Chart, Series, Value
 from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind

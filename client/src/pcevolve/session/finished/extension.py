@@ -22,7 +22,7 @@ from pcevolve.egress.in_process import Generator
 from pcevolve.errors import StoppedError, TranscriptError, UsageError
 from pcevolve.evolution import Evolved, Pool, evolve
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.pages.report import write_report
+from pcevolve.pages.report.page import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
 from pcevolve.public.fields import MOST_EXTENSIONS

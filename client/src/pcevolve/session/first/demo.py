@@ -25,7 +25,8 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
-from pcevolve.pages.report import CONTROL, SHOTS, AccuracyPoint, write_report
+from pcevolve.pages.report.charts import AccuracyPoint
+from pcevolve.pages.report.page import CONTROL, SHOTS, write_report
 from pcevolve.private import ProgressCallback
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.sources import CELLS
