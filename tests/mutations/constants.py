@@ -107,7 +107,7 @@ CONSTANTS = (
     Row("selectors.rounds", "CENTRE_SHARE", "budget of a centre", REVIEWED),
     Row("selectors.rounds", "COUNT_SHARE", "budget of class counts", REVIEWED),
     Row("public.settings", "USUAL_DELTA", "δ where none is given", REVIEWED),
-    Row("public.settings", "VOTES", "votes of an image", REVIEWED),
+    Row("public.settings", "VOTES", "votes of an image", REVIEWED, ("2",)),
     Row("selectors", "MAX_NOISE_TO_CLIP_RATIO", "which method is taken", REVIEWED),
     # what an audit forgives, and what it says of that
     Row("selectors.consistency", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),
