@@ -72,7 +72,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
 def test_every_fact_is_told_to_whoever_asks(words):
     story = flat(print_lines(words("--verbose")))
     for part in (
-        *("Before anything is spent", "selection lift", "assumed public", "cost of the whole", "bytes sent"),
+        *("Before anything is spent", "selection lift", "assumed public", "; of the whole ", "bytes sent"),
         "private work between two requests is padded to whole multiples of 0.01 s",
     ):
         assert part in story

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
-from typing import Self
 
 import typer
 
@@ -23,6 +22,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.figures import describe_guesses, format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.promises import list_assumptions, state_cumulative_loss
+from pcevolve.screen import Line
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.selectors.planner import CHANCE, describe_lift
@@ -35,67 +35,86 @@ NAMED = 5
 
 
 @dataclass(frozen=True)
-class PrivateNotes:
-    """Facts from the ledger and the private data, for the owner alone.
-
-    It is worked out before the API is greeted, which could otherwise tell from the time it takes.
+class Fact:
+    """Something about a run for its owner's screen.
 
     Attributes:
-        known: Which ledger keeps count, and what it knows of these data and of this provider, by title.
-        odd: What does not look as the options say, by title.
-        news: What of both the owner has to read in any case.
+        text: What whoever asks for every fact is told.
+        brief: What everybody is told instead: None for the same, and empty for nothing.
     """
 
-    known: dict[str, str]
-    odd: dict[str, str]
-    news: tuple[tuple[str, str], ...] = ()
+    title: str
+    text: str
+    brief: str | None = None
 
-    @classmethod
-    def of(cls, components: Components, plan: PublicPlan, account: Account) -> Self:
-        """Look at ledger and data."""
-        odd = {
-            **_odd_shots(components, plan),
-            **_note_passed_over(components.skipped),
-            **_name_workers(components),
-        }
-        paid = list_paid_events(components, plan)
-        known = _describe_ledger(account, plan, paid)
-        return cls(known, odd, tuple(_news(account, plan, paid, known, odd)))
+    def line(self, verbose: bool) -> Line:
+        """What is said, under its title."""
+        return self.title, self.text if verbose or self.brief is None else self.brief
 
 
-def describe_run(
-    components: Components, plan: PublicPlan, notes: PrivateNotes, advice: Advice | None
-) -> dict[str, str]:
-    """Say by title what ``console.introduce`` leaves out: reasons, the ledger, the selection's worth, how is asked."""
+def note_private(components: Components, plan: PublicPlan, account: Account) -> Iterator[Fact]:
+    """Yield facts from the ledger and the private data, for the owner alone.
+
+    They are worked out before the API is greeted, which could otherwise tell from the time it takes: which ledger keeps
+    count, what it knows of these data and of this provider, and what does not look as the options say.
+    """
+    paid = list_paid_events(components, plan)
+    new = (
+        "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
+        "sudo each have a ledger of their own"
+    )
+    is_news = paid and account.is_first
+    short = "new: it knows of no earlier run on these data" if is_news else ""
+    yield Fact("ledger", f"{account.ledger}{new if account.is_first else ''}", short)
+    before = f"{_before(account)}, by earlier runs on these data" if paid else ""
+    is_known = before and not is_news and account.compute_spent_before() > 0
+    yield Fact("before", before or "no matter: this run spends nothing", None if is_known else "")
+    if together := state_cumulative_loss(plan, paid):
+        yield Fact("together", together)
+    if over_runs := _over_runs(account):
+        yield Fact("all runs", over_runs)
+    if plan.secrecy is not None:
+        guesses = protection(secret_budget(plan.secrecy.prior, plan.secrecy.bound))
+        yield Fact("secrets", f"{describe_guesses(guesses)}; by this release alone")
+    yield from _note_shots(components, plan)
+    if components.skipped:
+        more = f" and {len(components.skipped) - NAMED} more" if len(components.skipped) > NAMED else ""
+        yield Fact("passed over", f"no images: {', '.join(components.skipped[:NAMED])}{more}")
+    yield from _name_workers(components)
+
+
+def detail_run(components: Components, plan: PublicPlan, advice: Advice | None) -> Iterator[Fact]:
+    """Yield what only whoever asks for every fact is told: reasons, the selection's worth, how is asked."""
     paid, method, kind = list_paid_events(components, plan), components.method, plan.modality.kind
-    first = first_selection(method.plan_events(plan))
-    lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
+    why = f" (auto: {components.encoder_reason})" if components.encoder_reason else ""
+    yield Fact("encoder", plan.encoder + why, "")
     rounds = f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
-    return {
-        **({"method by auto": components.reason} if components.reason else {}),
-        "encoder": plan.encoder
-        + (f" (auto: {components.encoder_reason})" if components.encoder_reason else ""),
-        **notes.known,
-        "accesses": f"{sum(event.count for event in paid)} to the private data, {rounds}"
-        + (f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""),
-        **_selection(plan, lift),
-        "assumed public": "; ".join(list_assumptions(plan)),
-        "asked with": _describe_settings(plan, advice),
-    }
+    by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
+    draws = sum(event.count for event in paid)
+    yield Fact("accesses", f"{draws} to the private data, {rounds}{by_prompt}", "")
+    first, luck = first_selection(method.plan_events(plan)), uniform_lift((), scope_of(plan))
+    lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
+    best = (
+        f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} (luck: {luck:.1%}); that "
+        f"is against noise alone, and whether the provider can {plan.modality.verb} your {kind}s is for you to see"
+    )
+    yield Fact("selection lift", best, "")
+    yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")
+    yield Fact("asked with", _describe_settings(plan, advice), "")
 
 
-def _name_workers(components: Components) -> dict[str, str]:
+def _name_workers(components: Components) -> Iterator[Fact]:
     """Name who else than this process sees private images, if anybody does."""
     settings = components.settings
     if settings.encoder.engine == "local" or not components.method.queries_data:
-        return {}
+        return
     cluster = settings.encoder.ray_address
     where = (
         f"at {cluster}: whoever may use that cluster may see them"
         if cluster
         else "in processes of this machine alone"
     )
-    return {f"private {components.dialect.makes}s": f"embedded and compared on Ray, {where}"}
+    yield Fact(f"private {components.dialect.makes}s", f"embedded and compared on Ray, {where}")
 
 
 def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
@@ -112,80 +131,29 @@ def list_paid_events(components: Components, plan: PublicPlan) -> tuple[Event, .
     )
 
 
-def _odd_shots(components: Components, plan: PublicPlan) -> dict[str, str]:
-    """A note for the owner's screen alone where classes do not hold what the plan says they do."""
+def _note_shots(components: Components, plan: PublicPlan) -> Iterator[Fact]:
+    """Yield a note for the owner's screen alone where classes do not hold what the plan says they do."""
     counts = sorted(components.data.count_units_in(label) for label in plan.labels)
     if not components.method.queries_data or plan.class_counts or counts[0] == counts[-1] == plan.shots:
-        return {}
+        return
     held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return {
-        "NOTE": f"your classes hold {held} privacy units each, and --shots says {plan.shots}: released means are "
-        "divided by --shots, so they come out too large or too small. It is public: say about how many there are, if "
-        "that may be known, or leave some out"
-    }
-
-
-def _note_passed_over(skipped: Sequence[str]) -> dict[str, str]:
-    """A note about files among the private images that are none."""
-    if not skipped:
-        return {}
-    more = f" and {len(skipped) - NAMED} more" if len(skipped) > NAMED else ""
-    return {"passed over": f"no images: {', '.join(skipped[:NAMED])}{more}"}
-
-
-def _describe_ledger(account: Account, plan: PublicPlan, events: Sequence[Event]) -> dict[str, str]:
-    new = (
-        "; it is new: nothing is known of earlier runs on these data. Another user, another machine, a container and "
-        "sudo each have a ledger of their own"
+    yield Fact(
+        "NOTE",
+        f"your classes hold {held} privacy units each, and --shots says {plan.shots}: released means are divided by "
+        "--shots, so they come out too large or too small. It is public: say about how many there are, if that may be "
+        "known, or leave some out",
     )
-    together = state_cumulative_loss(plan, events)
-    return {
-        "ledger": f"{account.ledger}{new if account.is_first else ''}",
-        "spent before on these data": _before(account) if events else "no matter: this run spends nothing",
-        **({"all releases": together} if together else {}),
-        **_over_runs(account),
-    }
 
 
-def _news(
-    account: Account, plan: PublicPlan, paid: Sequence[Event], known: dict[str, str], odd: dict[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Yield what is not as usual: earlier runs on these data or to this provider, a new ledger, and what looks odd."""
-    if paid and account.is_first:
-        yield "ledger", "new: it knows of no earlier run on these data"
-    elif paid and account.compute_spent_before() > 0:
-        yield "before", f"{_before(account)}, by earlier runs on these data"
-    for title, short in (("all releases", "together"), ("secrets, all runs", "all runs")):
-        if title in known:
-            yield short, known[title]
-    if plan.secrecy is not None:
-        guesses = protection(secret_budget(plan.secrecy.prior, plan.secrecy.bound))
-        yield "secrets", f"{describe_guesses(guesses)}; by this release alone"
-    yield from odd.items()
-
-
-def _over_runs(account: Account) -> dict[str, str]:
+def _over_runs(account: Account) -> str:
     """Say how often listed secrets can be guessed after this release and all others on the same data."""
     listed, borne = account.run.terms.secrets, account.borne_by_secrets()
     if listed is None or borne == ():
-        return {}
+        return ""
     if borne is None:
-        return {
-            "secrets, all runs": "a run that states no epsilon used these data: nothing bounds what all runs together "
-            "say of a secret"
-        }
+        return "a run that states no epsilon used these data: nothing bounds what all runs together say of a secret"
     curve = describe_guesses({prior: most_success_of([*borne, listed.as_event()], prior) for prior in PRIORS})
-    return {"secrets, all runs": f"{curve}; runs with other secrets declared count in full"}
-
-
-def _selection(plan: PublicPlan, lift: float) -> dict[str, str]:
-    """Say how surely the best are chosen, by noise alone."""
-    kind, luck = plan.modality.kind, uniform_lift((), scope_of(plan))
-    return {
-        "selection lift": f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} "
-        f"(luck: {luck:.1%}); that is against noise alone, and whether the provider can "
-        f"{plan.modality.verb} your {kind}s is for you to see"
-    }
+    return f"secrets: {curve}; runs with other secrets declared count in full"
 
 
 def _before(account: Account) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pcevolve.ledger.ledger import Account
 from pcevolve.pages.rendering import spell_size
 from pcevolve.pages.report.page import list_settings
 from pcevolve.privacy import Event
+from pcevolve.providers.dialect import Advice
 from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.parts import Secrecy
@@ -32,7 +33,7 @@ from pcevolve.publish.promises import (
 )
 from pcevolve.screen import Line
 from pcevolve.selectors import find_method
-from pcevolve.session.approval import PrivateNotes, forecast_costs, list_paid_events
+from pcevolve.session.approval import Fact, detail_run, forecast_costs, list_paid_events
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.progress import describe_padding, tabulate
@@ -47,31 +48,35 @@ SCORED = ("initial", "final", "random")
 
 
 def introduce(
-    components: Components, plan: PublicPlan, notes: PrivateNotes, meter: Meter, tick: float
-) -> Iterator[Line]:
+    components: Components,
+    plan: PublicPlan,
+    notes: Iterable[Fact],
+    meter: Meter,
+    tick: float,
+    advice: Advice | None,
+) -> Iterator[Fact]:
     """Yield what somebody has to know before a run: what leaves, what it costs in privacy and money, what is public."""
-    paid = list_paid_events(components, plan)
+    paid, method, reason = list_paid_events(components, plan), components.method.summary, components.reason
     unread = "" if paid else "; none is looked at"
-    yield "private", f"{_number(len(plan.labels), 'class')}, {plan.shots} {plan.unit}s each{unread}"
-    yield "server", f"{plan.model} at {plan.api}"
+    yield Fact("private", f"{_number(len(plan.labels), 'class')}, {plan.shots} {plan.unit}s each{unread}")
+    yield Fact("server", f"{plan.model} at {plan.api}")
     if plan.rewriter is not None:
-        yield "rewriter", describe_rewriter(plan)
-    yield "method", components.method.summary + (" (chosen by auto)" if components.reason else "")
-    yield from describe_plan(plan, paid, meter.greetings)
+        yield Fact("rewriter", describe_rewriter(plan))
+    yield (
+        Fact("method", f"{method} (auto: {reason})", f"{method} (chosen by auto)")
+        if reason
+        else Fact("method", method)
+    )
+    yield from (Fact(*line) for line in describe_plan(plan, paid, meter.greetings))
     if plan.library is not None:
-        yield "images", describe_library(plan.library)
-    if is_paid(meter):
-        yield (
-            "cost",
-            "; ".join(
-                f"{title.removeprefix('cost ')} {cost}" for title, cost in forecast_costs(plan, meter).items()
-            ),
-        )
-    yield from notes.news
-    if not tick:
-        yield "time", describe_padding(tick)
-    for mark in list_marks(plan):
-        yield "WARNING", mark
+        yield Fact("images", describe_library(plan.library))
+    costs = forecast_costs(plan, meter).items()
+    said = "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
+    yield Fact("cost", said, None if is_paid(meter) else "")
+    yield from notes
+    yield from detail_run(components, plan, advice)
+    yield Fact("time", describe_padding(tick), "" if tick else None)
+    yield from (Fact("WARNING", mark) for mark in list_marks(plan))
 
 
 def is_paid(meter: Meter) -> bool:

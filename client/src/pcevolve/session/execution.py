@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
 from pcevolve.selectors.usefulness import assess
-from pcevolve.session.approval import PrivateNotes, approve, describe_run, forecast_costs, require_liking
+from pcevolve.session.approval import Fact, approve, require_liking
 from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.session.folder import RunFolder
@@ -43,10 +43,8 @@ from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import (
     Audience,
     RunProgress,
-    describe_padding,
     judge_padding,
     show_work,
-    tabulate,
 )
 from pcevolve.session.reaching import Connection, note_answers, note_few_steps, note_rewriter, note_size
 from pcevolve.transcript import RunReader, Transcript
@@ -247,28 +245,22 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
 def _introduce(
     components: Components,
     plan: PublicPlan,
-    notes: PrivateNotes,
+    notes: Sequence[Fact],
     advice: Advice | None,
     connection: Connection,
     audience: Audience,
     resumes: bool,
 ) -> None:
-    """Tell the owner what a run does, costs and promises; before it, if asked for, every other fact."""
-    meter, tick = connection.meter, connection.pace.tick
-    if audience.verbose:
-        told = {
-            **describe_run(components, plan, notes, advice),
-            **forecast_costs(plan, meter),
-            "time": describe_padding(tick),
-        }
-        title = "Before the run goes on" if resumes else "Before anything is spent"
-        audience.console.print(tabulate(title, told))
+    """Tell the owner what a run does, costs and promises; if asked for, every other fact too."""
     provider = components.settings.provider
     for note_by_name in (note_few_steps, note_size):
         for note in note_by_name(plan, provider, advice is not None):
             audience.console.print(note)
-    ahead = introduce(components, plan, notes, meter, tick)
-    audience.console.print(lay_out([*(RESUMED if resumes else ()), *ahead]))
+    if audience.verbose:
+        audience.console.print("Before the run goes on" if resumes else "Before anything is spent")
+    facts = introduce(components, plan, notes, connection.meter, connection.pace.tick, advice)
+    told = [line for each in facts if (line := each.line(audience.verbose))[1]]
+    audience.console.print(lay_out([*(RESUMED if resumes else ()), *told]))
 
 
 def _greet(

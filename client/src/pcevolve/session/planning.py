@@ -30,7 +30,7 @@ from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.words import TEMPLATE, USUAL
 from pcevolve.selectors.cells import SecretEvolution, choose_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
-from pcevolve.session.approval import PrivateNotes
+from pcevolve.session.approval import Fact, note_private
 from pcevolve.session.components import Components
 from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import refuse_options, require_ledger
@@ -288,7 +288,7 @@ class Prepared:
 
     account: Account
     draft: PublicPlan
-    notes: PrivateNotes
+    notes: tuple[Fact, ...]
 
 
 def open_ledger(settings: RunConfig, begun: bool) -> Ledger:
@@ -327,7 +327,7 @@ def prepare(
     # What the provider had seen when the run began; a run that goes on does not count it anew.
     earlier = account.earlier() if recorded is None else recorded.earlier
     draft = plan.model_copy(update={"earlier": earlier})
-    return Prepared(account, draft, PrivateNotes.of(components, draft, account))
+    return Prepared(account, draft, tuple(note_private(components, draft, account)))
 
 
 def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Account:
