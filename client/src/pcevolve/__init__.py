@@ -7,7 +7,7 @@ and record. What they need is imported when it is first asked for: ``import pcev
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pcevolve.errors import (
@@ -39,18 +39,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_ERRORS: Final = (
-    "BudgetError",
-    "ClientError",
-    "DataError",
-    "EgressError",
-    "LedgerError",
-    "ModelError",
-    "ProviderError",
-    "StoppedError",
-    "TranscriptError",
-    "UsageError",
-)
 __all__ = [
     "AuditResult",
     "BudgetError",
@@ -84,7 +72,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
 
         found: Any = version("pcevolve")
     elif name in __all__:
-        found = getattr(import_module("pcevolve.errors" if name in _ERRORS else "pcevolve.interface"), name)
+        where = "pcevolve.errors" if name.endswith("Error") else "pcevolve.interface"
+        found = getattr(import_module(where), name)
     else:
         raise AttributeError(f"module 'pcevolve' has no attribute {name!r}")
     globals()[name] = found

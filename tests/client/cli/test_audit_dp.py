@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pcevolve.cli.audit_dp import audit_dp
+from pcevolve.cli.audit import audit_dp
 from pcevolve.errors import UsageError
 from pcevolve.selectors import METHODS
 from support import toy

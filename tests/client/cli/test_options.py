@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pcevolve.cli.audit_dp import AuditedClaim
+from pcevolve.cli.audit import AuditedClaim
 from pcevolve.cli.main import COMMANDS, app
 from pcevolve.cli.reference import write_keywords, write_reference
 from pcevolve.config.config import RunConfig

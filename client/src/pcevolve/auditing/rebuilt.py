@@ -50,7 +50,7 @@ from pcevolve.transcript.layout import (
     find_irregular_files,
     kind_of,
 )
-from pcevolve.transcript.manifest import Manifest, ReleasedImage
+from pcevolve.transcript.records import Manifest, ReleasedImage
 from pcevolve_shared.reading import parse_json, read_file
 
 MOST_ROUNDED = 1

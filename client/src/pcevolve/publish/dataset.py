@@ -29,7 +29,7 @@ from pcevolve.publish.release import Release, describe_file, make_classifier, na
 from pcevolve.selectors import find_method
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import CARD, CLASSIFIER, EXPORTS, MANIFEST, Form
-from pcevolve.transcript.manifest import ReleasedImage
+from pcevolve.transcript.records import ReleasedImage
 from pcevolve.transcript.traffic import Counts
 
 

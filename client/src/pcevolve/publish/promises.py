@@ -17,7 +17,7 @@ from pcevolve.public.parts import Extension, Library, LicenceFile
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors.method import Method
-from pcevolve.transcript.manifest import Guarantee
+from pcevolve.transcript.records import Guarantee
 
 _MOST_NAMED = 3  # licences in one sentence
 

@@ -43,8 +43,8 @@ from pcevolve.publish.promises import (
 from pcevolve.selectors import find_method
 from pcevolve.selectors.method import Method
 from pcevolve.transcript.layout import CLASSIFIER, Form
-from pcevolve.transcript.manifest import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 from pcevolve.transcript.reader import RunReader
+from pcevolve.transcript.records import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 from pcevolve_shared.reading import parse_json
 
 

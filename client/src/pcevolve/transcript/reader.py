@@ -18,8 +18,17 @@ from pcevolve.transcript.bodies import MOST_BYTES, Bodies
 from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, find_irregular_files, not_a_run
 from pcevolve.transcript.log import MOST_BYTES as MOST_LOG_BYTES
 from pcevolve.transcript.log import Entry, find_extended_plan, list_files, read
-from pcevolve.transcript.manifest import Manifest
-from pcevolve.transcript.records import Answered, Finished, Line, Opened, Received, Released, Sent, from_event
+from pcevolve.transcript.records import (
+    Answered,
+    Finished,
+    Line,
+    Manifest,
+    Opened,
+    Received,
+    Released,
+    Sent,
+    from_event,
+)
 from pcevolve.transcript.traffic import Traffic
 from pcevolve_shared.reading import parse_json, read_file
 

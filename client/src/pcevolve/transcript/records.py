@@ -1,4 +1,4 @@
-"""The lines of a transcript: one frozen model per kind of event, in one canonical spelling."""
+"""The lines of a transcript and the manifest of its release: frozen models, each in one canonical spelling."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 
+from pcevolve.privacy import Event, Relation
 from pcevolve.public.answers import LONGEST_FAULT, is_error, is_success, parse
 from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
@@ -209,3 +210,69 @@ def from_event(event: dict[str, Any]) -> Record:
     """Read a record from a line's JSON values; pydantic's ``ValidationError`` if it is none of this version."""
     # By JSON, so that strict types are those of JSON: a tuple is a list there, and 1 no True.
     return _ADAPTER.validate_json(json.dumps(event))
+
+
+class Guarantee(_Record):
+    """A run's guarantee.
+
+    Attributes:
+        epsilon_spent: What it spent, at ``delta``; None for an INSECURE run, which promises nothing.
+        epsilon_folder: What one unit of the folder bears that the private dataset was drawn from, at ``delta``;
+            None where nothing was drawn, or nothing is promised.
+        events: Every mechanism that was run, with its exact parameters.
+    """
+
+    epsilon_budget: float
+    epsilon_spent: float | None
+    epsilon_folder: float | None = None
+    delta: float
+    relation: Relation
+    unit: str
+    events: tuple[Event, ...]
+    statement: str
+    assumed_public: tuple[str, ...]
+
+
+class TranscriptEnd(_Record):
+    """The end of the transcript: its number of lines and the digest of the last one."""
+
+    head: Digest
+    lines: int
+
+
+class ReleasedImage(_Record):
+    """A file of the dataset.
+
+    Attributes:
+        path: In the release folder, with ``/``.
+        received_sha256: Of the bytes that the provider had sent, which the transcript holds.
+    """
+
+    path: str
+    sha256: Digest
+    candidate: str
+    received_sha256: Digest
+
+
+class Manifest(_Record):
+    """``release/manifest.json``.
+
+    Attributes:
+        marks: Warnings that nobody can switch off.
+        unreadable: Candidates that would be in it, could what the provider sent be used.
+    """
+
+    format: Literal[2] = FORMAT
+    marks: tuple[str, ...]
+    plan: PublicPlan
+    guarantee: Guarantee
+    how_made: str
+    receipts: int
+    transcript: TranscriptEnd
+    files: tuple[ReleasedImage, ...]
+    unreadable: tuple[str, ...]
+
+    def encode(self) -> bytes:
+        """The one spelling of the manifest: a function of the transcript and of the images' bytes."""
+        # One spelling, because an audit makes the file again and compares bytes.
+        return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True).encode() + b"\n"
