@@ -1,9 +1,11 @@
 """Several models in one server: who is asked, who is in memory, and what is told about it."""
 
 import asyncio
+import ctypes
 import gc
 import os
 import signal
+import subprocess
 import sys
 import types
 import weakref
@@ -81,6 +83,51 @@ def test_the_model_that_was_used_least_recently_is_dropped_and_comes_back_when_i
     assert cache.traffic.loads == {"one": 2, "two": 1, "three": 1}
     assert cache.traffic.evictions == {"one": 1, "three": 1}
     assert cache.memory == 8 * MIB
+
+
+def test_the_collector_passes_over_models_and_still_frees_those_that_are_dropped():
+    loads = Loads(one=4, two=4)
+    cache = ModelCache(loads.all, 4 * MIB, models._give_back)
+    loads.alive["two"].itself = loads.alive["two"]  # as networks hold themselves
+    gc.freeze()
+    gc.collect()
+    assert set(loads.alive) == {"two"}
+    cache.run([task("one")])
+    assert set(loads.alive) == {"one"}
+    assert gc.get_freeze_count()
+
+
+FAULTS = """
+import resource, sys, threading
+import torch
+from pcevolve_server import networks
+
+def run():
+    torch.set_num_threads(1)
+    if sys.argv[1] == "kept":
+        networks.keep_memory()
+    for turn in range(20):
+        held = [torch.ones(2**18) for _ in range(20)]
+        if not turn:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        del held
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallopt"), reason="glibc alone can be told to keep memory"
+)
+def test_a_run_finds_the_memory_of_the_one_before():
+    pages = {
+        how: int(subprocess.run([sys.executable, "-c", FAULTS, how], capture_output=True, check=True).stdout)
+        for how in ("usual", "kept")
+    }
+    assert pages["kept"] < pages["usual"] / 4
 
 
 def test_a_model_larger_than_the_bound_is_refused_at_the_start():

@@ -5,6 +5,7 @@ Ready means that a model drew, or wrote: one that cannot says why at the start.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import os
@@ -51,17 +52,24 @@ def load_models(
     if len(settings) > 1:  # PyTorch has one number of threads for all models of a process
         settings = [replace(each, threads=each.threads or os.cpu_count() or 1) for each in settings]
     loads = [partial(load, each, stopping) for each in settings]
-    return ModelCache(loads, memory_mib * 2**20, _give_back, try_out)
+    found = ModelCache(loads, memory_mib * 2**20, _give_back, try_out)
+    gc.collect()
+    # Or the collector would walk through all of a model's parts again and again while it works: some percent of a
+    # small one's time.
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # libraries complain of what is left when the interpreter ends
+    return found
 
 
 def _give_back() -> None:
     """Give back the memory of dropped models; of libraries of images where no other was loaded."""
-    if "torch" not in sys.modules:
-        gc.collect()
-        return
-    from pcevolve_server import networks
+    gc.unfreeze()
+    gc.collect()
+    if "torch" in sys.modules:
+        from pcevolve_server import networks
 
-    networks.give_back()
+        networks.give_back()
+    gc.freeze()
 
 
 def on_processor(settings: ModelSettings) -> bool:

@@ -78,6 +78,7 @@ def load(settings: ModelSettings) -> Generator:
         ModelLoadError: With the name and what to do.
     """
     networks.quieten(diffusers.utils.logging)
+    networks.keep_memory()
     device = networks.find_device(settings.device)
     source = pipeline_loading.find(settings)
     if textless.is_textless(source.index):

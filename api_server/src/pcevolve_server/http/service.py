@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from PIL import Image
@@ -30,6 +31,8 @@ from pcevolve_shared.wire import (
 )
 
 _OF_THE_API = (50, 7.5)
+_SHORT: Final = 128 * 128
+"""Pixels, or characters, that are coded sooner than a worker thread has its turn."""
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
 """Names that getimg's API and others have for the same."""
 
@@ -70,7 +73,7 @@ class Service:
     ) -> Answer:
         """Make variations of the request's image."""
         model = self._model(body, "image-to-image")
-        image = await run_in_threadpool(self._image, body.image)
+        image = await self._read(body.image)
         multiple = model.size_multiple
         width, height = (side // multiple * multiple for side in image.size)
         if not width or not height:
@@ -139,6 +142,15 @@ class Service:
         if count * width * height * 4 > limits.MAX_RESPONSE_BYTES:
             raise InvalidRequestError("n: too many images of this size for one answer")
 
+    async def _read(self, text: str) -> Image.Image:
+        """Decode the image of a request; ``InvalidRequestError`` for what is none or too large."""
+        if len(text) <= _SHORT:
+            try:
+                return images.decode(images.from_base64(text), images.ImageLimits(max_pixels=_SHORT))
+            except images.ImageError:
+                pass  # it unpacks to more, or is none: whoever may take long finds out which
+        return await run_in_threadpool(self._image, text)
+
     def _image(self, text: str) -> Image.Image:
         bounds = images.ImageLimits(max_pixels=self._settings.max_pixels)
         try:
@@ -160,7 +172,9 @@ class Service:
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
         pictures = await self._host.batcher.submit(tasks, caller, progress)
         with self._metrics.stages.labels("write").time(), tracing.open_span("write"):
-            answer = await run_in_threadpool(render, body, seeds, pictures, spelled)
+            rendering = partial(render, body, seeds, pictures, spelled)
+            short = len(tasks) * recipe.width * recipe.height <= _SHORT
+            answer = rendering() if short else await run_in_threadpool(rendering)
         self._images += len(pictures)
         self._metrics.images.inc(len(pictures))
         return answer

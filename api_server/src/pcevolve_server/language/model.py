@@ -186,6 +186,7 @@ def load(settings: ModelSettings) -> LanguageModel:
         ModelLoadError: With the name and what to do.
     """
     networks.quieten()
+    networks.keep_memory()
     device = networks.find_device(settings.device)
     network, tokenizer = _parts(settings, device)
     if settings.threads:
