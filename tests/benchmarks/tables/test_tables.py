@@ -19,6 +19,7 @@ from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import Cell, Figure, Place, Store, list_columns, places, tabulate
 from pcevolve_benchmarks.tables.data import BenchData, attach_prompts, describe_data, digits
 from pcevolve_benchmarks.tables.making import Wanted, make_table
+from pcevolve_benchmarks.tables.outcomes import estimate_intrinsic_dimension
 from pcevolve_benchmarks.tables.pages import as_json, markdown
 from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, Scale, Sizes
 from pcevolve_benchmarks.tables.table import CONTROLS, Table
@@ -191,3 +192,13 @@ def test_a_cell_depends_on_what_the_file_says_and_not_on_where_it_lies(tmp_path:
 def test_prompts_that_a_table_has_no_use_for_are_refused(tmp_path: Path, changes: dict, complaint: str):
     with pytest.raises(UsageError, match=complaint):
         make_table(make_wanted(tmp_path, **changes), lambda done, total: None, print)
+
+
+def test_of_an_intrinsic_dimension_neither_scale_nor_copies_nor_missing_rows_matter():
+    random = np.random.default_rng(0)
+    points = random.normal(size=(500, 3))
+    found = estimate_intrinsic_dimension(points)
+    assert estimate_intrinsic_dimension(points * 1e6) == pytest.approx(found)
+    assert estimate_intrinsic_dimension(
+        np.concatenate([points, points[:100], np.full((3, 3), np.nan)])
+    ) == pytest.approx(found)

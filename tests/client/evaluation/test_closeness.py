@@ -10,7 +10,6 @@ from scipy import linalg
 
 from pcevolve.evaluation import closeness as blocks
 from pcevolve.evaluation.closeness import (
-    estimate_intrinsic_dimension,
     measure_closeness,
     measure_memorisation,
 )
@@ -59,16 +58,6 @@ def test_collapsed_set_has_precision_without_recall():
     result = measure_closeness(collapsed, real)
     assert result.precision == 1.0
     assert result.recall < 0.05
-
-
-def test_neither_scale_nor_copies_nor_missing_rows_matter():
-    random = np.random.default_rng(0)
-    points = random.normal(size=(500, 3))
-    found = estimate_intrinsic_dimension(points)
-    assert estimate_intrinsic_dimension(points * 1e6) == pytest.approx(found)
-    assert estimate_intrinsic_dimension(
-        np.concatenate([points, points[:100], np.full((3, 3), np.nan)])
-    ) == pytest.approx(found)
 
 
 def test_kid_is_the_unbiased_estimate_of_its_definition():

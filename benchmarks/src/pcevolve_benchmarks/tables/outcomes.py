@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from safetensors.numpy import load
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
+from pcevolve.errors import DataError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.appearance import develop, find_released_appearance
 from pcevolve.session.execution import Outcome, execute
@@ -102,3 +104,29 @@ def read_votes(outcome: Outcome) -> Iterator[tuple[int, NDArray[np.float64]]]:
         votes = load(bodies.file(receipt.measured)).get("votes") if receipt.measured else None
         if votes is not None:
             yield receipt.iteration, votes
+
+
+_MOST_NEIGHBOURS = 20
+
+
+def estimate_intrinsic_dimension(embeddings: NDArray[np.float64]) -> float:
+    """Maximum-likelihood estimate from the distances to each point's nearest neighbours; private for private images.
+
+    The inverse is averaged over the points, which makes it the likelihood of all of them together. Rows that are
+    equal to another are left out, and estimates of few or curved points come out low.
+
+    Args:
+        embeddings: float64 ``(images, d)``; rows that are not finite are left out.
+
+    Raises:
+        DataError: Fewer than four different rows.
+
+    Source: Levina & Bickel 2004, "Maximum Likelihood Estimation of Intrinsic Dimension"; MacKay & Ghahramani's mean.
+    """
+    rows = np.unique(embeddings[np.isfinite(embeddings).all(axis=1)], axis=0)
+    if len(rows) < 4:
+        raise DataError(f"an intrinsic dimension takes at least four different images, not {len(rows)}")
+    count = min(_MOST_NEIGHBOURS, len(rows) - 1)
+    gaps, _ = cKDTree(rows).query(rows, count + 1)  # the nearest is the point itself
+    logs = np.log(gaps[:, -1:] / gaps[:, 1:-1])
+    return float((count - 2) / logs.sum(axis=1).mean())

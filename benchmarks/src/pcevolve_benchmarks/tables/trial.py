@@ -15,7 +15,7 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
-from pcevolve.evaluation.closeness import FEWEST, estimate_intrinsic_dimension, measure_closeness
+from pcevolve.evaluation.closeness import FEWEST, measure_closeness
 from pcevolve.evaluation.heads import PapersHead, Predict, Training
 from pcevolve.evaluation.judge import Judge
 from pcevolve.evaluation.labelled import Labelled
@@ -36,7 +36,13 @@ from pcevolve_benchmarks.tables.judges import (
     load_held_out,
     load_table_judges,
 )
-from pcevolve_benchmarks.tables.outcomes import distances, measure_noise_on_votes, populations, spread
+from pcevolve_benchmarks.tables.outcomes import (
+    distances,
+    estimate_intrinsic_dimension,
+    measure_noise_on_votes,
+    populations,
+    spread,
+)
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
 from pcevolve_benchmarks.tables.wide import WideNetwork, ensemble
 

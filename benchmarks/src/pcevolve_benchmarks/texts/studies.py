@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.secrecy import secret_budget
+from pcevolve.privacy import Event
 from pcevolve.private.bundled import load_terms
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.session.private_data import SPLIT_SEED, find_equal_epsilon
+from pcevolve.session.private_data import SPLIT_SEED
 from pcevolve_benchmarks.tables.sizes import Facts
 
 Options = Mapping[str, object]
@@ -29,6 +33,15 @@ HOLDERS: Final = 3
 """Texts that one secret of the column stands in."""
 PRIOR: Final = 1e-4
 DELTA: Final = 1e-5
+
+
+def find_equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:
+    """ε at which a run without declared secrets keeps ``bound`` for any secret, by group privacy, as options take it.
+
+    Under replace-one, where ``most`` texts change together.
+    """
+    budget = Fraction(secret_budget(prior, bound))
+    return f"{epsilon([Event('gaussian', str(most / budget))], delta):.6f}"
 
 
 @dataclass(frozen=True)

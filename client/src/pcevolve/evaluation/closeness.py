@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from pcevolve.errors import DataError
@@ -106,32 +105,6 @@ def _root(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return R ``(min(images, dimension), dimension)`` with RᵀR the unbiased covariance of the rows."""
     centred = (rows - rows.mean(axis=0)) / np.sqrt(len(rows) - 1)
     return np.linalg.qr(centred).R
-
-
-_MOST_NEIGHBOURS = 20
-
-
-def estimate_intrinsic_dimension(embeddings: NDArray[np.float64]) -> float:
-    """Maximum-likelihood estimate from the distances to each point's nearest neighbours; private for private images.
-
-    The inverse is averaged over the points, which makes it the likelihood of all of them together. Rows that are
-    equal to another are left out, and estimates of few or curved points come out low.
-
-    Args:
-        embeddings: float64 ``(images, d)``; rows that are not finite are left out.
-
-    Raises:
-        DataError: Fewer than four different rows.
-
-    Source: Levina & Bickel 2004, "Maximum Likelihood Estimation of Intrinsic Dimension"; MacKay & Ghahramani's mean.
-    """
-    rows = np.unique(embeddings[np.isfinite(embeddings).all(axis=1)], axis=0)
-    if len(rows) < 4:
-        raise DataError(f"an intrinsic dimension takes at least four different images, not {len(rows)}")
-    count = min(_MOST_NEIGHBOURS, len(rows) - 1)
-    distances, _ = cKDTree(rows).query(rows, count + 1)  # the nearest is the point itself
-    logs = np.log(distances[:, -1:] / distances[:, 1:-1])
-    return float((count - 2) / logs.sum(axis=1).mean())
 
 
 FEW = 1000

@@ -74,6 +74,11 @@ class Judge:
             return said
 
 
+def find_usable(features: Features) -> NDArray[np.bool_]:
+    """Which rows of features are finite, bool ``(items,)``."""
+    return np.asarray(np.isfinite(features.reshape(len(features), -1)).all(axis=1))
+
+
 SEEDS = (0, 1, 2)
 _MIN_SEEDS = 3  # below that, a standard error says nothing
 
@@ -150,7 +155,7 @@ class AccuracyTest:
 
     def _training(self, images: Sequence[Item | None], targets: Sequence[int]) -> Training:
         features = self.judge.look(images)
-        usable = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
+        usable = find_usable(features)
         kept = np.asarray(targets, dtype=np.int64)[usable]
         for index, label in enumerate(self.labels):
             if index not in kept:

@@ -168,8 +168,7 @@ class Result:
         """The dataset, in the manifest's order."""
         release = self._run.record.layout.release
         return tuple(
-            DatasetImage(release / each.path, each.path.rpartition("/")[0], each.candidate)
-            for each in self._run.manifest.files
+            DatasetImage(release / each.path, each.label, each.candidate) for each in self._run.manifest.files
         )
 
     @property

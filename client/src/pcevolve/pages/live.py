@@ -119,8 +119,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     done = sum(len(outputs) for slot, outputs in run.outputs.items() if not goes_to_rewriter(slot))
     reasons = Reasons.of(run.traffic)
     counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
-    events = [event for receipt in run.receipts for event in receipt.events]
-    spent = epsilon(events, plan.delta)
+    spent = epsilon(run.events, plan.delta)
     return {
         "plan": plan,
         "run": run.layout.root.name,

@@ -50,7 +50,7 @@ def render_notebook(run: FinishedRun) -> str:
 def _rows(run: FinishedRun) -> Iterator[Row]:
     release = run.record.layout.release
     for label in run.plan.labels[:ROWS]:
-        paths = [each.path for each in run.manifest.files if each.path.rpartition("/")[0] == label]
+        paths = [each.path for each in run.manifest.files if each.label == label]
         small = (
             make_picture(run.plan.modality.kind, (release / path).read_bytes()) for path in paths[:TILES]
         )

@@ -147,16 +147,6 @@ def name_shards(form: Form, images: int) -> list[str]:
     return [f"{split}-{number:05d}.tar" for number in range(count)]
 
 
-def _label(plan: PublicPlan, image: ReleasedImage) -> int:
-    """The number of an image's class."""
-    return plan.labels.index(image.path.rpartition("/")[0])
-
-
-def _name(image: ReleasedImage) -> str:
-    """Return the name of an image's file, without its folder."""
-    return image.path.rpartition("/")[2]
-
-
 def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
     """A shard: for each sample a PNG, or a text, and its class, under one key; no times, no owners."""
     buffer = io.BytesIO()
@@ -164,7 +154,10 @@ def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as shard:
         for each in images:
             ending = each.path.rpartition(".")[2]
-            for suffix, data in (("cls", str(_label(plan, each)).encode()), (ending, read(each.path))):
+            for suffix, data in (
+                ("cls", str(plan.labels.index(each.label)).encode()),
+                (ending, read(each.path)),
+            ):
                 member = tarfile.TarInfo(f"{each.candidate}.{suffix}")
                 member.size = len(data)
                 shard.addfile(member, io.BytesIO(data))
@@ -181,7 +174,7 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
     told = json.dumps({"info": {"features": features}}, ensure_ascii=True)
     schema = pa.schema([(kind, of_kind.arrow_type()), ("label", pa.int64())], metadata={"huggingface": told})
     rows: list[dict[str, Any]] = [
-        {kind: of_kind.make_cell(_name(each), read(each.path)), "label": _label(plan, each)}
+        {kind: of_kind.make_cell(each.name, read(each.path)), "label": plan.labels.index(each.label)}
         for each in images
     ]
     buffer = io.BytesIO()

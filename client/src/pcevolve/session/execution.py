@@ -129,7 +129,7 @@ class _Session:
         record = RunReader.strict(self.folder.root)
         page = write_preview(record)
         load_kind(kind).show_first(record, plan, console)
-        paid = any(not event.free for receipt in record.receipts for event in receipt.events)
+        paid = any(not event.free for event in record.events)
         spent = "so far" if paid else "no privacy budget was spent"
         bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
         console.print(lay_out([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))

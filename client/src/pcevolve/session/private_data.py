@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.dp.secrecy import secret_budget, secret_share
 from pcevolve.errors import DataError, UsageError
@@ -136,15 +134,6 @@ def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
         raise UsageError("method.secret_columns names a column twice, or one without a name")
     listed = () if own.secrets is None else read_secrets(own.secrets, budget)
     return Sources(listed, columns, own.detect_secrets, budget)
-
-
-def find_equal_epsilon(prior: float, bound: float, most: int, delta: float) -> str:
-    """ε at which a run without declared secrets keeps ``bound`` for any secret, by group privacy, as options take it.
-
-    Under replace-one, where ``most`` texts change together.
-    """
-    budget = Fraction(secret_budget(prior, bound))
-    return f"{epsilon([Event('gaussian', str(most / budget))], delta):.6f}"
 
 
 def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> float:

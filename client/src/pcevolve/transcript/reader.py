@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
@@ -185,6 +186,11 @@ class RunReader:
     def receipts(self) -> tuple[Receipt, ...]:
         """All releases on record, in order."""
         return tuple(each.record.receipt for each in self.entries if isinstance(each.record, Released))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that was done to the private data, as the releases on record say."""
+        return tuple(event for each in self.receipts for event in each.events)
 
     @cached_property
     def outputs(self) -> dict[str, tuple[str, ...]]:

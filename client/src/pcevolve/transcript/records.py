@@ -253,6 +253,16 @@ class ReleasedImage(_Record):
     candidate: str
     received_sha256: Digest
 
+    @property
+    def label(self) -> str:
+        """Its class, which is the folder's name."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.rpartition("/")[2]
+
 
 class Manifest(_Record):
     """``release/manifest.json``.

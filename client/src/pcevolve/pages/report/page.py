@@ -143,7 +143,7 @@ def compile_template(kind: Kind = "image") -> Template:
 def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, Any]:
     plan, guarantee = run.plan, run.manifest.guarantee
     traffic = TrafficTable.of(run.record.traffic, plan)
-    events = [event for receipt in run.receipts.values() for event in receipt.events]
+    events = run.record.events
     paid = [event for event in events if not event.free]
     chosen_by = find_method(plan.method)
     sheets = draw_sheets(run)

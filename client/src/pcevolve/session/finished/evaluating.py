@@ -19,7 +19,7 @@ from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.clock import Clock
 from pcevolve.evaluation.closeness import measure_closeness, measure_memorisation
 from pcevolve.evaluation.heads import Training
-from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict
+from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict, find_usable
 from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, find_control
 from pcevolve.modality.images.sheet import draw_confusion
 from pcevolve.private import ProgressCallback, no_progress
@@ -196,7 +196,7 @@ class Evaluation:
         clock: Clock,
     ) -> dict[str, Verdict]:
         """Train the judge on every set, all at once, and compare what it says of held-out data, by set."""
-        tested = _usable(real)
+        tested = find_usable(real)
         said = judge.predictions(
             [self._training(judge, *each) for each in sets.values()],
             SEEDS,
@@ -207,7 +207,7 @@ class Evaluation:
         return {name: Verdict.of(of_set, truth, self.labels) for name, of_set in zip(sets, said, strict=True)}
 
     def _training(self, judge: Judge, features: Features, targets: NDArray[np.int64]) -> Training:
-        usable = _usable(features)
+        usable = find_usable(features)
         training = Training(features[usable], targets[usable], len(self.labels))
         if missing := set(range(len(self.labels))) - set(training.targets.tolist()):
             raise DataError(
@@ -239,7 +239,7 @@ class Evaluation:
         return found
 
     def _measure_memorisation(self, made: Features, private: Features, real: Features) -> dict[str, object]:
-        usable = np.flatnonzero(_usable(made))
+        usable = np.flatnonzero(find_usable(made))
         result = measure_memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
         names = self.dataset.names
         return {
@@ -249,10 +249,6 @@ class Evaluation:
         }
 
 
-def _usable(features: Features) -> NDArray[np.bool_]:
-    return np.asarray(np.isfinite(features.reshape(len(features), -1)).all(axis=1))
-
-
 def _embeddings(features: Features) -> NDArray[np.float64]:
     """Those that can be used."""
-    return np.asarray(features[_usable(features)], dtype=np.float64)
+    return np.asarray(features[find_usable(features)], dtype=np.float64)

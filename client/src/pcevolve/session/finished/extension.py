@@ -114,12 +114,12 @@ def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
     with folder.claim(resume=True):
         Transcript(folder.transcript).close()  # drops a line that a crash tore off
         run = _require(folder)
-        due = _due(asked, run)
+        number, extension = _due(asked, run)
         _require_own_release(run)
         try:
-            return _publish(asked, _evolve(asked, run, due, audience))
+            return _publish(asked, _evolve(asked, run, number, extension, audience))
         except KeyboardInterrupt:
-            raise _stop_error(folder.root, due.extension) from None
+            raise _stop_error(folder.root, extension) from None
 
 
 def _require(folder: RunFolder) -> RunReader:
@@ -133,16 +133,8 @@ def _require(folder: RunFolder) -> RunReader:
     return run
 
 
-@dataclass(frozen=True)
-class _Due:
-    """The extension that is to be carried out, or of which the rest is."""
-
-    number: int
-    extension: Extension
-
-
-def _due(asked: Asked, run: RunReader) -> _Due:
-    """A new extension, or the one that was cut off; ``UsageError`` where another one was, or there are too many."""
+def _due(asked: Asked, run: RunReader) -> tuple[int, Extension]:
+    """A new extension and its number, or the one that was cut off; ``UsageError`` for another, or too many."""
     plan = run.require_plan()
     if not plan.grades_variations and asked.strength is not None:
         why = "this run varies prompts" if plan.varies_prompts else "this run's API takes none"
@@ -154,13 +146,13 @@ def _due(asked: Asked, run: RunReader) -> _Due:
             raise UsageError(
                 f"{asked.folder.root} has been extended {MOST_EXTENSIONS} times, which is all it can be"
             )
-        return _Due(len(plan.extended) + 1, wanted)
+        return len(plan.extended) + 1, wanted
     last = plan.extended[-1]
     if last != wanted:
         raise UsageError(
             f"an extension of {asked.folder.root} was cut off: go on with it first, with {last.options}"
         )
-    return _Due(len(plan.extended), last)
+    return len(plan.extended), last
 
 
 def _strength(plan: PublicPlan) -> float | None:
@@ -225,21 +217,19 @@ def _connect(asked: Asked, run: RunReader, audience: Audience) -> Iterator[Conne
         yield connection
 
 
-def _evolve(asked: Asked, run: RunReader, due: _Due, audience: Audience) -> Evolved:
+def _evolve(asked: Asked, run: RunReader, number: int, extension: Extension, audience: Audience) -> Evolved:
     """Ask for what is missing, and close the record again."""
     require_ledger(asked.settings.privacy.ledger)
     before = run.require_plan()
-    known = before.extended_by((*before.extended[: due.number - 1], due.extension))
+    known = before.extended_by((*before.extended[: number - 1], extension))
     with (
         closing(Ledger(asked.settings.privacy.ledger, create=False)) as ledger,
         _connect(asked, run, audience) as connection,
     ):
         gate, meter = connection.gate, connection.meter
-        audience.console.print(
-            tabulate("Before anything is asked for", _describe(known, due.extension, meter))
-        )
+        audience.console.print(tabulate("Before anything is asked for", _describe(known, extension, meter)))
         approve_requests(Address(known.api), asked.settings, known, connection)
-        plan = gate.extend(due.number, due.extension, ledger.is_committed)
+        plan = gate.extend(number, extension, ledger.is_committed)
         _remove_pages(asked.folder)
         progress = RunProgress(plan, "extension", audience, meter.bill, meter.list_recorded(plan))
         judge = _Recorded({each.iteration: each for each in run.receipts})
