@@ -16,9 +16,10 @@ Line: TypeAlias = tuple[str, str]
 TITLE_WIDTH = 9
 
 
-def lay_out(lines: Iterable[Line]) -> Table:
+def lay_out(lines: Iterable[Line], heading: str | None = None) -> Table:
     """Lines as a terminal shows them: titles at the left, and what is long beneath itself."""
     table = Table.grid(padding=(0, 1))
+    table.title, table.title_justify = heading, "left"
     table.add_column(min_width=TITLE_WIDTH, no_wrap=True)
     table.add_column(overflow="fold")
     for title, text in lines:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from pcevolve.cli import main as cli
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.session.console import summarise, tabulate_result
+from pcevolve.session.console import detail_result, summarise
 from support import online
 from support.provider import png
 
@@ -160,8 +160,8 @@ def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted
 
 def test_each_judge_has_a_line_among_the_figures_and_one_that_voted_says_so():
     rows = [{"judge": "cnn", "voted": False, **SETS}, {"judge": "bundled", "voted": True, **SETS}]
-    cells = [[*column.cells] for column in tabulate_result({**SUMMARY, "accuracy": rows}).columns]
-    lines = [" ".join(row) for row in zip(*cells, strict=True) if "accuracy" in row[0]]
+    told = detail_result({**SUMMARY, "accuracy": rows})
+    lines = [" ".join(line) for line in told if "accuracy" in line[0]]
     figures = "initial 30.0% ± 1.2%, final 83.4% ± 1.2%"
     assert lines == [
         f"accuracy, cnn {figures} (s.e. over 3 seeds of the head)",

@@ -209,7 +209,7 @@ def audit_dp(
     Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
     """
     from pcevolve.dp_audit.audit import audit_method  # SciPy takes a second to load; --help should not
-    from pcevolve.session.progress import error_console, show_work, tabulate
+    from pcevolve.session.progress import error_console, show_work
 
     asked = validate(AuditedClaim, drop_unset(options))
     claim = asked.of(method)
@@ -219,7 +219,8 @@ def audit_dp(
     if as_json:
         typer.echo(json.dumps(verdict.as_dict(), indent=1))
     else:
-        Console().print(tabulate("Privacy audit", verdict.as_dict()))
+        rows = ((name, str(value)) for name, value in verdict.as_dict().items())
+        Console().print(lay_out(rows, "Privacy audit"))
     typer.echo(verdict.sentence, err=True)
     if not verdict.holds:
         raise typer.Exit(1)

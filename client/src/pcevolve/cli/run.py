@@ -101,9 +101,7 @@ def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return
-    from pcevolve.session.console import summarise, tabulate_result
+    from pcevolve.session.console import detail_result, summarise
 
-    console = Console(highlight=False)
-    if verbose:
-        console.print(tabulate_result(summary))
-    console.print(lay_out(summarise(summary)))
+    details = detail_result(summary) if verbose else ()
+    Console(highlight=False).print(lay_out([*details, *summarise(summary)]))

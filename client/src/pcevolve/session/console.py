@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from pcevolve.dp.accountants import epsilon
 from pcevolve.egress.allowance import Meter
 from pcevolve.errors import StoppedError
@@ -36,7 +34,7 @@ from pcevolve.selectors import find_method
 from pcevolve.session.approval import Fact, detail_run, forecast_costs, list_paid_events
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.progress import describe_padding, tabulate
+from pcevolve.session.progress import describe_padding
 from pcevolve.session.reaching import describe_rewriter
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import CLASSIFIER, RELEASE
@@ -271,24 +269,17 @@ def _read_assessment(summary: Mapping[str, Any]) -> Assessment | None:
     return None if found is None else Assessment.model_validate({name: found[name] for name in fields})
 
 
-def tabulate_result(summary: Mapping[str, Any]) -> Table:
-    """Return the figures of a finished run that ``summarise`` leaves out, every judge's among them."""
+def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the figures of a finished run that ``summarise`` leaves out, every judge's among them."""
     kind: Kind = summary.get("modality", "image")
-    assessed = _read_assessment(summary)
-    told = {} if assessed is None else {"useful?": f"{assessed.word.upper()}: {assessed.reason(kind)}"}
-    rows: dict[str, Any] = {
-        **{name: summary[name] for name in ("method", "iterations")},
-        **told,
-        "bytes sent": f"{summary['bytes_sent']:,}",
-        "bytes received": f"{summary['bytes_received']:,}",
-        **{_name_judge(row): _say_accuracy(row) for row in summary.get("accuracy", ())},
-        **({"seconds of this command": summary["wall_seconds"]} if "wall_seconds" in summary else {}),
-    }
-    return tabulate("Result", rows)
-
-
-def _name_judge(row: Mapping[str, Any]) -> str:
-    return f"accuracy, {row['judge']}" + (" (voted)" if row["voted"] else "")
+    yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
+    if (assessed := _read_assessment(summary)) is not None:
+        yield "useful?", f"{assessed.word.upper()}: {assessed.reason(kind)}"
+    yield "bytes sent", f"{summary['bytes_sent']:,}; received {summary['bytes_received']:,}"
+    for row in summary.get("accuracy", ()):
+        yield f"accuracy, {row['judge']}{' (voted)' if row['voted'] else ''}", _say_accuracy(row)
+    if "wall_seconds" in summary:
+        yield "seconds", f"{summary['wall_seconds']}, of this command"
 
 
 def _say_accuracy(row: Mapping[str, Any]) -> str:

@@ -256,11 +256,11 @@ def _introduce(
     for note_by_name in (note_few_steps, note_size):
         for note in note_by_name(plan, provider, advice is not None):
             audience.console.print(note)
-    if audience.verbose:
-        audience.console.print("Before the run goes on" if resumes else "Before anything is spent")
     facts = introduce(components, plan, notes, connection.meter, connection.pace.tick, advice)
     told = [line for each in facts if (line := each.line(audience.verbose))[1]]
-    audience.console.print(lay_out([*(RESUMED if resumes else ()), *told]))
+    heading = "Before the run goes on" if resumes else "Before anything is spent"
+    lines = [*(RESUMED if resumes else ()), *told]
+    audience.console.print(lay_out(lines, heading if audience.verbose else None))
 
 
 def _greet(

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.progress import (
@@ -28,7 +28,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bar
-from rich.table import Table
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event
@@ -173,14 +172,6 @@ def spell_duration(seconds: float) -> str:
     if seconds < HOUR:
         return f"about {round(seconds / MINUTE)} min"
     return f"about {seconds / HOUR:.1f} h"
-
-
-def tabulate(title: str, rows: dict[str, Any]) -> Table:
-    """A table of facts under a title: what, and its value."""
-    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2))
-    for name, value in rows.items():
-        table.add_row(name, str(value))
-    return table
 
 
 def describe_padding(tick: float) -> str:

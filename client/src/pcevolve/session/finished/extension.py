@@ -33,12 +33,13 @@ from pcevolve.public.release import Query, Receipt
 from pcevolve.publish.dataset import export_run, find_forms, publish, write_summary
 from pcevolve.publish.promises import describe_extension, list_marks
 from pcevolve.publish.release import Release
+from pcevolve.screen import lay_out
 from pcevolve.selectors.method import CREATES, VARIES
 from pcevolve.session.approval import approve_requests, forecast_costs
 from pcevolve.session.execution import save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import require_ledger
-from pcevolve.session.progress import Audience, RunProgress, tabulate
+from pcevolve.session.progress import Audience, RunProgress
 from pcevolve.session.reaching import Connection, connect, make_address, make_rewriter_address
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.transcript.layout import CARD, CLASSIFIER, MANIFEST, RELEASE, find_file_faults
@@ -227,7 +228,8 @@ def _evolve(asked: Asked, run: RunReader, number: int, extension: Extension, aud
         _connect(asked, run, audience) as connection,
     ):
         gate, meter = connection.gate, connection.meter
-        audience.console.print(tabulate("Before anything is asked for", _describe(known, extension, meter)))
+        told = lay_out(_describe(known, extension, meter).items(), "Before anything is asked for")
+        audience.console.print(told)
         approve_requests(Address(known.api), asked.settings, known, connection)
         plan = gate.extend(number, extension, ledger.is_committed)
         _remove_pages(asked.folder)
