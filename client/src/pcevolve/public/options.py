@@ -10,18 +10,18 @@ from __future__ import annotations
 import numbers
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -29,14 +29,12 @@ from pydantic_core import PydanticUndefined
 from pcevolve.errors import UsageError
 
 Model = TypeVar("Model", bound=BaseModel)
-Note = TypeVar("Note")
-TypeHint: TypeAlias = object
-Limit: TypeAlias = tuple[Any, str]
-"""A bound of a number and its sign."""
 NAME = "name"
 """The field by which a section that is one of several is told from the others."""
 _WORD = re.compile("[a-z]+([_-][a-z]+)*")
 _KINDS: dict[object, str] = {int: "int", float: "number", Path: "path"}
+_SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+"""Bounds of a number, by their names in what pydantic keeps of a field; on one number, the tighter comes first."""
 
 
 def _as_written(value: object) -> object:
@@ -132,10 +130,9 @@ class Option:
 @cache
 def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
     """The options that a model declares, in order; ``TypeError`` for a field without ``Setting`` or help."""
-    hints = get_type_hints(model, include_extras=True)
     found: dict[str, Option] = {}
-    for name in model.model_fields:
-        for option in _options(name, model, hints[name]):
+    for name, field in model.model_fields.items():
+        for option in _options(name, field):
             known = found.get(option.name)
             found[option.name] = option if known is None else _join(known, option)
     return tuple(found.values())
@@ -148,32 +145,22 @@ def _join(known: Option, other: Option) -> Option:
     return replace(known, owners=(*known.owners, *other.owners))
 
 
-def _options(name: str, model: type[BaseModel], hint: TypeHint) -> Iterator[Option]:
+def _options(name: str, field: FieldInfo) -> Iterator[Option]:
     """Yield the option of a field, or those of a section; of one that is one of several, those of each."""
-    sections = _sections(hint)
+    sections = [each for each in _list_kinds(field) if isinstance(each, type) and issubclass(each, BaseModel)]
     if not sections:
-        yield _option("", name, hint, model.model_fields[name])
+        yield _option("", name, field)
     common = set.intersection(*({*each.model_fields} for each in sections)) if sections else set()
     for section in sections:
-        hints = get_type_hints(section, include_extras=True)
-        for key, field in section.model_fields.items():
-            option = _option(name, key, hints[key], field)
+        for key, own in section.model_fields.items():
+            option = _option(name, key, own)
             yield option if key in common else replace(option, owners=(section.model_fields[NAME].default,))
 
 
-def _sections(hint: TypeHint) -> tuple[type[BaseModel], ...]:
-    """Return the models that a field's value may be; none if it is no section."""
-    kinds = [hint]
-    while any(get_origin(each) in {Annotated, Union, UnionType} for each in kinds):
-        kinds = [inner for each in kinds for inner in _inner(each)]
-    found = [each for each in kinds if isinstance(each, type) and issubclass(each, BaseModel)]
-    return tuple(found) if len(found) == len(kinds) else ()
-
-
-def _inner(hint: TypeHint) -> tuple[TypeHint, ...]:
-    if get_origin(hint) is Annotated:
-        return get_args(hint)[:1]
-    return get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+def _list_kinds(field: FieldInfo) -> tuple[Any, ...]:
+    """The types of which a field's value has one."""
+    is_union = get_origin(field.annotation) in {Union, UnionType}
+    return get_args(field.annotation) if is_union else (field.annotation,)
 
 
 AS_KEYWORDS: Callable[[str], str] = str
@@ -270,9 +257,7 @@ def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) ->
 
 def _is_switch(name: str, model: type[BaseModel]) -> bool:
     """True if a field takes yes or no; and of one that is none, which is refused by another word."""
-    return (
-        name not in model.model_fields or _unwrap(get_type_hints(model, include_extras=True)[name])[0] is bool
-    )
+    return name not in model.model_fields or model.model_fields[name].annotation is bool
 
 
 def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
@@ -307,19 +292,23 @@ def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
     return parts[-1] if parts[0] == "modality" else parts[0]
 
 
-def _option(section: str, key: str, hint: TypeHint, field: FieldInfo) -> Option:
-    kind, notes = _unwrap(hint)
-    setting = _last(Setting, notes)
-    if setting is None or not _help(notes):
+def _option(section: str, key: str, field: FieldInfo) -> Option:
+    """The option of a field, which may be optional, and be another thing than the setting whose type it takes."""
+    (kind,) = (each for each in _list_kinds(field) if each is not NoneType)
+    inner = FieldInfo.from_annotation(kind)
+    notes = [*inner.metadata, *field.metadata]
+    setting = next((each for each in reversed(notes) if isinstance(each, Setting)), None)
+    said = field.description or inner.description
+    if setting is None or not said:
         raise TypeError(f"{key} does not say what it is for, or what becomes of it")
-    is_switch, is_repeated = kind is bool, get_origin(kind) is tuple
+    is_switch, is_repeated = inner.annotation is bool, get_origin(inner.annotation) is tuple
     return Option(
         name=setting.keyword or key,
         section=section,
         key=key,
         setting=setting,
-        help=_help(notes),
-        kind="" if is_switch else _kind(kind),
+        help=said,
+        kind="" if is_switch else _kind(inner.annotation),
         bounds=_bounds(notes),
         default="" if field.is_required() or is_switch or is_repeated else _text(field.default),
         required=field.is_required(),
@@ -328,46 +317,19 @@ def _option(section: str, key: str, hint: TypeHint, field: FieldInfo) -> Option:
     )
 
 
-def _unwrap(hint: TypeHint) -> tuple[TypeHint, tuple[object, ...]]:
-    """A type without ``None`` and annotations, and all of its annotations."""
-    if get_origin(hint) is Annotated:
-        inner, *notes = get_args(hint)
-        kind, more = _unwrap(inner)
-        return kind, (*more, *notes)
-    if get_origin(hint) in {Union, UnionType}:
-        (inner,) = (each for each in get_args(hint) if each is not NoneType)
-        return _unwrap(inner)
-    return hint, ()
-
-
-def _last(kind: type[Note], notes: tuple[object, ...]) -> Note | None:
-    """The outermost note of a kind: an option may be another thing than the setting whose type it takes."""
-    return next((each for each in reversed(notes) if isinstance(each, kind)), None)
-
-
-def _kind(kind: TypeHint) -> str:
+def _kind(kind: Any) -> str:  # noqa: ANN401 - any type
     if get_origin(kind) is tuple:
-        return _kind(_unwrap(get_args(kind)[0])[0])
-    if get_origin(kind) is Literal:
-        return "|".join(get_args(kind))
-    return _KINDS.get(kind, "text")
+        return _kind(FieldInfo.from_annotation(get_args(kind)[0]).annotation)
+    return "|".join(get_args(kind)) if get_origin(kind) is Literal else _KINDS.get(kind, "text")
 
 
-def _help(notes: tuple[object, ...]) -> str:
-    """The last that is said: an option may say more than the setting of a plan that it fills."""
-    texts = [each.description for each in notes if isinstance(each, FieldInfo) and each.description]
-    return texts[-1] if texts else ""
-
-
-def _bounds(notes: tuple[object, ...]) -> str:
+def _bounds(notes: Sequence[object]) -> str:
     """The tightest bounds of a number among all that are declared: ``1<=x<=100``."""
-    limits = [limit for note in notes if isinstance(note, FieldInfo) for limit in note.metadata]
-    lower: list[Limit] = [(each.gt, ">") for each in limits if isinstance(each, Gt)]
-    lower += [(each.ge, ">=") for each in limits if isinstance(each, Ge)]
-    upper: list[Limit] = [(each.lt, "<") for each in limits if isinstance(each, Lt)]
-    upper += [(each.le, "<=") for each in limits if isinstance(each, Le)]
-    low, least = max(lower, key=lambda limit: (limit[0], limit[1] == ">"), default=(None, ""))
-    high, most = min(upper, key=lambda limit: (limit[0], limit[1] == "<="), default=(None, ""))
+    limits = [
+        (getattr(note, word), sign) for word, sign in _SIGNS.items() for note in notes if hasattr(note, word)
+    ]
+    low, least = max((each for each in limits if ">" in each[1]), key=itemgetter(0), default=(None, ""))
+    high, most = min((each for each in limits if "<" in each[1]), key=itemgetter(0), default=(None, ""))
     above = "" if high is None else f"{most}{_text(high)}"
     if low is None:
         return f"x{above}" if above else ""
