@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from pcevolve.cli.options import ConfigFile, Json, Said, drop_unset, gather, takes
-from pcevolve.config.sections import Config
+from pcevolve.cli.options import ConfigFile, Json, Said, gather, takes
+from pcevolve.config.sections import Config, DataSettings
 from pcevolve.errors import DataError, UsageError, printable
-from pcevolve.public.options import Option, validate
+from pcevolve.public.options import Option
 from pcevolve.public.words import USUAL
 from pcevolve.screen import NARROW, lay_out, print_table
-from pcevolve.session.first.check import Checkup, InspectedFolder, check_folder, check_table, spell_units
+from pcevolve.session.first.check import Checkup, check_folder, check_table, spell_units
 from pcevolve.session.progress import error_console, show_work
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ MOST_LINES = 20
 STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
 
 
-@takes(InspectedFolder, only=lambda option: option.name in {"shots", "unit_map", "write_unit_map"})
+@takes(Config, only=lambda option: option.name in {"shots", "unit_map"})
 def check(
     context: typer.Context,
     folder: Annotated[
@@ -52,6 +52,10 @@ def check(
         typer.Argument(metavar="DIR", help="Folder of class folders of private images, or a table of texts."),
     ],
     *,
+    write_unit_map: Annotated[
+        Path | None,
+        typer.Option(help="Write such a file, by the folders within class folders; for --unit-map."),
+    ] = None,
     config: ConfigFile = None,
     said: Said = None,
     as_json: Json = False,
@@ -61,15 +65,14 @@ def check(
 
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
-    written = options.pop("write_unit_map")
-    asked = gather(context, options, said, config)
-    known = {name: value for name, value in asked.items() if name in InspectedFolder.model_fields}
-    meant = validate(InspectedFolder, {**known, **drop_unset({"write_unit_map": written})})
+    from pcevolve.config.config import RunConfig
+
+    meant = RunConfig.of({**NEEDED, **gather(context, options, said, config)}).data
     if folder.is_file():
         found = check_table(folder, meant)
     else:
         with show_work(error_console(), "reading") as told:
-            found = check_folder(folder, meant, told)
+            found = check_folder(folder, meant, told, write_unit_map)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=1))
     else:
@@ -78,7 +81,7 @@ def check(
         raise typer.Exit(DataError.exit_code)
 
 
-def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
+def _show(folder: Path, found: Checkup, meant: DataSettings) -> None:
     """The table, what is to be mended, and what comes next."""
     if found.rows:
         print_table(
@@ -103,7 +106,7 @@ def _show(folder: Path, found: Checkup, meant: InspectedFolder) -> None:
         )
 
 
-def _show_outlook(classes: int, meant: InspectedFolder) -> None:
+def _show_outlook(classes: int, meant: DataSettings) -> None:
     """Print which classes a run could tell apart, with these images and with more of them."""
     from pcevolve.session.first.pricing import EPSILONS, compare_budgets
 
@@ -112,7 +115,7 @@ def _show_outlook(classes: int, meant: InspectedFolder) -> None:
     print_table("Classes that noise leaves to be told apart", heads, rows, NARROW)
 
 
-def _spell_settings(meant: InspectedFolder) -> Iterator[str]:
+def _spell_settings(meant: DataSettings) -> Iterator[str]:
     """Yield the other settings that a run needs, as they are typed."""
     if meant.unit_map is not None:
         yield f"--unit-map {shlex.quote(str(meant.unit_map))}"

@@ -29,24 +29,6 @@ def _tick(seconds: float | None) -> float | None:
 
 
 Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget of the run, > 0."), public.PUBLIC]
-TextColumn = Annotated[
-    str,
-    Field(min_length=1, description="Column of a table that holds the texts; text if not given."),
-    OWN,
-]
-LabelColumn = Annotated[
-    str,
-    Field(min_length=1, description="Column of a table that holds their labels; label if not given."),
-    OWN,
-]
-UnitColumn = Annotated[
-    str,
-    Field(
-        min_length=1,
-        description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
-    ),
-    OWN,
-]
 
 
 def _in_one_line(words: str) -> bool:
@@ -113,7 +95,14 @@ class DataSettings(public.Section):
         ),
         OWN,
     ] = None
-    unit_column: UnitColumn | None = None
+    unit_column: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
+        ),
+        OWN,
+    ] = None
     unit_size: public.UnitSize | None = None
     words: Annotated[
         dict[str, str] | None,
@@ -130,8 +119,16 @@ class DataSettings(public.Section):
         OWN,
     ] = False
     window: public.Window | None = None
-    text_column: TextColumn | None = None
-    label_column: LabelColumn | None = None
+    text_column: Annotated[
+        str | None,
+        Field(min_length=1, description="Column of a table that holds the texts; text if not given."),
+        OWN,
+    ] = None
+    label_column: Annotated[
+        str | None,
+        Field(min_length=1, description="Column of a table that holds their labels; label if not given."),
+        OWN,
+    ] = None
 
     @model_validator(mode="before")
     @classmethod

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from pcevolve.config.sections import LabelColumn, TextColumn, UnitColumn
+from pcevolve.config.sections import DataSettings
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import tell_format
 from pcevolve.modality.images.levels import REFUSED, Seen
@@ -31,40 +29,11 @@ from pcevolve.private.units import (
     write_units,
 )
 from pcevolve.public import settings as public
-from pcevolve.public.options import Setting
 
 NAMED = 3
 """Files or pairs that one row names."""
 LABEL = "images"
 """Stands for the one class where the folder has none."""
-
-
-class InspectedFolder(BaseModel):
-    """The folder and its meaning, in the options of a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    shots: public.Shots = 10
-    subsample: public.Subsample | None = None
-    unit_map: Annotated[
-        Path | None,
-        Field(description="CSV file that groups images into privacy units: columns file,patient."),
-        Setting(),
-    ] = None
-    write_unit_map: Annotated[
-        Path | None,
-        Field(description="Write such a file, by the folders within class folders; for --unit-map."),
-        Setting(),
-    ] = None
-    unlabelled: Annotated[
-        bool,
-        Field(description="Take all images as one class, whatever the folders."),
-        Setting(),
-    ] = False
-    window: public.Window | None = None
-    text_column: TextColumn | None = None
-    label_column: LabelColumn | None = None
-    unit_column: UnitColumn | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,15 +63,21 @@ class Checkup:
         }
 
 
-def check_folder(folder: Path, meant: InspectedFolder, told: ProgressCallback) -> Checkup:
-    """Look at a private folder; each image is read once, and none is kept."""
+def check_folder(
+    folder: Path, meant: DataSettings, told: ProgressCallback, write_unit_map: Path | None = None
+) -> Checkup:
+    """Look at a private folder; each image is read once, and none is kept.
+
+    Args:
+        write_unit_map: File to write, of the folders within class folders; what ``--unit-map`` reads.
+    """
     try:
         nested = meant.unit_map is not None
         listing = list_folder(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
     except DataError as error:  # nothing can be said of what is in it
         return Checkup((), (str(error),), ())
-    if meant.write_unit_map:
-        write_units(meant.write_unit_map, listing.names)
+    if write_unit_map is not None:
+        write_units(write_unit_map, listing.names)
     try:
         assumed = None if meant.unlabelled else map_folders(listing.names)
         units = read_units(meant.unit_map, listing.names) if meant.unit_map else assumed
@@ -123,7 +98,7 @@ def _rows(
     found: Inspection,
     units: UnitMap | None,
     counts: Mapping[str, int],
-    meant: InspectedFolder,
+    meant: DataSettings,
     enough: bool,
     faults: int,
 ) -> Iterator[tuple[str, str]]:
@@ -203,13 +178,13 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
         yield f"{second} has the pixels of {first}{classes}: remove one"
 
 
-def spell_units(meant: InspectedFolder) -> str:
+def spell_units(meant: DataSettings) -> str:
     """Return the numbers of units as the user typed them."""
     return f"--shots {meant.shots}" if meant.subsample is None else f"--set data.subsample={meant.subsample}"
 
 
 def find_shot_faults(
-    counts: Mapping[str, int], drawable: Mapping[str, int], meant: InspectedFolder
+    counts: Mapping[str, int], drawable: Mapping[str, int], meant: DataSettings
 ) -> list[str]:
     """Say what a run would refuse of the private numbers of units, by label, and of those that could be drawn."""
     there = {label: count for label, count in counts.items() if count}
@@ -254,7 +229,7 @@ def _warnings(found: Inspection) -> Iterator[str]:
         )
 
 
-def check_table(table: Path, meant: InspectedFolder) -> Checkup:
+def check_table(table: Path, meant: DataSettings) -> Checkup:
     """Look at a table of private texts."""
     columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
     window = ["data.window says what is black and white in images, and these are texts: leave it out"]
