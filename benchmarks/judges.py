@@ -18,8 +18,8 @@ from PIL import Image
 
 from benchmarks.private_sets import DATA
 from pcevolve.encoders import load_encoder
-from pcevolve.encoders.pixels import centre_square, pixel_array
 from pcevolve.encoders.published import PREFERRED, is_fetched
+from pcevolve.encoders.singly import centre_square, pixel_array
 from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
 from pcevolve_shared.quiet import keep_quiet
 

@@ -28,7 +28,7 @@ from benchmarks.split import SETS, by_role
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.bundled import SIDE, measure_spectrum
-from pcevolve.encoders.pixels import pixel_array
+from pcevolve.encoders.singly import pixel_array
 from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene

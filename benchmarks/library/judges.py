@@ -13,7 +13,7 @@ from PIL import Image
 from benchmarks.judges import CNN, ONNX, Look, Pictures, judges, load_onnx
 from benchmarks.private_sets import DATA
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.modality.images.files import digest_pixels
 
 HEADS = tuple(ONNX)

@@ -38,7 +38,7 @@ from benchmarks.release.data import (
 from benchmarks.rows import parser_of
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Event, Events
 from pcevolve.selectors import PrivateEmbeddings, Scene

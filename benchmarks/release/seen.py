@@ -15,7 +15,7 @@ from benchmarks.judges import Look
 from benchmarks.release.data import SHOTS, RealSet, draw_candidates, embed_once
 from benchmarks.split import SETS, by_role
 from pcevolve.encoders import load_encoder
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 
 VOTER, CANDIDATES = "voter", 60
 

@@ -33,7 +33,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.pixels import centre_square
+from pcevolve.encoders.singly import centre_square
 from pcevolve.geometry.frame import Frame
 from pcevolve.modality.images.decoding import set_on_black
 from pcevolve.privacy import Budget

@@ -28,7 +28,7 @@ from scipy import stats
 from pcevolve.config.config import RunConfig
 from pcevolve.egress.gate import Gate
 from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.session import components
 from pcevolve.session.components import Components
 from pcevolve.session.execution import execute

@@ -24,8 +24,8 @@ from pcevolve.encoders import (
     named_weights,
 )
 from pcevolve.encoders.bundled import EDGES, EMBEDDING_SIZE, SIDE, WEIGHT, measure_spectrum
-from pcevolve.encoders.frames import PublicFrame
-from pcevolve.encoders.threads import lone_workers
+from pcevolve.encoders.files import PublicFrame
+from pcevolve.encoders.singly import lone_workers
 from pcevolve.errors import ModelError
 from support.paid import encoder as bundled
 

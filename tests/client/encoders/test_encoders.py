@@ -15,8 +15,8 @@ from torch import nn
 
 from pcevolve.encoders import load_encoder
 from pcevolve.encoders.loading import FrozenEncoder
-from pcevolve.encoders.pixels import centre_square, to_array
 from pcevolve.encoders.published import fetch_encoder
+from pcevolve.encoders.singly import centre_square, to_array
 from pcevolve.errors import DataError, ModelError
 
 _PLACE = Path(__file__).parents[3] / "client" / "training" / "network.py"

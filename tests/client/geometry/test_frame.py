@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.frame import (
     STEP,
     Frame,

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.evolution import Ask, Evolved, Pool, evolve
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.frame import MOST_AXES, Frame
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene

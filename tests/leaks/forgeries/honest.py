@@ -14,7 +14,7 @@ from PIL import Image
 from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import Encoder, frame_digest
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from support.extended import extend_run

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.loading import FrozenEncoder
-from pcevolve.encoders.pixels import to_array
+from pcevolve.encoders.singly import to_array
 from pcevolve.evaluation.heads import train_papers_head
 from pcevolve.evaluation.judge import Judge
 from pcevolve.private.dataset import load_folder

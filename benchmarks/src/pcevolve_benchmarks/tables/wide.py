@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pcevolve.encoders.pixels import pixel_array
+from pcevolve.encoders.singly import pixel_array
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import Features, Judge

@@ -1,7 +1,7 @@
 """Encoders: images to embeddings, on this machine, by weights that are fixed before a run.
 
 Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's pixels
-alone, bit for bit: see ``threads.embed_each``.
+alone, bit for bit: see ``singly.embed_each``.
 
 torch is loaded with the first encoder that needs it.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
     import numpy as np
     from numpy.typing import NDArray
 
-    from pcevolve.encoders.frames import PublicFrame
+    from pcevolve.encoders.files import PublicFrame
     from pcevolve.modality.medium import Item
 
 __all__ = [

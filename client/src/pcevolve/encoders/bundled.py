@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, BUNDLED_WEIGHTS, Encoder, frame_digest
-from pcevolve.encoders.frames import PublicFrame
-from pcevolve.encoders.pixels import pixel_array, to_array
-from pcevolve.encoders.threads import embed_each
+from pcevolve.encoders.files import PublicFrame
+from pcevolve.encoders.singly import embed_each, pixel_array, to_array
 from pcevolve.errors import ModelError
 from pcevolve.modality.images.decoding import DecodedImage
 
@@ -139,7 +138,7 @@ def _load_shipped() -> State:
 
 
 def _load_given(path: Path) -> State:
-    from pcevolve.encoders.weights import read_arrays
+    from pcevolve.encoders.files import read_arrays
 
     return require_fit(read_arrays(path), str(path))
 

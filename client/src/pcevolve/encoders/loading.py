@@ -1,8 +1,9 @@
 """Encoders that torch computes: architecture, weights by path or from a library, preprocessing.
 
-Of torchvision's architectures the classifier is cut off; weights and preprocessing are those that it publishes.
+Of torchvision's architectures the classifier is cut off; weights and preprocessing are those that it publishes. Of
+CLIP, by open_clip, it is the image side alone, named ``clip`` or ``clip:MODEL[:TAG]``.
 
-Images go through one at a time; see ``threads.embed_each`` for why.
+Images go through one at a time; see ``singly.embed_each`` for why.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pcevolve.encoders import TRANSFORMER, VISION, Encoder
-from pcevolve.encoders.frames import PublicFrame
-from pcevolve.encoders.threads import embed_each
-from pcevolve.encoders.weights import absence_error, fit, read_state
-from pcevolve.errors import UsageError
+from pcevolve.encoders import CLIP_FILES, TRANSFORMER, VISION, Encoder
+from pcevolve.encoders.files import PublicFrame, absence_error, fit, read_state
+from pcevolve.encoders.singly import embed_each
+from pcevolve.errors import ModelError, UsageError
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.texts import Text
 from pcevolve.pretrained import load_pretrained
@@ -78,8 +78,6 @@ def load(name: str, weights: str | None, device: str) -> Encoder:
     if name in VISION:
         network, preprocess, dimension = _load_vision(name, path)
     else:
-        from pcevolve.encoders.clip import load_clip
-
         network, preprocess, dimension = load_clip(name, path)
     network.eval().requires_grad_(requires_grad=False)
     return FrozenEncoder(name, dimension, network.float().to(place), preprocess, place)
@@ -179,3 +177,83 @@ def load_transformer(name: str, weights: str | None, device: torch.device) -> Tr
     network, tokenizer = load_pretrained(who, weights or hub_id, hub_id, option, "AutoModel", "AutoTokenizer")
     dimension = int(network.config.hidden_size)
     return TransformerEncoder(name, dimension, network.float().to(device), tokenizer, device)
+
+
+_CLIP = "ViT-B-32"
+_TAG = "laion2b_s34b_b79k"
+
+
+class ClipImages(nn.Module):
+    """The image side alone; embeddings have length 1, as CLIP was trained to compare them."""
+
+    def __init__(self, visual: nn.Module) -> None:
+        super().__init__()
+        self.visual = visual
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Embed float32 ``(batch, 3, height, width)``."""
+        return nn.functional.normalize(self.visual(pixels), dim=-1)
+
+
+def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], Tensor], int]:
+    """Return the network, its preprocessing and its dimension.
+
+    Args:
+        name: ``clip``, ``clip:MODEL`` or ``clip:MODEL:TAG``; the tag also decides the activation
+            and the preprocessing of weights that are given by path.
+        path: State dict of the whole model in open_clip's names; None for the published weights.
+
+    Raises:
+        UsageError: open_clip has no such model.
+        ModelError: The weights are not at hand or do not fit.
+    """
+    import open_clip  # takes seconds to import, as the next does
+    from huggingface_hub import try_to_load_from_cache
+
+    model_id, tag = parse_clip_name(name)
+    config = find_clip_weights(model_id, tag) if path is None else open_clip.get_pretrained_cfg(model_id, tag)
+    cached = (try_to_load_from_cache(*each) for each in _locations(config)) if path is None else ()
+    path = path or next((Path(each) for each in cached if isinstance(each, str)), None)
+    if path is None:
+        raise absence_error(name, f"{model_id} {tag}")
+    state = read_state(path)
+    model = open_clip.create_model(
+        model_id,
+        force_quick_gelu=bool(config.get("quick_gelu")),
+        force_preprocess_cfg={key: config[key] for key in ("mean", "std", "interpolation") if key in config},
+        pretrained_text=False,
+    )
+    images = {key.removeprefix("visual."): value for key, value in state.items() if key.startswith("visual.")}
+    fit(model.visual, images, str(path))
+    settings = open_clip.transform.PreprocessCfg(**open_clip.get_model_preprocess_cfg(model))
+    preprocess = open_clip.transform.image_transform_v2(settings, is_train=False)
+    return ClipImages(model.visual), preprocess, int(model.visual.output_dim)
+
+
+def find_clip_weights(model_id: str, tag: str) -> dict[str, Any]:
+    """Return open_clip's entry for published weights; ``ModelError`` where there are none of that name."""
+    import open_clip
+
+    config: dict[str, Any] = open_clip.get_pretrained_cfg(model_id, tag)
+    if not config:
+        raise ModelError(
+            f"open_clip publishes no weights {tag!r} for {model_id}: pass --set encoder.weights=PATH"
+        )
+    return config
+
+
+def parse_clip_name(name: str) -> tuple[str, str]:
+    """Model and tag of a name; ``UsageError`` where open_clip has no such model."""
+    import open_clip
+
+    parts = name.split(":")[1:]
+    model_id = parts[0] if parts else _CLIP
+    if len(parts) > 2 or model_id not in open_clip.list_models():
+        raise UsageError(f"no encoder {name!r}: write clip:MODEL:TAG with a model and tag of open_clip")
+    return model_id, parts[1] if len(parts) > 1 else _TAG
+
+
+def _locations(config: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return repository and file names; open_clip joins both, with the file left out if it is usual."""
+    *repository, file = str(config["hf_hub"]).split("/")
+    return [("/".join(repository), name) for name in ((file,) if file else CLIP_FILES)]

@@ -119,10 +119,10 @@ def _fetch_clip(name: str) -> None:
     import open_clip
     from huggingface_hub import constants
 
-    from pcevolve.encoders.clip import find_published, parse_name
+    from pcevolve.encoders.loading import find_clip_weights, parse_clip_name
 
-    model_id, tag = parse_name(name)
-    config = find_published(model_id, tag)
+    model_id, tag = parse_clip_name(name)
+    config = find_clip_weights(model_id, tag)
     with _reaching(name, f"{model_id} {tag}", f"{constants.ENDPOINT}/{str(config['hf_hub']).rstrip('/')}"):
         open_clip.download_pretrained(config)
 

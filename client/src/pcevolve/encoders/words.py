@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from pcevolve.encoders import WORD_VECTORS
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.errors import ModelError
 from pcevolve.modality.texts import Text
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pcevolve.encoders.threads import lone_workers, thread_count
+from pcevolve.encoders.singly import lone_workers, thread_count
 from pcevolve.evaluation.heads import BATCH, Training
 from pcevolve.evaluation.judge import SEEDS, Judge
 from pcevolve.evaluation.labelled import Labelled

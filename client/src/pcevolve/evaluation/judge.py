@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.encoders.threads import lone_workers, thread_count
+from pcevolve.encoders.singly import lone_workers, thread_count
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.heads import Predict, Training, make_untrained_head, time_head
 from pcevolve.modality.medium import Item

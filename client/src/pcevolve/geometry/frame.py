@@ -14,8 +14,8 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from pcevolve.encoders.frames import PublicFrame
-from pcevolve.encoders.threads import keep_undivided
+from pcevolve.encoders.files import PublicFrame
+from pcevolve.encoders.singly import keep_undivided
 from pcevolve.geometry.distances import Embeddings, FloatArray
 
 Step: TypeAlias = "float | FloatArray"

@@ -15,7 +15,7 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.errors import ModelError
 from pcevolve.evolution import Ask, Generator, Pool, Population
 from pcevolve.geometry.distances import IntArray

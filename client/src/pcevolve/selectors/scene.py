@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.encoders.frames import PublicFrame
+from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.distances import Embeddings, IntArray, Search, nearest_of_some
 from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event, Events, Relation

@@ -222,7 +222,7 @@ def make_quick_stranger() -> Judge:
 
 
 def _pixels(images: Iterable[Item | None]) -> Features:
-    from pcevolve.encoders.pixels import pixel_array
+    from pcevolve.encoders.singly import pixel_array
     from pcevolve.evaluation.heads import CNN_SIDE
 
     return pixel_array(list(images), CNN_SIDE)
