@@ -25,8 +25,8 @@ from rich.progress import track
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
+from pcevolve.dp.attacks import most_success, secret_budget
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve.dp.secrecy import most_success, secret_budget
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.encoders import WORDS, load_encoder
 from pcevolve.privacy import Budget, Event, Relation

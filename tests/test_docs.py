@@ -16,8 +16,8 @@ import yaml
 
 from benchmarks.split import SETS
 from pcevolve.dp.accountants import epsilon
+from pcevolve.dp.attacks import most_true_positives
 from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.dp.tradeoff import most_true_positives
 from pcevolve.privacy import Budget, Event
 
 ROOT = Path(__file__).parents[1]

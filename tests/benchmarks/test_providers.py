@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.config.places import KEY_VARIABLE
+from pcevolve.config.files import KEY_VARIABLE
 from pcevolve.errors import ClientError, UsageError
 from pcevolve_benchmarks.providers import by_flags, in_file
 from pcevolve_benchmarks.tables.cells import list_columns, places, tabulate

@@ -23,8 +23,7 @@ from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transpor
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evolution import Ask
-from pcevolve.modality import find_medium
-from pcevolve.modality.medium import UnreadableError
+from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.providers.dialect import ModelSize, WireRequest
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan

@@ -14,8 +14,7 @@ import numpy as np
 
 from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool
-from pcevolve.modality import find_medium
-from pcevolve.modality.medium import CandidateCheck
+from pcevolve.modality import CandidateCheck, find_medium
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import read_key_file
-from pcevolve.config.prompts import read_prompts, spell_prompts
+from pcevolve.config.files import read_key_file, read_prompts, spell_prompts
 from pcevolve.config.sources import gather, read_toml
 from pcevolve.errors import UsageError
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.tradeoff import most_true_positives
+from pcevolve.dp.attacks import most_true_positives
 from pcevolve.privacy import Event
 
 ALPHAS = st.floats(0.001, 0.999)

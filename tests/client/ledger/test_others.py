@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from pcevolve.cli.budget import _as_json
-from pcevolve.dp.secrecy import most_success, most_success_of, secret_budget
+from pcevolve.dp.attacks import most_success, most_success_of, secret_budget
 from pcevolve.errors import BudgetError
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Ledger

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.modality import find_medium
-from pcevolve.modality.medium import UnreadableError
+from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images

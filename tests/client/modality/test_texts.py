@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.modality import find_medium
-from pcevolve.modality.medium import UnreadableError
+from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.modality.texts import MOST_BYTES, blank_out, normalise, read_text
 from pcevolve_shared.blanks import BLANK
 

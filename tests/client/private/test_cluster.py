@@ -21,13 +21,13 @@ import pytest
 from pcevolve.encoders import load_encoder, named_weights
 from pcevolve.errors import DataError, EngineError, UsageError
 from pcevolve.modality.images.appearance import Appearance
+from pcevolve.private import cluster as ray_side
 from pcevolve.private import no_progress
-from pcevolve.private.cluster import RayEngine, connection
-from pcevolve.private.cluster import engine as parts
-from pcevolve.private.cluster.engine import run_jobs
+from pcevolve.private.cluster import RayEngine, make_token
 from pcevolve.private.dataset import load
 from pcevolve.private.engine import LocalEngine
 from pcevolve.private.listing import list_folder
+from pcevolve_benchmarks.tables.workers import Cluster
 from support.folders import class_folders
 from support.jobs import work
 from support.processes import free_port
@@ -54,11 +54,7 @@ def ours() -> set[int]:
             words = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
         except OSError:
             continue
-        if (
-            process.name.isdigit()
-            and int(process.name) != os.getpid()
-            and connection.make_token().encode() in words
-        ):
+        if process.name.isdigit() and int(process.name) != os.getpid() and make_token().encode() in words:
             found.add(int(process.name))
     return found
 
@@ -77,7 +73,7 @@ def encoder():
 def cluster(tmp_path_factory) -> Iterator[tuple[RayEngine, Path]]:
     scratch = tmp_path_factory.mktemp("private") / "cluster"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection, "STORE_BYTES", 100 * 2**20)
+        patch.setattr(ray_side, "STORE_BYTES", 100 * 2**20)
         patch.setenv("PCEVOLVE_API_KEY", "the key of the API")
         with ray_engine().running(scratch):
             yield ray_engine(), scratch
@@ -149,7 +145,7 @@ def owners_cluster(address: str, environment: dict[str, str]) -> Iterator[psutil
 
 
 def test_the_owners_own_cluster_is_joined_and_is_still_there_afterwards(tmp_path, data, encoder, monkeypatch):
-    secured = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": connection.make_token()}
+    secured = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": make_token()}
     secured |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     for name, value in secured.items():
         monkeypatch.setenv(name, value)
@@ -160,7 +156,7 @@ def test_the_owners_own_cluster_is_joined_and_is_still_there_afterwards(tmp_path
         assert head.is_running()
         assert not (tmp_path / "cluster").exists()
     assert np.array_equal(found, LocalEngine().embed(data.items, encoder, None, no_progress))
-    assert os.environ["RAY_AUTH_TOKEN"] == connection.make_token()
+    assert os.environ["RAY_AUTH_TOKEN"] == make_token()
 
 
 def test_an_address_where_nobody_is_is_told_at_once(tmp_path):
@@ -182,7 +178,7 @@ def test_jobs_on_a_cluster_are_done_refused_or_told_to_have_died(
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}{os.pathsep}{inherited}")
     jobs = ["one", "die", "refuse", "two", "three"]
     begun: list[str] = []
-    found = dict(run_jobs(work, jobs, begun.append, 2, None, tmp_path / "cluster"))
+    found = dict(Cluster(2, None, tmp_path / "cluster").each_done(work, jobs, begun.append))
     assert begun == jobs
     assert isinstance(found["die"], EngineError)
     assert isinstance(found["refuse"], DataError)
@@ -203,7 +199,7 @@ def test_embeddings_are_those_of_one_process_bit_for_bit_and_progress_is_told(
 
 
 def test_votes_are_those_of_one_process_bit_for_bit(cluster, monkeypatch):
-    monkeypatch.setattr(parts, "TASK_BYTES", 64 * 8 * 50)
+    monkeypatch.setattr(ray_side, "TASK_BYTES", 64 * 8 * 50)
     random = np.random.default_rng(1)
     points, candidates = random.normal(size=(700, 64)), random.normal(size=(300, 64))
     candidates[7] = candidates[3]  # a tie
@@ -215,7 +211,7 @@ def test_votes_are_those_of_one_process_bit_for_bit(cluster, monkeypatch):
 
 
 def test_killing_workers_in_the_middle_changes_nothing(cluster, data, encoder, monkeypatch):
-    monkeypatch.setattr(parts, "TASK_IMAGES", 15)
+    monkeypatch.setattr(ray_side, "TASK_IMAGES", 15)
     with killing_workers(0.05) as killed:
         found = cluster[0].embed(data.items, encoder, LOOK, no_progress)
     assert killed
@@ -223,7 +219,7 @@ def test_killing_workers_in_the_middle_changes_nothing(cluster, data, encoder, m
 
 
 def test_killing_workers_that_count_votes_changes_none(cluster, monkeypatch):
-    monkeypatch.setattr(parts, "TASK_BYTES", 64 * 8 * 500)
+    monkeypatch.setattr(ray_side, "TASK_BYTES", 64 * 8 * 500)
     random = np.random.default_rng(2)
     points, candidates = random.normal(size=(40_000, 64)), random.normal(size=(2000, 64))
     places = np.arange(len(points))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.dp.secrecy import secret_budget
+from pcevolve.dp.attacks import secret_budget
 from pcevolve.errors import DataError
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.secrets import Secret, Sources, cap_weights, find_holders, find_in, read_secrets

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.private.cluster import connection
+from pcevolve.private import cluster
 from pcevolve.private.engine import LocalEngine
 from pcevolve.session import progress
 from pcevolve.session.progress import show_work
@@ -40,14 +40,14 @@ def given(given, tmp_path) -> dict[str, object]:
 def test_a_run_on_ray_releases_what_one_in_this_process_does_and_leaves_nothing_of_the_cluster(
     run: Callable[..., Path], server, monkeypatch, capfd
 ):
-    seen, begin = [], connection._begin
+    seen, begin = [], cluster._begin
 
     def note_begin(ray, folder: Path) -> None:
         begin(ray, folder)
         seen.append((folder.resolve().parent, stat.S_IMODE(folder.resolve().parent.stat().st_mode)))
 
-    monkeypatch.setattr(connection, "_begin", note_begin)
-    monkeypatch.setattr(connection, "STORE_BYTES", 100 * 2**20)
+    monkeypatch.setattr(cluster, "_begin", note_begin)
+    monkeypatch.setattr(cluster, "STORE_BYTES", 100 * 2**20)
     local = run(out="local", ledger="local.sqlite")
     greeted = len(server.heard)
     capfd.readouterr()

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from pcevolve.config.prompts import read_prompts
+from pcevolve.config.files import read_prompts
 from pcevolve.errors import ProviderReplyError
 from pcevolve.session.first.prompts import ask_chat, count_unnamed, open_chat
 from support.online import LocalServer, Reply, answer_json

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import torch
 
-from pcevolve.modality.medium import Item
+from pcevolve.modality import Item
 from pcevolve.pretrained import load_pretrained
 
 LONGEST: Final = 60

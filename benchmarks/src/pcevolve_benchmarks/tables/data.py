@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pcevolve.config.prompts import read_prompts
+from pcevolve.config.files import read_prompts
 from pcevolve.durable import write_durably
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.decoding import DecodedImage

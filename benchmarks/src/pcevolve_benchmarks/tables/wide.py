@@ -20,7 +20,7 @@ from pcevolve.encoders.singly import pixel_array
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import Features, Judge
-from pcevolve.modality.medium import Item
+from pcevolve.modality import Item
 
 SHALLOWEST = 10
 """Layers of a network with one block in each of its three groups; each further block has six more."""

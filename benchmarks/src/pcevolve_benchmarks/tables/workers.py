@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pcevolve.errors import ClientError, EngineError
 
@@ -137,13 +137,45 @@ class Cluster:
     def each_done(
         self, work: Work[Job, Found], jobs: Sequence[Job], begun: Begun[Job]
     ) -> Iterator[tuple[Job, Found | ClientError]]:
-        """See ``Workers``.
+        """See ``Workers``; a job whose process dies is not begun again.
 
         Raises:
-            UsageError: There is no cluster.
+            UsageError: There is no cluster at the address, or none can be started.
         """
-        from pcevolve.private.cluster.engine import (
-            run_jobs,  # Ray takes seconds to load, and need not be installed
-        )
+        from pcevolve.private.cluster import connect  # Ray takes seconds to load, and need not be installed
 
-        return run_jobs(work, jobs, begun, self.most, self.address, self.scratch)
+        with connect(self.address, self.scratch):
+            import ray
+
+            # No retries: a whole run that killed its process would kill the next.
+            task = ray.remote(num_cpus=1, max_retries=0)(attempt)
+            waiting: dict[Any, Job] = {}
+            for job in jobs:
+                if len(waiting) >= self.most:
+                    yield _take(waiting)
+                begun(job)
+                waiting[task.remote(work, job)] = job
+            while waiting:
+                yield _take(waiting)
+
+
+def attempt(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
+    """Run a job on a worker; an error is handed back as it is, for Ray would put a trace into its text."""
+    try:
+        return work(job)
+    except ClientError as error:
+        return error
+
+
+def _take(waiting: dict[Any, Job]) -> tuple[Job, Any]:
+    """Wait for any job, and take what came of it."""
+    import ray
+
+    (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
+    job = waiting.pop(ready)
+    try:
+        return job, ray.get(ready)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause or error from None
+    except ray.exceptions.RayError as error:
+        return job, EngineError(f"its process on the cluster died ({type(error).__name__})")

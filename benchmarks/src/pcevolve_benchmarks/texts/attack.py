@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
+from pcevolve.dp.attacks import most_success, secret_budget, secret_share
 from pcevolve.dp.mechanisms import FloatArray, SeededNoise
-from pcevolve.dp.secrecy import most_success, secret_budget, secret_share
 from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import PrivateEmbeddings, Scene, find_method

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.secrecy import secret_budget
+from pcevolve.dp.attacks import secret_budget
 from pcevolve.privacy import Event
 from pcevolve.private.bundled import load_terms
 from pcevolve.private.dataset import PrivateDataset

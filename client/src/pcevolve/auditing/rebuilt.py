@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pcevolve.evolution import Population
-from pcevolve.modality import Medium, find_medium
+from pcevolve.modality import Medium, UnreadableError, find_medium
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
-from pcevolve.modality.medium import UnreadableError
 from pcevolve.public.finding import Finding
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import make_export_files, name_shards

@@ -16,7 +16,7 @@ import typer
 
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
-from pcevolve.config.places import find_ledger
+from pcevolve.config.files import find_ledger
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import format_loss
 from pcevolve.public.options import validate

@@ -195,7 +195,7 @@ def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -
 def _writer(
     api: str | None, model: str | None, api_key_file: Path | None, local: str | None
 ) -> Writer | None:
-    from pcevolve.config.places import read_key
+    from pcevolve.config.files import read_key
     from pcevolve.encoders import require_torch
     from pcevolve.session.first import prompts as prompt_writing
 

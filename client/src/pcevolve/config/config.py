@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 import tomli_w
 from pydantic import Field, create_model
 
-from pcevolve.config.places import REWRITER_KEY_VARIABLE, read_key
+from pcevolve.config.files import REWRITER_KEY_VARIABLE, read_key
 from pcevolve.config.sections import Config
 from pcevolve.config.sources import name_options, read_toml
 from pcevolve.durable import write_durably

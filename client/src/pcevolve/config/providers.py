@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from pcevolve.config.places import KEY_VARIABLE, REWRITER_KEY_VARIABLE, FileText
+from pcevolve.config.files import KEY_VARIABLE, REWRITER_KEY_VARIABLE, FileText
 from pcevolve.public import requests
 from pcevolve.public import settings as public
 from pcevolve.public.options import OWN, Setting

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pcevolve.config.places import LEDGER_VARIABLE, REST, FileText, find_ledger
+from pcevolve.config.files import LEDGER_VARIABLE, REST, FileText, find_ledger
 from pcevolve.config.providers import ProviderSettings, RewriterSettings, Seconds
 from pcevolve.config.sources import read_toml
 from pcevolve.encoders.published import AUTO

@@ -1,7 +1,7 @@
 """Differential privacy: mechanisms, calibration and accounting. It could be a library of its own.
 
 Events (``pcevolve.privacy``) say what happened to private data. ``accountants`` say what they cost, with the ``curves``
-of single mechanisms, and ``tradeoff`` how often an attacker can be right; ``calibration`` says which ones fit a budget,
+of single mechanisms, and ``attacks`` how often an attacker can be right; ``calibration`` says which ones fit a budget,
 ``sensitivity`` how far a unit moves a query, and ``mechanisms`` draws. Nothing here knows images, classes, methods or
 files.
 

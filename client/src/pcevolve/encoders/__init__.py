@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
     from numpy.typing import NDArray
 
     from pcevolve.encoders.files import PublicFrame
-    from pcevolve.modality.medium import Item
+    from pcevolve.modality import Item
 
 __all__ = [
     "BUNDLED",

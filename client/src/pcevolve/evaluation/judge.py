@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pcevolve.encoders.singly import lone_workers, thread_count
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.heads import Predict, Training, make_untrained_head, time_head
-from pcevolve.modality.medium import Item
+from pcevolve.modality import Item
 from pcevolve.private.dataset import PrivateDataset
 
 Features: TypeAlias = NDArray[np.floating]

@@ -16,8 +16,7 @@ from safetensors.numpy import load, save
 
 from pcevolve.durable import write_private_bytes
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality import find_medium
-from pcevolve.modality.medium import Item
+from pcevolve.modality import Item, find_medium
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.transcript import RunLayout, RunReader
 

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.modality.medium import (
+from pcevolve.modality import (
     FROM_PARQUET,
     CandidateCheck,
     Comparison,

@@ -18,8 +18,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pcevolve.errors import spell_out
-from pcevolve.modality import find_medium
-from pcevolve.modality.medium import Look
+from pcevolve.modality import Look, find_medium
 from pcevolve.public.modality import Kind, reword_for
 
 LONGEST = 600

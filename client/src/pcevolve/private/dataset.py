@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import IMAGE, PrivateUnit
+from pcevolve.modality import Item
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, count_pixels, examine, read_image
 from pcevolve.modality.images.levels import Seen, Window, find_folder_fault
-from pcevolve.modality.medium import Item
 from pcevolve.private import BATCH_IMAGES, ProgressCallback, no_progress
 from pcevolve.private.listing import Listing, list_folder, list_some, refuse, refuse_twins, shorten
 from pcevolve.private.subsample import pick

@@ -20,8 +20,8 @@ from typing import Final
 
 import numpy as np
 
+from pcevolve.dp.attacks import secret_budget
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.dp.secrecy import secret_budget
 from pcevolve.errors import DataError
 from pcevolve.modality.texts import Text, normalise
 from pcevolve.private.dataset import PrivateDataset
@@ -61,7 +61,7 @@ class Secret:
 
     Attributes:
         letters: In the normal form of texts and small letters.
-        budget: η; see ``dp.secrecy.secret_budget``.
+        budget: η; see ``dp.attacks.secret_budget``.
     """
 
     letters: str
@@ -155,7 +155,7 @@ def cap_weights(
 
     Args:
         most: Most texts that one secret may stand in; public.
-        share: Of a secret with this η; see ``dp.secrecy.secret_share``.
+        share: Of a secret with this η; see ``dp.attacks.secret_share``.
 
     Returns:
         float64 ``(texts,)``.

@@ -20,9 +20,8 @@ from typing import Any, Final
 
 from pcevolve.durable import replace_folder_durably, write_durably, write_folder_durably
 from pcevolve.errors import UsageError
-from pcevolve.modality import find_medium
+from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.modality.images.appearance import find_released_appearance
-from pcevolve.modality.medium import UnreadableError
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.promises import list_marks, state_guarantee
 from pcevolve.publish.release import Release, describe_file, make_classifier, name_files, write_card

@@ -50,7 +50,7 @@ class Cells:
     """Gaussian noise on the weighted counts of all cells of all classes together (method ``secpe``).
 
     A unit of m records adds a share of 1/m for each, so its vector of counts has an L2 norm of at most 1; it is smaller
-    where records hold secrets, by ``dp.secrecy.secret_share``, which has the proof. Shares that make the norm just 1,
+    where records hold secrets, by ``dp.attacks.secret_share``, which has the proof. Shares that make the norm just 1,
     as Private Evolution's do, would depend on where the unit's other records lie: another value of a secret in one
     record would change what all of them count.
     """
@@ -158,7 +158,7 @@ def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
     """Default cells of each class: the most of which the average one outcounts noise, were a secret in every text.
 
     Args:
-        share: What is left of the vote of a text with a secret, in [0, 1]; see ``dp.secrecy.secret_share``.
+        share: What is left of the vote of a text with a secret, in [0, 1]; see ``dp.attacks.secret_share``.
     """
     sigma = float(event.value) * histogram_sensitivity(scope.relation)
     return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))

@@ -11,7 +11,7 @@ import typer
 
 from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.secrecy import PRIORS, most_success_of, protection, secret_budget
+from pcevolve.dp.attacks import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Forecast, Meter
 from pcevolve.errors import DeclinedError, UsageError

@@ -15,14 +15,14 @@ from rich.console import Console
 from rich_pixels import Pixels
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import REST
+from pcevolve.config.files import REST
 from pcevolve.config.providers import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import BUNDLED
 from pcevolve.encoders.published import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
+from pcevolve.modality import Item
 from pcevolve.modality.images.sheet import draw_strip
-from pcevolve.modality.medium import Item
 from pcevolve.pages.live import list_opening
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
@@ -39,8 +39,7 @@ from pcevolve.private.units import (
     read_units,
     require_unit_size,
 )
-from pcevolve.providers.dialect import Advice, ModelSize
-from pcevolve.providers.few_steps import FewSteps, find_few_steps
+from pcevolve.providers.dialect import Advice, FewSteps, ModelSize, find_few_steps
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE, summarise_prompts

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import find_ledger_volume
-from pcevolve.config.prompts import Prompts, read_prompts
+from pcevolve.config.files import Prompts, find_ledger_volume, read_prompts
 from pcevolve.config.providers import FAR_AT_ONCE, NEAR_AT_ONCE
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import LedgerError, UsageError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import REST, find_ledger_volume
+from pcevolve.config.files import REST, find_ledger_volume
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import require_encoder, require_torch
 from pcevolve.encoders.published import AUTO

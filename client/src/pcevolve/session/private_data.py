@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.config.config import RunConfig
+from pcevolve.dp.attacks import secret_budget, secret_share
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.dp.secrecy import secret_budget, secret_share
 from pcevolve.errors import DataError, UsageError
 from pcevolve.privacy import Event, Relation
 from pcevolve.private.dataset import PrivateDataset

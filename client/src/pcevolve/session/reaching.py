@@ -26,8 +26,7 @@ from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.chat import RewriterDialect
-from pcevolve.providers.dialect import Dialect
-from pcevolve.providers.few_steps import find_few_steps, find_own_name
+from pcevolve.providers.dialect import Dialect, find_few_steps, find_own_name
 from pcevolve.public.options import validate
 from pcevolve.public.parts import Rewriter as PlannedRewriter
 from pcevolve.public.plan import PublicPlan

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import REST
+from pcevolve.config.files import REST
 from pcevolve.config.providers import USUAL_TEMPERATURE, USUAL_TOKENS
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import WORDS

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pcevolve.dp.tradeoff import most_true_positives
+from pcevolve.dp.attacks import most_true_positives
 from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Protection

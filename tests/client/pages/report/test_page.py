@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from pcevolve.auditing import audit
-from pcevolve.dp.tradeoff import most_true_positives
+from pcevolve.dp.attacks import most_true_positives
 from pcevolve.pages.report.charts import AccuracyPoint
 from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Event

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from pcevolve.modality import FROM_PARQUET, CandidateCheck, Comparison, Shown, UnreadableError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.modality.images.files import RejectedImageError, read_image
 from pcevolve.modality.images.kinds import HEAD_BYTES, tell_other_format
 from pcevolve.modality.images.levels import Window
 from pcevolve.modality.images.sheet import make_thumbnail
-from pcevolve.modality.medium import FROM_PARQUET, CandidateCheck, Comparison, Shown, UnreadableError
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import containers, images

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.secrecy import most_success, secret_budget
+from pcevolve.dp.attacks import most_success, secret_budget
 from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.rendering import spell_size
 from pcevolve.privacy import Event

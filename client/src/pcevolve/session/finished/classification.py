@@ -17,10 +17,9 @@ from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.geometry.distances import squared_distances
 from pcevolve.geometry.frame import project
-from pcevolve.modality import find_medium
+from pcevolve.modality import Item, UnreadableError, find_medium
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.kinds import Kind
-from pcevolve.modality.medium import Item, UnreadableError
 from pcevolve.private.listing import tell_file_kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pcevolve import __version__
 from pcevolve.config.config import RunConfig
-from pcevolve.config.places import find_ledger_volume
+from pcevolve.config.files import find_ledger_volume
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError
 from pcevolve.encoders import BUNDLED_FRAMES, WORDS, has_torch, require_encoder, require_torch

@@ -115,7 +115,7 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     if "secrets" not in chosen.own_options:
         _require_no_secrets(asked, chosen.name)
         return None
-    from pcevolve.dp.secrecy import protection, secret_budget
+    from pcevolve.dp.attacks import protection, secret_budget
     from pcevolve.selectors.cells import choose_cells
     from pcevolve.selectors.planner import SecretPlan
     from pcevolve.session.private_data import compute_least_share, make_promise

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Protocol
 
-from pcevolve.config.prompts import spell_prompts
+from pcevolve.config.files import spell_prompts
 from pcevolve.durable import write_durably
 from pcevolve.egress.address import Address
 from pcevolve.egress.chat import Chat

@@ -1,36 +1,161 @@
-"""Embeddings and votes by Ray: the same numbers as in one process, bit for bit on machines that round alike.
+"""Private images on Ray: the owner's cluster, or one on loopback that the run starts and ends itself.
 
-A worker reads private images, embeds them and says which had changed; it draws no noise. Nothing is raised about an
-image and nothing is logged, because a cluster keeps what its workers raise and log.
+The only module that knows Ray, which is loaded when a run asks for it. Embeddings and votes are the same numbers as in
+one process, bit for bit on machines that round alike. What goes through the cluster is paths, digests, embeddings and
+votes without noise; noise is drawn in the process that pays. A worker reads private images, embeds them and says which
+had changed. Nothing is raised about an image and nothing is logged, because a cluster keeps what its workers raise and
+log. Who can see what there is in docs/first-run.md ("Large folders").
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder, load_encoder, named_weights
-from pcevolve.errors import ClientError, EngineError, ModelError, UsageError
+from pcevolve.errors import EngineError, ModelError, UsageError
 from pcevolve.geometry.distances import Embeddings, IntArray, nearest_candidates
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.levels import Window
 from pcevolve.private import ProgressCallback
-from pcevolve.private.cluster.connection import connect
 from pcevolve.private.dataset import StoredImages, change_error, read_unchanged
 from pcevolve.selectors.choosing import Rendition
+from pcevolve_shared.clusters import ALONE, QUIET, STORE_BYTES, keep_signals, remove_folder
 from pcevolve_shared.quiet import keep_quiet
 
-Job = TypeVar("Job")
-Found = TypeVar("Found")
+_KNOCK_SECONDS = 5.0
+_SECRETS = ("PCEVOLVE_API_KEY",)
+"""What Ray's processes, which inherit the environment, have no use for."""
+
+
+@contextmanager
+def connect(address: str | None, scratch: Path) -> Iterator[None]:
+    """Be connected to a cluster.
+
+    Args:
+        address: ``HOST:PORT`` of the owner's; None for one of our own, which ends with the connection.
+        scratch: Folder for what a cluster of our own writes, mode 0700; it is gone afterwards.
+
+    Raises:
+        UsageError: There is no cluster at the address.
+    """
+    own = ALONE | {"RAY_AUTH_TOKEN": make_token()}
+    cluster = _join(address) if address else _start(scratch)
+    with _environment(QUIET | ({} if address else own)), keep_signals(), cluster:
+        yield
+
+
+@contextmanager
+def _join(address: str) -> Iterator[None]:
+    """Join the owner's cluster; nothing of it is ended."""
+    ray = _import_ray()
+    try:
+        _knock(address)
+        ray.init(address=address, configure_logging=False, log_to_driver=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(
+            f"encoder.ray_address {address}: there is no cluster to join ({type(error).__name__})"
+        ) from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@cache
+def make_token() -> str:
+    """Return the token that opens our own clusters; Ray reads it once in the life of a process."""
+    return secrets.token_hex(32)
+
+
+def _knock(address: str) -> None:
+    """See whether anybody is there, for Ray would try for many minutes."""
+    host, separator, port = address.rpartition(":")
+    if separator and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
+
+
+@contextmanager
+def _start(scratch: Path) -> Iterator[None]:
+    """Start a cluster on loopback, behind a token that only its processes know, and end it with all its files."""
+    scratch.mkdir(mode=0o700)
+    # Ray opens its own folder to everybody, and the paths of its sockets have to be short.
+    short = Path(tempfile.mkdtemp(prefix="pcevolve-"))
+    # Ray's folder lies in the run's private one, and its short name is a link to it.
+    (scratch / "ray").mkdir()
+    (short / "r").symlink_to((scratch / "ray").absolute())
+    ray = _import_ray()
+    try:
+        _begin(ray, short / "r")
+        yield
+    finally:
+        ray.shutdown()
+        remove_folder(scratch)
+        shutil.rmtree(short, ignore_errors=True)
+
+
+def _begin(ray: Any, folder: Path) -> None:  # noqa: ANN401 - a module that need not be installed
+    """Start a cluster; ``UsageError`` where it does not come up."""
+    try:
+        ray.init(
+            address="local",
+            object_store_memory=STORE_BYTES,
+            include_dashboard=False,
+            configure_logging=False,
+            log_to_driver=False,
+            _temp_dir=str(folder),
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(
+            f"encoder.engine=ray: no cluster could be started here ({type(error).__name__}); one process can have "
+            "one, and "
+            "must not have imported Ray before: try again with the command, or --set encoder.engine=local"
+        ) from None
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables that Ray reads and its processes inherit, and hide what is none of their business."""
+    before = dict(os.environ)
+    os.environ.update(values)
+    for name in _SECRETS:
+        os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():  # Ray sets some of its own
+            del os.environ[name]
+        os.environ.update({name: before[name] for name in (*values, *_SECRETS) if name in before})
+
+
+def _import_ray() -> Any:  # noqa: ANN401 - a module that need not be installed
+    """Ray, which reads its settings as it is imported; its log counts private images, so nothing of it is shown."""
+    import ray
+    import ray.data
+
+    for name in ("ray", "ray.data"):
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+        logger.setLevel(logging.CRITICAL)
+    return ray
+
+
 DECODED = 16
 """Images that a worker holds the pixels of at a time."""
 
@@ -126,7 +251,7 @@ class RayEngine:
     def embed(
         self, images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
     ) -> Embeddings:
-        """See ``Engine.embed_batch``; every image is read where it is embedded."""
+        """See ``Engine.embed``; every image is read where it is embedded."""
         if not isinstance(images, StoredImages):
             raise UsageError("encoder.engine=ray reads images from files: give --private a folder")
         how = Embedding(encoder.name, self.weights, self.digest, self.device, rendition, images.window)
@@ -213,59 +338,3 @@ def _report_failure(what: str) -> Iterator[None]:
             f"the cluster failed while it {what} private images ({type(error).__name__}): nothing was drawn; its logs "
             "tell more. Go on with --resume"
         ) from None
-
-
-def run_jobs(
-    work: Callable[[Job], Found],
-    jobs: Sequence[Job],
-    begun: Callable[[Job], None],
-    most: int,
-    address: str | None,
-    scratch: Path,
-) -> Iterator[tuple[Job, Found | ClientError]]:
-    """Run whole jobs, for public images alone; yield outcomes as they end. One whose process dies is not begun again.
-
-    Args:
-        work: A function of an installed module.
-        begun: Is told of each job when it is handed to the cluster.
-        address: ``HOST:PORT`` of the user's cluster; None for one on this machine, which ends with the work.
-        scratch: Folder for what that one writes; it is gone afterwards.
-
-    Raises:
-        UsageError: There is no cluster at the address, or none can be started.
-    """
-    with connect(address, scratch):
-        import ray
-
-        # No retries: a whole run that killed its process would kill the next.
-        task = ray.remote(num_cpus=1, max_retries=0)(attempt)
-        waiting: dict[Any, Job] = {}
-        for job in jobs:
-            if len(waiting) >= most:
-                yield _take(waiting)
-            begun(job)
-            waiting[task.remote(work, job)] = job
-        while waiting:
-            yield _take(waiting)
-
-
-def attempt(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
-    """Run a job on a worker; an error is handed back as it is, for Ray would put a trace into its text."""
-    try:
-        return work(job)
-    except ClientError as error:
-        return error
-
-
-def _take(waiting: dict[Any, Job]) -> tuple[Job, Any]:
-    """Wait for any job, and take what came of it."""
-    import ray
-
-    (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
-    job = waiting.pop(ready)
-    try:
-        return job, ray.get(ready)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause or error from None
-    except ray.exceptions.RayError as error:
-        return job, EngineError(f"its process on the cluster died ({type(error).__name__})")
