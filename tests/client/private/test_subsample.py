@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pcevolve.errors import DataError
-from pcevolve.private.listing import Listing
-from pcevolve.private.subsample import count_drawable, draw_places, subsample
+from pcevolve.private.listing import Listing, UnitMap
+from pcevolve.private.subsample import count_drawable, draw_places
 
 PAIRS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), min_size=1, max_size=60)
 """The unit of each image, and its class."""
@@ -27,8 +28,9 @@ Folder = tuple[int, ...]
 
 def listing(pairs: list[tuple[int, int]]) -> tuple[Listing, list[str]]:
     files = tuple(Path("/p") / f"{target}" / f"{place}.png" for place, (_, target) in enumerate(pairs))
+    units = [f"unit {unit}" for unit, _ in pairs]
     whole = Listing(Path("/p"), ("a", "b", "c"), files, tuple(target for _, target in pairs))
-    return whole, [f"unit {unit}" for unit, _ in pairs]
+    return replace(whole, units=UnitMap("patient", dict(zip(whole.names, units, strict=True)))), units
 
 
 def units_of(part: Listing, whole: Listing, units: list[str]) -> set[tuple[str, int]]:
@@ -43,7 +45,7 @@ def test_each_class_gets_exactly_so_many_units_nobody_twice_and_who_is_used_is_n
 ):
     whole, units = listing(pairs)
     assume(min(count_drawable(units, whole.targets).values()) >= count)
-    used, rest = subsample(whole, units, count, seed)
+    used, rest = whole.draw(count, seed)
     drawn = units_of(used, whole, units)
     there = {target for _, target in pairs}
     assert [sum(each == target for _, each in drawn) for target in there] == [count] * len(there)
@@ -58,7 +60,7 @@ def test_a_draw_that_would_not_be_exact_is_refused_without_a_number(pairs, count
     whole, units = listing(pairs)
     assume(min(count_drawable(units, whole.targets).values()) < count)
     with pytest.raises(DataError, match="a class has fewer units to draw from") as refusal:
-        subsample(whole, units, count, seed)
+        whole.draw(count, seed)
     assert not any(character.isdigit() for character in str(refusal.value))
 
 
@@ -68,9 +70,9 @@ def test_whether_a_draw_is_possible_hangs_on_no_seed(pairs, seed):
     most = min(count_drawable(units, whole.targets).values())
     assert sum(count_drawable(units, whole.targets).values()) == len(set(units))
     if most:
-        subsample(whole, units, most, seed)
+        whole.draw(most, seed)
     with pytest.raises(DataError):
-        subsample(whole, units, most + 1, seed)
+        whole.draw(most + 1, seed)
 
 
 def test_units_of_several_classes_count_for_each_of_them_equally_often():
@@ -134,17 +136,17 @@ def test_one_unit_of_the_folder_changes_two_units_of_the_draw_at_most_and_some_d
 def test_who_is_not_drawn_has_no_part_in_it(pairs, count, seed):
     whole, units = listing(pairs)
     assume(min(count_drawable(units, whole.targets).values()) >= count)
-    used, _ = subsample(whole, units, count, seed)
+    used, _ = whole.draw(count, seed)
     drawn = {unit for unit, _ in units_of(used, whole, units)}
     for absent in set(units) - drawn:
         kept = [place for place, unit in enumerate(units) if unit != absent]
-        fewer, _ = subsample(whole.subset(kept), [units[place] for place in kept], count, seed)
+        fewer, _ = whole.subset(kept).draw(count, seed)
         assert fewer.files == used.files
 
 
 def test_the_draw_follows_from_the_seed_and_every_unit_is_drawn_equally_often():
-    whole, units = listing([(unit, 0) for unit in range(10)])
-    draws = [subsample(whole, units, 3, seed)[0].files for seed in range(2000)]
-    assert draws[3] == subsample(whole, units, 3, 3)[0].files
+    whole, _ = listing([(unit, 0) for unit in range(10)])
+    draws = [whole.draw(3, seed)[0].files for seed in range(2000)]
+    assert draws[3] == whole.draw(3, 3)[0].files
     often = Counter(file for drawn in draws for file in drawn)
     assert all(abs(often[file] - 600) < 5 * (2000 * 0.3 * 0.7) ** 0.5 for file in whole.files)

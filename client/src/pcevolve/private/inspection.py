@@ -33,7 +33,6 @@ class Inspection:
     """
 
     listing: Listing
-    units: Sequence[str]
     sizes: tuple[tuple[int, int], ...]
     faults: tuple[str, ...]
     twins: tuple[Pair, ...]
@@ -46,13 +45,10 @@ class Inspection:
         return "Inspection"
 
 
-def inspect(
-    listing: Listing, units: Sequence[str], tick: Callable[[], None], window: Window | None = None
-) -> Inspection:
+def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = None) -> Inspection:
     """Read every image of a listing once.
 
     Args:
-        units: What the privacy unit of each image is called.
         window: What is black and what is white in grey files; None for what each says itself.
     """
     sizes: list[tuple[int, int]] = []
@@ -81,11 +77,9 @@ def inspect(
     if not faults and (fault := find_folder_fault(seen)):
         faults.append(fault)
     compared = len(sketches) <= MOST_COMPARED
-    near = _of_different_units(sketches, units) if compared else ()
+    near = _of_different_units(sketches, listing.unit_keys) if compared else ()
     pairs = tuple(twins[:MOST_PAIRS])
-    return Inspection(
-        listing, units, tuple(sizes), tuple(faults), pairs, near, compared, tuple(seen), tuple(flat)
-    )
+    return Inspection(listing, tuple(sizes), tuple(faults), pairs, near, compared, tuple(seen), tuple(flat))
 
 
 def _of_different_units(sketches: dict[int, Sketch], units: Sequence[str]) -> tuple[Pair, ...]:

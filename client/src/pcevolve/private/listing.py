@@ -22,6 +22,7 @@ from shlex import quote
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advise, tell_kind
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, require_folder
+from pcevolve.private.subsample import PrivateItems, pick
 from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_faults
 from pcevolve_shared.reading import open_file
 
@@ -34,7 +35,23 @@ _HELD_OUT = ("test", "testing", "val", "valid", "validation", "dev", "eval", "ho
 
 
 @dataclass(frozen=True, repr=False)
-class Listing:
+class UnitMap:
+    """A map from each image of a folder to its privacy unit.
+
+    Attributes:
+        kind: What a unit is (``patient``); public. Everything else here is private.
+        of: What the owner calls the unit of each image, by the image's path inside the folder.
+    """
+
+    kind: str
+    of: dict[str, str]
+
+    def __repr__(self) -> str:
+        return "UnitMap"
+
+
+@dataclass(frozen=True, repr=False)
+class Listing(PrivateItems):
     """The images of a folder by name, in an order that the names fix; private but for the labels.
 
     Attributes:
@@ -42,6 +59,7 @@ class Listing:
         targets: Class of each file, an index into ``labels``.
         skipped: Files that are no images and say so, in no class.
         faults: What a run would be refused for, where the folder was only looked at; those about its layout first.
+        units: Which unit each image belongs to; None where each is one.
     """
 
     root: Path
@@ -50,6 +68,7 @@ class Listing:
     targets: tuple[int, ...]
     skipped: tuple[Path, ...] = ()
     faults: tuple[str, ...] = ()
+    units: UnitMap | None = None
 
     def __repr__(self) -> str:
         return "Listing"
@@ -59,14 +78,20 @@ class Listing:
         """Path of each image inside the folder, with slashes on every machine."""
         return tuple(file.relative_to(self.root).as_posix() for file in self.files)
 
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The labels, of classes without images too."""
+        return self.labels
+
+    @property
+    def unit_keys(self) -> tuple[str, ...]:
+        """The name of each image's unit; its own where each is one."""
+        return self.names if self.units is None else tuple(self.units.of[name] for name in self.names)
+
     def subset(self, places: Sequence[int]) -> Listing:
         """The files at some places, in that order, with the same labels."""
-        return Listing(
-            self.root,
-            self.labels,
-            tuple(self.files[place] for place in places),
-            tuple(self.targets[place] for place in places),
-        )
+        files, targets = pick(self.files, places), pick(self.targets, places)
+        return Listing(self.root, self.labels, files, targets, units=self.units)
 
 
 @dataclass

@@ -19,13 +19,13 @@ from pcevolve.modality.texts import MOST_BYTES, Text
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import describe_single_class, refuse, refuse_twins
 from pcevolve.private.sources import require_folder
-from pcevolve.private.subsample import count_drawable, draw_places, pick
+from pcevolve.private.subsample import PrivateItems, pick
 from pcevolve.private.tables import MOST_TEXTS, OF_TEXTS, Columns, read_folder, read_table, require_reader
 from pcevolve.public.words import find_label_faults
 
 
 @dataclass(frozen=True, repr=False)
-class Records:
+class Records(PrivateItems):
     """Private texts as they were read.
 
     Attributes:
@@ -54,10 +54,10 @@ class Records:
             marks=pick(self.marks, places),
         )
 
-    def units_to_draw(self) -> dict[str, int]:
-        """Return the number of privacy units of each class that a draw could take, by label; private."""
-        counts = count_drawable(self.unit_keys, self.targets)
-        return {label: counts[target] for target, label in enumerate(sorted(set(self.labels)))}
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The labels that there are, sorted; public by assumption."""
+        return tuple(sorted(set(self.labels)))
 
     @property
     def unit_keys(self) -> tuple[str, ...]:
@@ -68,15 +68,10 @@ class Records:
         return self.units or self.texts
 
     @property
-    def targets(self) -> list[int]:
+    def targets(self) -> list[int]:  # type: ignore[override]  # it is only read
         """Class of each, an index into the sorted labels."""
-        known = {label: target for target, label in enumerate(sorted(set(self.labels)))}
+        known = {label: target for target, label in enumerate(self.class_names)}
         return [known[label] for label in self.labels]
-
-    def draw(self, count: int, seed: int) -> tuple[Records, Records]:
-        """Draw units of each class; see ``subsample.subsample``."""
-        drawn, rest = draw_places(self.unit_keys, self.targets, count, seed)
-        return self.subset(drawn), self.subset(rest)
 
     def dataset(self, kind: str | None, labels: Sequence[str] = (), *, unique: bool = True) -> PrivateDataset:
         """The texts as a dataset.
@@ -89,7 +84,7 @@ class Records:
         Raises:
             DataError: A text stands there twice.
         """
-        known = tuple(labels) or tuple(sorted(set(self.labels)))
+        known = tuple(labels) or self.class_names
         # With the kind before it: no text has the digest of an image's pixels.
         digests = tuple(hashlib.sha256(b"text\n" + text.encode()).digest() for text in self.texts)
         if unique:

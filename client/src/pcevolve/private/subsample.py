@@ -26,40 +26,72 @@ from __future__ import annotations
 import hashlib
 import hmac
 import unicodedata
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pcevolve.errors import DataError
-from pcevolve.private.listing import Listing
 
 Value = TypeVar("Value")
 SEED_BYTES = 8
 
 
-def subsample(listing: Listing, units: Sequence[str], count: int, seed: int) -> tuple[Listing, Listing]:
-    """Draw units of each class.
+class PrivateItems(ABC):
+    """Items of classes, each of a privacy unit: how many units there are, and a draw of some.
 
-    Args:
-        units: What each image's unit is called; an image's own name where every image is a unit.
-        count: Units of each class, K.
-        seed: Secret, below 2**63.
-
-    Returns:
-        The images that were drawn, and all images of units that were not drawn; in the listing's order. Images of a
-        drawn unit that are of another class are in neither, so that nobody is measured on who is used.
-
-    Raises:
-        DataError: A class has fewer units.
+    Attributes:
+        targets: Class of each item, an index into the names of classes.
     """
-    drawn, rest = draw_places(units, listing.targets, count, seed)
-    return listing.subset(drawn), listing.subset(rest)
+
+    targets: Sequence[int]
+
+    @property
+    @abstractmethod
+    def class_names(self) -> Sequence[str]:
+        """Sorted class names; public by assumption."""
+
+    @property
+    @abstractmethod
+    def unit_keys(self) -> Sequence[str]:
+        """The name of each item's unit; of an item that is a unit by itself, what stays its own whatever else goes."""
+
+    @abstractmethod
+    def subset(self, places: Sequence[int]) -> Self:
+        """The items at some places, in that order."""
+
+    def count_units(self) -> dict[str, int]:
+        """Return the number of privacy units of each class, by label."""
+        counts = Counter(target for _, target in set(zip(self.unit_keys, self.targets, strict=True)))
+        return {label: counts[target] for target, label in enumerate(self.class_names)}
+
+    def count_drawable(self) -> dict[str, int]:
+        """Return the number of privacy units of each class that a draw could take, none twice, by label."""
+        counts = count_drawable(self.unit_keys, self.targets)
+        return {label: counts.get(target, 0) for target, label in enumerate(self.class_names)}
+
+    def draw(self, count: int, seed: int) -> tuple[Self, Self]:
+        """Draw units of each class.
+
+        Args:
+            count: Units of each class, K.
+            seed: Secret, below 2**63.
+
+        Returns:
+            The items that were drawn, and all items of units that were not drawn; in order. Items of a drawn unit that
+            are of another class are in neither, so that nobody is measured on who is used.
+
+        Raises:
+            DataError: A class has fewer units.
+        """
+        drawn, rest = draw_places(self.unit_keys, self.targets, count, seed)
+        return self.subset(drawn), self.subset(rest)
 
 
 def draw_places(
     units: Sequence[str], targets: Sequence[int], count: int, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Return the places of the items that are drawn, and of those whose units are not, in order; see ``subsample``."""
+    """Return the places of the items that are drawn, and of those whose units are not, in order; see ``draw``."""
     # Before the draw and for all classes: whether it is possible must not
     # depend on the seed, or it could be drawn again.
     if min(count_drawable(units, targets).values()) < count:

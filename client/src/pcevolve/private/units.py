@@ -1,6 +1,6 @@
-"""Privacy units: a CSV file says which images belong together, e.g. to one patient; how many units the classes hold.
+"""Privacy units: a CSV file says which images belong together, e.g. to one patient.
 
-The numbers of units are compared with ``--shots``; where they differ, the owner is offered what would mend it.
+How many units the classes hold is compared with ``--shots``; where they differ, the owner is offered what mends it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy as np
 from pcevolve.errors import DataError
 from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.listing import Listing, list_some
-from pcevolve.private.subsample import count_drawable
+from pcevolve.private.listing import UnitMap, list_some
 from pcevolve.public.options import advise
 from pcevolve.public.words import find_label_fault
 from pcevolve_shared.reading import read_file
@@ -30,24 +29,10 @@ MOST_APART = 1.5
 """How many times as many units as ``--shots`` says, or as another class, a class may hold, and as few likewise."""
 
 
-@dataclass(frozen=True, repr=False)
-class UnitMap:
-    """A map from each image of a folder to its privacy unit.
-
-    Attributes:
-        kind: What a unit is (``patient``); public. Everything else here is private.
-        of: What the owner calls the unit of each image, by the image's path inside the folder.
-    """
-
-    kind: str
-    of: dict[str, str]
-
-    def __repr__(self) -> str:
-        return "UnitMap"
-
-
-def group_into_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
-    """Group the images of a dataset into privacy units."""
+def group_into_units(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
+    """Group the images of a dataset into privacy units; without a map, each stays one."""
+    if units is None:
+        return data
     names, unit_of = np.unique([units.of[name] for name in data.names], return_inverse=True)
     return replace(
         data, unit_of=unit_of.astype(np.int64), unit_name=units.kind, unit_names=tuple(map(str, names))
@@ -220,23 +205,3 @@ class Shots:
 
     def _first(self, held: int) -> str:
         return next(label for label, number in self.held.items() if number == held)
-
-
-def name_units(listing: Listing, units: UnitMap | None) -> list[str]:
-    """Return the name of each image's unit."""
-    return [name if units is None else units.of[name] for name in listing.names]
-
-
-def count_units(listing: Listing, units: UnitMap | None) -> dict[str, int]:
-    """Return the number of privacy units of each class of a listing, by label; private."""
-    names = name_units(listing, units)
-    found: dict[str, set[str]] = {label: set() for label in listing.labels}
-    for name, target in zip(names, listing.targets, strict=True):
-        found[listing.labels[target]].add(name)
-    return {label: len(each) for label, each in found.items()}
-
-
-def count_units_to_draw(listing: Listing, units: UnitMap | None) -> dict[str, int]:
-    """Return the number of privacy units of each class that a draw could take, by label; private."""
-    counts = count_drawable(name_units(listing, units), listing.targets)
-    return {label: counts.get(target, 0) for target, label in enumerate(listing.labels)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,16 +30,7 @@ from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load, load_folder
 from pcevolve.private.listing import Listing, list_folder, shorten
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
-from pcevolve.private.subsample import subsample
-from pcevolve.private.units import (
-    UnitMap,
-    count_units,
-    count_units_to_draw,
-    group_into_units,
-    name_units,
-    read_units,
-    require_unit_size,
-)
+from pcevolve.private.units import group_into_units, read_units, require_unit_size
 from pcevolve.providers.dialect import Advice, FewSteps, ModelSize, find_few_steps
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
@@ -110,16 +102,20 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
         return RunData(data, rest, test_is_public=True)
     if isinstance(source, TermsSource):
         raise UsageError("--private terms are texts, and this API makes images")
-    listing, units = _list(settings, source)
-    if settings.data.unit_size and units is not None:
-        require_unit_size(name_units(listing, units), listing.names, units.kind, settings.data.unit_size)
-    used, rest_of_it = _draw(settings, listing, units)
-    require_shots(settings, count_units(used, units), _count_units(units), count_units_to_draw(used, units))
+    listing = used = _list(settings, source)
+    left: Listing | None = None
+    counted = "images" if listing.units is None else f"units ({listing.units.kind})"
+    if settings.data.unit_size and listing.units is not None:
+        require_unit_size(listing.unit_keys, listing.names, listing.units.kind, settings.data.unit_size)
+    if settings.data.subsample is not None:
+        tell_drawable(settings, listing.count_drawable(), counted)
+        used, left = listing.draw(settings.data.subsample, settings.data.subsample_seed)
+    require_shots(settings, used.count_units(), counted, used.count_drawable())
     keep = 0 if settings.encoder.engine == "ray" else KEPT_PIXELS  # a cluster reads files
     window = window_ends(settings.data.window)
-    data = _group(load(used, keep=keep, told=told, window=window), units)
+    data = group_into_units(load(used, keep=keep, told=told, window=window), used.units)
     skipped = tuple(shorten(file) for file in listing.skipped)
-    return RunData(data, _test(settings, data, rest_of_it), skipped=skipped)
+    return RunData(data, _test(settings, data, left), skipped=skipped)
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
@@ -137,39 +133,19 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
 def count_drawable(folder: Path, unit_map: Path | None) -> int:
     """Units of each class that can be drawn of a folder of class folders, all classes alike; 0 for none."""
-    listing = list_folder(folder, None)
-    return min(
-        count_units_to_draw(listing, read_units(unit_map, listing.names) if unit_map else None).values()
-    )
+    return min(_map_units(list_folder(folder, None), unit_map).count_drawable().values())
 
 
-def _count_units(units: UnitMap | None) -> str:
-    return "images" if units is None else f"units ({units.kind})"
+def _list(settings: RunConfig, source: FolderSource) -> Listing:
+    """The images by name, with their units where several images are one."""
+    label = settings.data.domain if settings.data.unlabelled else None
+    # A map says of every image in a folder of its own whose it is.
+    listing = list_folder(source.path, label, nested=settings.data.unit_map is not None)
+    return _map_units(listing, settings.data.unit_map)
 
 
-def _list(settings: RunConfig, source: FolderSource) -> tuple[Listing, UnitMap | None]:
-    """The images by name, and their units where several images are one."""
-    nested = (
-        settings.data.unit_map is not None
-    )  # which says of every image in a folder of its own whose it is
-    listing = list_folder(
-        source.path, settings.data.domain if settings.data.unlabelled else None, nested=nested
-    )
-    return listing, read_units(settings.data.unit_map, listing.names) if settings.data.unit_map else None
-
-
-def _draw(settings: RunConfig, listing: Listing, units: UnitMap | None) -> tuple[Listing, Listing | None]:
-    """The images that the run uses, and the others where it draws some."""
-    if settings.data.subsample is None:
-        return listing, None
-    tell_drawable(settings, count_units_to_draw(listing, units), _count_units(units))
-    return subsample(
-        listing, name_units(listing, units), settings.data.subsample, settings.data.subsample_seed
-    )
-
-
-def _group(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
-    return data if units is None else group_into_units(data, units)
+def _map_units(listing: Listing, unit_map: Path | None) -> Listing:
+    return replace(listing, units=read_units(unit_map, listing.names)) if unit_map else listing
 
 
 def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:

@@ -120,11 +120,10 @@ def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDatase
     if settings.data.unit_size and columns.unit is not None:
         require_unit_size(found.units, found.names, columns.unit, settings.data.unit_size)
     if settings.data.subsample is not None:
-        tell_drawable(settings, found.units_to_draw(), counted)
+        tell_drawable(settings, found.count_drawable(), counted)
         found, rest = found.draw(settings.data.subsample, settings.data.subsample_seed)
     data = found.dataset(columns.unit)
-    counts = {label: data.count_units_in(label) for label in data.labels}
-    require_shots(settings, counts, counted, found.units_to_draw())
+    require_shots(settings, found.count_units(), counted, found.count_drawable())
     return data, _read_held_out(settings, data, rest)
 
 

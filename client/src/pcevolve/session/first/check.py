@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,7 @@ from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspect
 from pcevolve.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.tables import Columns
-from pcevolve.private.units import (
-    Shots,
-    UnitMap,
-    count_units,
-    count_units_to_draw,
-    map_folders,
-    name_units,
-    read_units,
-    write_units,
-)
+from pcevolve.private.units import Shots, map_folders, read_units, write_units
 from pcevolve.public import settings as public
 
 NAMED = 3
@@ -81,29 +72,28 @@ def check_folder(
     try:
         assumed = None if meant.unlabelled else map_folders(listing.names)
         units = read_units(meant.unit_map, listing.names) if meant.unit_map else assumed
-        unit_faults = []
+        listing, unit_faults = replace(listing, units=units), []
     except DataError as error:
-        units, unit_faults = None, [str(error)]
+        unit_faults = [str(error)]
     window = public.window_ends(meant.window)
     done = count(1)
-    found = inspect(listing, name_units(listing, units), lambda: told(next(done), len(listing.files)), window)
-    counts = count_units(listing, units)
-    own = find_shot_faults(counts, count_units_to_draw(listing, units), meant)
+    found = inspect(listing, lambda: told(next(done), len(listing.files)), window)
+    counts = listing.count_units()
+    own = find_shot_faults(counts, listing.count_drawable(), meant)
     faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *own]
-    rows = tuple(_rows(found, units, counts, meant, not own, len(faults)))
+    rows = tuple(_rows(found, counts, meant, not own, len(faults)))
     return Checkup(rows, tuple(faults), tuple(_warnings(found)), len(listing.labels))
 
 
 def _rows(
     found: Inspection,
-    units: UnitMap | None,
     counts: Mapping[str, int],
     meant: DataSettings,
     enough: bool,
     faults: int,
 ) -> Iterator[tuple[str, str]]:
     listing = found.listing
-    unit = "image" if units is None else units.kind
+    unit = "image" if listing.units is None else listing.units.kind
     yield "classes", f"{len(listing.labels)}: {', '.join(listing.labels)}"
     yield f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in counts.items())
     yield "images", _images(listing)
@@ -244,20 +234,13 @@ def check_table(table: Path, meant: DataSettings) -> Checkup:
         twins = []
     except DataError as error:
         twins = [str(error)]
-    counts = _count_units(records)
-    own = find_shot_faults(counts, records.units_to_draw(), meant)
+    counts = records.count_units()
+    own = find_shot_faults(counts, records.count_drawable(), meant)
     faults = [*(window if meant.window else []), *records.faults, *twins, *own]
     rows = list(_text_rows(records, columns, counts))
     rows.append((f"fits {spell_units(meant)}", "NO" if own else "yes"))
     rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))
     return Checkup(tuple(rows), tuple(faults), ())
-
-
-def _count_units(records: Records) -> dict[str, int]:
-    found: dict[str, set[str]] = {label: set() for label in sorted(set(records.labels))}
-    for label, unit in zip(records.labels, records.units or records.names, strict=True):
-        found[label].add(unit)
-    return {label: len(units) for label, units in found.items()}
 
 
 def _text_rows(records: Records, columns: Columns, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
