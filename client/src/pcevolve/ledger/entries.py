@@ -113,7 +113,6 @@ class Entries:
         self.store = store
         self._clock = clock
         self._enrolments: dict[str, Enrolment] = {}
-        self._units: dict[str, RunUnits] = {}
         self._partitions: dict[Units, UnitPartition] = {}
         self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
 
@@ -135,12 +134,6 @@ class Entries:
         if run.units not in self._partitions:
             self._partitions[run.units] = UnitPartition.of(run.units)
         return RunUnits(run.run_id, run.unit, self._partitions[run.units], run.terms.unit_size)
-
-    def units_of(self, run: Enrolment) -> RunUnits:
-        """The units of a run that is on record, ready to be compared with others'."""
-        if run.run_id not in self._units:
-            self._units[run.run_id] = self.read_units(run)
-        return self._units[run.run_id]
 
     def receipt(self, query: Query) -> Receipt | None:
         """Return the receipt of a query, if it was paid for."""

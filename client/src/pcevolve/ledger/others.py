@@ -73,7 +73,7 @@ class PriorRuns:
         enrolled = self.list_enrolled()
         counted = [run for run in enrolled if self.counts(run)]
         # Runs that paid nothing belong here too: they may be the only ones that say whose two images are.
-        units = {run.run_id: self.entries.units_of(run) for run in enrolled}
+        units = {run.run_id: self.entries.read_units(run) for run in enrolled}
         promising = [units[run.run_id] for run in counted]
         reach = Reach.of(self._units, promising, list(units.values()))
         touching = tuple(run for run in counted if reach.touches(units[run.run_id].partition))
@@ -175,7 +175,7 @@ class AffectedUnits:
                     f"--set privacy.relation={run.relation}, as {name_runs([run])} did"
                 )
         done = {run.run_id: merge(self.entries.events(run.run_id)) for run in self.others}
-        units = [*map(self.entries.units_of, self.others), self.entries.read_units(self.run)]
+        units = list(map(self.entries.read_units, (*self.others, self.run)))
         return compute_exposures(
             self.reach, units, self.run.relation, {**done, self.run.run_id: self.run.run_id}
         )

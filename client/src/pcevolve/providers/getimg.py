@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, RootModel
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, RootModel
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer, strength_of
 from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
-from pcevolve.public.parts import Count, Library, Licence, LicenceFile, make_one_line, make_readable
+from pcevolve.public.parts import Count, Library, make_one_line, make_readable
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import Guidance, Steps
 from pcevolve.public.settings import Digest, Strength
@@ -39,21 +39,27 @@ class _Balance(Reply):
     balance: float | None = None
 
 
+_Line = Annotated[wire.Name, AfterValidator(make_one_line)]
+_Text = Annotated[str, Field(max_length=limits.MAX_LICENCE_CHARS), AfterValidator(make_readable)]
+
+
 class _Licence(Reply):
-    name: wire.Name
+    name: _Line
     images: Count
 
 
 class _LicenceFile(Reply):
-    name: wire.Name
+    name: _Line
     sha256: Digest
-    text: Annotated[str, Field(max_length=limits.MAX_LICENCE_CHARS)]
+    text: _Text
 
 
 class _Library(Reply):
     images: Count
     licences: Annotated[tuple[_Licence, ...], Field(max_length=limits.MAX_LICENCES)] = ()
-    licence_files: Annotated[tuple[_LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES)] = ()
+    files: Annotated[
+        tuple[_LicenceFile, ...], Field(max_length=limits.MAX_LICENCE_FILES, alias="licence_files")
+    ] = ()
 
 
 class _Recommended(Reply):
@@ -182,18 +188,7 @@ class GetimgDialect(Dialect):
         """Read it from the list of models, its text cut and made readable; see ``Dialect.library``."""
         listed = _find_model(model, body)
         told = None if listed is None else listed.library
-        if told is None:
-            return None
-        return Library(
-            images=told.images,
-            licences=tuple(
-                Licence(name=make_one_line(each.name), images=each.images) for each in told.licences
-            ),
-            files=tuple(
-                LicenceFile(name=make_one_line(each.name), sha256=each.sha256, text=make_readable(each.text))
-                for each in told.licence_files
-            ),
-        )
+        return None if told is None else Library(**told.model_dump())
 
     def balance_request(self) -> WireRequest:
         """The question for what is left on the account."""
