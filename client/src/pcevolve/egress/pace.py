@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -148,63 +149,40 @@ class RequestWindow:
                 begun = begin(each)
                 yield begun.answer if isinstance(begun, Ready) else end(each, begun())
             return
-        yield from _Several(self, asked, may_begin, begin, end).answers()
+        # The event is the gate's, for all rounds; a run that was caught and goes on must not find it set.
+        self.stopping.clear()
+        left, under_way = deque(enumerate(asked)), dict[Future[Brought], int]()
+        done: dict[int, Answer] = {}
+
+        def begin_next() -> None:
+            # Where nothing is under way, to begin what may not is an error, which ``begin`` raises.
+            while left and (not under_way or may_begin(left[0][1])):
+                place, each = left.popleft()
+                begun = begin(each)
+                if isinstance(begun, Ready):
+                    done[place] = begun.answer
+                else:
+                    under_way[threads.submit(begun)] = place
+
+        with ThreadPoolExecutor(self.most, thread_name_prefix="lane") as threads:
+            try:
+                for place in range(len(asked)):
+                    begin_next()
+                    while place not in done:
+                        came, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                        # By place, so that of several that came at once the record has the plan's order, not a set's.
+                        for brought in sorted(came, key=under_way.__getitem__):
+                            ended = under_way.pop(brought)
+                            done[ended] = end(asked[ended], brought.result())
+                    begin_next()  # the API works on the next ones while the caller works on this one
+                    yield done.pop(place)
+            except BaseException as error:
+                self.stopping.set()
+                if not isinstance(error, Exception):  # somebody wants it to stop now
+                    # Ctrl-C does not wait for answers; any other failure does, because they are paid for.
+                    self.abandon()
+                raise
 
     def pause(self, seconds: float) -> None:
         """Sleep, unless another one failed."""
         self.stopping.wait(seconds)
-
-
-@dataclass
-class _Several(Generic[Asked, Brought, Answer]):
-    """One call of ``RequestWindow.answers``."""
-
-    window: RequestWindow
-    asked: Sequence[Asked]
-    may_begin: Callable[[Asked], bool]
-    begin: Callable[[Asked], Ready[Answer] | Wait[Brought]]
-    end: Callable[[Asked, Brought], Answer]
-    done: dict[int, Answer] = field(default_factory=dict)
-    under_way: dict[Future[Brought], int] = field(default_factory=dict)
-    begun: int = 0
-
-    def answers(self) -> Iterator[Answer]:
-        """All of them, in order."""
-        # The event is the gate's, for all rounds; a run that was caught and goes on must not find it set.
-        self.window.stopping.clear()
-        with ThreadPoolExecutor(self.window.most, thread_name_prefix="lane") as threads:
-            try:
-                for place in range(len(self.asked)):
-                    self._begin_next(threads)
-                    while place not in self.done:
-                        self._take_some()
-                    self._begin_next(
-                        threads
-                    )  # the API works on the next ones while the caller works on this one
-                    yield self.done.pop(place)
-            except BaseException as error:
-                self.window.stopping.set()
-                if not isinstance(error, Exception):  # somebody wants it to stop now
-                    # Ctrl-C does not wait for answers; any other failure does, because they are paid for.
-                    self.window.abandon()
-                raise
-
-    def _begin_next(self, threads: ThreadPoolExecutor) -> None:
-        """Begin what may begin."""
-        while self.begun < len(self.asked):
-            if self.under_way and not self.may_begin(self.asked[self.begun]):
-                return  # where nothing is under way, to begin what may not is an error, which ``begin`` raises
-            begun = self.begin(self.asked[self.begun])
-            if isinstance(begun, Ready):
-                self.done[self.begun] = begun.answer
-            else:
-                self.under_way[threads.submit(begun)] = self.begun
-            self.begun += 1
-
-    def _take_some(self) -> None:
-        """Wait until something came, and end it."""
-        came, _ = wait(self.under_way, return_when=FIRST_COMPLETED)
-        # By place, so that of several that came at once the record has the plan's order and not a set's.
-        for each in sorted(came, key=self.under_way.__getitem__):
-            place = self.under_way.pop(each)
-            self.done[place] = self.end(self.asked[place], each.result())
