@@ -26,8 +26,8 @@ from scipy.special import ndtri
 from scipy.stats import binomtest
 
 from pcevolve.dp.attacks import most_success, secret_budget
+from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.encoders import WORDS, load_encoder
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.private.bundled import FILE

@@ -21,9 +21,8 @@ from PIL import Image
 
 from benchmarks.selectors.grid import Trial
 from benchmarks.split import SETS
-from pcevolve.dp.calibration import smallest_noise_multiplier
+from pcevolve.dp.calibration import bounded_sum_sensitivity, smallest_noise_multiplier
 from pcevolve.dp.mechanisms import Noise
-from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.encoders import Encoder
 from pcevolve.geometry.frame import project
 from pcevolve.privacy import Budget, Event

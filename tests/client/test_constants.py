@@ -19,8 +19,7 @@ from pcevolve.geometry.frame import idle_step
 from pcevolve.privacy import Budget
 
 REVIEWED = {
-    "pcevolve.dp.sensitivity": {"DEVIATION_RADIUS": 0.5},
-    "pcevolve.dp.calibration": {"DIGITS": 10},
+    "pcevolve.dp.calibration": {"DEVIATION_RADIUS": 0.5, "DIGITS": 10},
     "pcevolve.dp.curves": {"ROUNDING_SHARE": 1e-12, "SMALL_RANGE": 1e-7},
     "pcevolve.dp.attacks": {"_DOWN": 1 - 2**-40, "_BINOMIAL_ROUNDING": 1e-9, "_MOST_DRAWS": 100_000},
     "pcevolve.selectors.sums": {"ROUNDING_SHARE": 1e-8, "CLIP_RADIUS": 1.0, "PRIOR_VARIANCE": 0.1},

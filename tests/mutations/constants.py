@@ -68,7 +68,7 @@ READ = "client/modality/images/test_files.py client/test_constants.py"
 WARNING = ("longest <= tick / 2", "longest <= tick * 1.5", "longest <= tick * 2", "longest < tick")
 CONSTANTS = (
     # what is released: sensitivities, rounding, calibration
-    Row("dp.sensitivity", "DEVIATION_RADIUS", "clip of deviations, and the noise on them", REVIEWED),
+    Row("dp.calibration", "DEVIATION_RADIUS", "clip of deviations, and the noise on them", REVIEWED),
     Row(
         "dp.calibration", "DIGITS", "digits of a scale of noise", "client/dp/test_calibration.py " + REVIEWED
     ),

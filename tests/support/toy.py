@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pcevolve.dp.calibration import draw_rate
 from pcevolve.dp.mechanisms import Noise
-from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.consistency import Drawn

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from pcevolve import dp
 from pcevolve.dp.accountants import within
 from pcevolve.dp.calibration import (
+    bounded_sum_sensitivity,
     classical_deviation,
+    histogram_sensitivity,
     largest_bounded_range,
     round_up,
     smallest_noise_multiplier,
 )
-from pcevolve.dp.sensitivity import bounded_sum_sensitivity, histogram_sensitivity
 from pcevolve.privacy import Budget, Event
 
 unhurried = settings(deadline=None)  # other people's work on the same cores is no failure

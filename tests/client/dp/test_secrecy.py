@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from pcevolve.dp.attacks import most_success, most_success_of, secret_budget, secret_share
-from pcevolve.dp.sensitivity import histogram_sensitivity
+from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.privacy import FREE, Event
 from pcevolve.selectors.scene import PrivateEmbeddings
 from support.examples import is_nightly

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pcevolve.dp.calibration import deviation_sum_sensitivity
 from pcevolve.dp.mechanisms import Noise
-from pcevolve.dp.sensitivity import deviation_sum_sensitivity
 from pcevolve.dp_audit.audit import audit_method, audit_selector, noises
 from pcevolve.dp_audit.claim import Claim, Verdict
 from pcevolve.errors import UsageError

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcevolve.dp.calibration import bounded_sum_sensitivity
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.dp.sensitivity import bounded_sum_sensitivity
 from pcevolve.privacy import Budget, Event
 from pcevolve.selectors import METHODS, Scope, find_method
 from pcevolve.selectors.contrastive import exponential_lift

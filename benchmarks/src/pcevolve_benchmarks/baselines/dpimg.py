@@ -12,9 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.dp.calibration import smallest_noise_multiplier
+from pcevolve.dp.calibration import histogram_sensitivity, smallest_noise_multiplier
 from pcevolve.dp.mechanisms import clamp
-from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.evolution import Population
 from pcevolve.privacy import Budget, Event

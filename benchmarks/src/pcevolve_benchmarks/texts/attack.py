@@ -16,8 +16,8 @@ from scipy.special import ndtri
 from scipy.stats import binomtest
 
 from pcevolve.dp.attacks import most_success, secret_budget, secret_share
+from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, SeededNoise
-from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import PrivateEmbeddings, Scene, find_method
 from pcevolve.selectors.method import first_selection

@@ -27,8 +27,8 @@ from statistics import NormalDist
 import numpy as np
 
 from pcevolve.dp.accountants import above, epsilon, gaussian_mu, merge, pure_epsilon, renyi_divergences
+from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.dp.curves import ROUNDING_SHARE, FloatArray, normal_cdf
-from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.privacy import Event, Relation
 
 _ORDERS = np.logspace(-3, 6, 901)

@@ -17,7 +17,7 @@ Proof. Without a unit that was not drawn, the first K of its class are the same,
 one that was drawn, its place goes to number K + 1 of its class, and everybody else keeps class and turn. An exchange is
 one removal and one addition, in one class or in two. ∎
 
-In changes of the draw's own relation that is ``dp.sensitivity.DRAWN_UNITS`` under either: one exchange is one unit less
+In changes of the draw's own relation that is ``dp.calibration.DRAWN_UNITS`` under either: one exchange is one unit less
 and one more, and two exchanges are two. It cannot be fewer, because K + 1 units that differ in their turns attain it.
 """
 

@@ -7,7 +7,7 @@ from math import ceil, isfinite
 
 from pcevolve.dp.accountants import above, epsilon
 from pcevolve.dp.attacks import most_true_positives
-from pcevolve.dp.sensitivity import DRAWN_UNITS
+from pcevolve.dp.calibration import DRAWN_UNITS
 from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.privacy import Event

@@ -17,8 +17,8 @@ from typing import Annotated, Final
 import numpy as np
 from pydantic import Field
 
+from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.dp.sensitivity import histogram_sensitivity
 from pcevolve.geometry.distances import IntArray, are_single, find_centres, nearest_of_some
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Event, Events

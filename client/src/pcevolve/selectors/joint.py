@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from pcevolve.dp.calibration import draw_rate
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.dp.sensitivity import draw_rate
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event, Events
 from pcevolve.public.settings import USUAL_DELTA

@@ -14,9 +14,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from pcevolve.dp.calibration import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
 from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
 from pcevolve.geometry.distances import IntArray, squared_distances
 from pcevolve.geometry.frame import idle_step, is_rounded_to, project
 from pcevolve.privacy import Event, Events

@@ -14,13 +14,14 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from pcevolve.dp.calibration import (
+    bounded_sum_sensitivity,
     classical_deviation,
+    histogram_sensitivity,
     largest_bounded_range,
     round_nearest,
     round_up,
     smallest_noise_multiplier,
 )
-from pcevolve.dp.sensitivity import bounded_sum_sensitivity, histogram_sensitivity
 from pcevolve.errors import UsageError
 from pcevolve.privacy import FREE, Budget, Event, Relation
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pcevolve.dp.calibration import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.dp.sensitivity import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
 from pcevolve.geometry.distances import IntArray
 from pcevolve.geometry.frame import Frame, round_to_noise_scale
 from pcevolve.privacy import Event, Events, Relation

@@ -15,9 +15,9 @@ from typing import Self, TypeAlias
 import numpy as np
 from pydantic import model_validator
 
+from pcevolve.dp.calibration import draw_rate, histogram_sensitivity
 from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.dp.sensitivity import draw_rate, histogram_sensitivity
 from pcevolve.geometry.distances import IntArray
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Budget, Event, Events, Relation
