@@ -7,6 +7,7 @@ part of what a run declares.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,10 @@ class Records(PrivateItems):
         """Class of each, an index into the sorted labels."""
         known = {label: target for target, label in enumerate(self.class_names)}
         return [known[label] for label in self.labels]
+
+    def count_units(self) -> dict[str, int]:
+        """Return the number of units of each class; without units each text is one, also one that is repeated."""
+        return super().count_units() if self.units else dict(Counter(sorted(self.labels)))
 
     def dataset(self, kind: str | None, labels: Sequence[str] = (), *, unique: bool = True) -> PrivateDataset:
         """The texts as a dataset.
