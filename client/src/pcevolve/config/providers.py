@@ -88,14 +88,14 @@ class ProviderSettings(public.Section):
         Field(
             description=f"Guidance scale; what API or name (turbo) recommend, or {USUAL_GUIDANCE:g}, if not given."
         ),
-        public.PUBLIC,
+        Setting(public=True, needs="guidance"),
     ] = None
     steps: Annotated[
         requests.Steps | None,
         Field(
             description=f"Denoising steps; what API or name (turbo) recommend, or {USUAL_STEPS}, if not given."
         ),
-        public.PUBLIC,
+        Setting(public=True, needs="steps"),
     ] = None
     sampler: requests.Sampler | None = None
     size: requests.Pixels | None = None
@@ -112,7 +112,7 @@ class ProviderSettings(public.Section):
         Field(
             description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
         ),
-        public.PUBLIC,
+        Setting(public=True, needs="tokens"),
     ] = None
     temperature: Annotated[
         requests.Temperature | None,
@@ -120,7 +120,7 @@ class ProviderSettings(public.Section):
             description="Temperature of the language model, of an API that writes texts; "
             f"{USUAL_TEMPERATURE:g} if not given."
         ),
-        public.PUBLIC,
+        Setting(public=True, needs="tokens"),
     ] = None
     fields: requests.ChatFields | None = None
     batch: requests.Batch = 32

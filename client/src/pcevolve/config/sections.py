@@ -93,7 +93,7 @@ class DataSettings(public.Section):
         Field(
             description="CSV file that groups images into privacy units, e.g. patients: columns file,patient."
         ),
-        OWN,
+        Setting(only="image"),
     ] = None
     unit_column: Annotated[
         str | None,
@@ -101,7 +101,7 @@ class DataSettings(public.Section):
             min_length=1,
             description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
         ),
-        OWN,
+        Setting(only="text"),
     ] = None
     unit_size: public.UnitSize | None = None
     words: Annotated[
@@ -122,12 +122,12 @@ class DataSettings(public.Section):
     text_column: Annotated[
         str | None,
         Field(min_length=1, description="Column of a table that holds the texts; text if not given."),
-        OWN,
+        Setting(only="text"),
     ] = None
     label_column: Annotated[
         str | None,
         Field(min_length=1, description="Column of a table that holds their labels; label if not given."),
-        OWN,
+        Setting(only="text"),
     ] = None
 
     @model_validator(mode="before")
@@ -236,7 +236,7 @@ class EncoderSettings(public.Section):
             description="Where private images are embedded and vote: in this process, or on Ray "
             "(pcevolve[ray])."
         ),
-        Setting(resumable=True),
+        Setting(resumable=True, only="image"),
     ] = "local"
     ray_address: Annotated[
         str | None,

@@ -63,12 +63,16 @@ class Setting:
         resumable: Whether it may be another one when a run is resumed.
         keyword: What Python and the command line call it, where that is not the field's name.
         variable: An environment variable of its own, beside the one that every option of a section has.
+        only: The kind of run that has it, ``image`` or ``text``; empty where both have, or the API's dialect decides.
+        needs: The capability of a dialect without which the wish would be passed over in silence.
     """
 
     public: bool = False
     resumable: bool = False
     keyword: str = ""
     variable: str = ""
+    only: Literal["image", "text", ""] = ""
+    needs: str = ""
 
 
 OWN = Setting()

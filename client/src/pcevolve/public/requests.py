@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from pcevolve.public.options import Setting
 from pcevolve.public.settings import PUBLIC
 
 Model = Annotated[
@@ -31,7 +32,11 @@ RewriterQuestion = Annotated[
     Field(max_length=2000, description="What the rewriter is asked, with {prompt} for the prompt."),
     PUBLIC,
 ]
-NegativePrompt = Annotated[str, Field(max_length=1000, description="What images should not show."), PUBLIC]
+NegativePrompt = Annotated[
+    str,
+    Field(max_length=1000, description="What images should not show."),
+    Setting(public=True, needs="negative_prompt"),
+]
 Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), PUBLIC]
 Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), PUBLIC]
 Sampler = Annotated[
@@ -41,7 +46,7 @@ Sampler = Annotated[
         max_length=100,
         description="Sampler (scheduler) by the API's name for it; its usual one if not given.",
     ),
-    PUBLIC,
+    Setting(public=True, needs="sampler"),
 ]
 Adapter = Annotated[
     str,
@@ -50,7 +55,7 @@ Adapter = Annotated[
         max_length=200,
         description="IP-Adapter of the API: variations then see the prototype as an image prompt too.",
     ),
-    PUBLIC,
+    Setting(public=True, needs="adapter"),
 ]
 AdapterScale = Annotated[
     float, Field(ge=0, le=1, description="Weight of the image prompt (adapter)."), PUBLIC
@@ -106,7 +111,7 @@ ChatFields = Annotated[
         "temperature=), NAME=OTHER for another name, or a family: reasoning (OpenAI's "
         "o-series and GPT-5, known by name), single (no n), plain (no n, no seed), standard.",
     ),
-    PUBLIC,
+    Setting(public=True, needs="fields"),
 ]
 Pixels = Annotated[
     int,
@@ -115,7 +120,7 @@ Pixels = Annotated[
         le=4096,
         description="Pixels per side; if not given the model's own, or 512 where the API tells none.",
     ),
-    PUBLIC,
+    Setting(public=True, needs="size"),
 ]
 Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC]
 MOST_AT_ONCE = 64

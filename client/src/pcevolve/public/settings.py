@@ -63,7 +63,7 @@ Window = Annotated[
         "intercept; -160,240 shows soft tissue in CT. Public: choose it by the modality, not "
         "by your images."
     ),
-    PUBLIC,
+    Setting(public=True, only="image"),
 ]
 Domain = Annotated[
     str,

@@ -173,17 +173,17 @@ class SecretEvolution(settings.MethodSettings):
             description="Text file of secrets in the private texts, one a line; stays private. A prior and a "
             "bound of its own may follow each, with tabs between."
         ),
-        Setting(),
+        Setting(only="text"),
     ] = None
     secret_columns: Annotated[
         tuple[str, ...],
         Field(description="Columns of a table whose values are secrets of the texts beside them."),
-        Setting(),
+        Setting(only="text"),
     ] = ()
     detect_secrets: Annotated[
         bool,
         Field(description="Take what looks like a number, a code, a date or an address for a secret."),
-        Setting(),
+        Setting(only="text"),
     ] = False
     secret_prior: settings.SecretPrior | None = None
     secret_bound: settings.SecretBound | None = None

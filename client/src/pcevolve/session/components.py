@@ -26,6 +26,7 @@ from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
+from pcevolve.public.options import list_options
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import Method, Scope
 from pcevolve.selectors.choosing import Chooser
@@ -189,17 +190,8 @@ def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int) -
 
 def _list_required(settings: RunConfig) -> set[str]:
     """Capabilities without which the user's own wishes would be passed over in silence."""
-    wishes = {
-        "negative_prompt": settings.provider.negative_prompt,
-        "size": settings.provider.size,
-        "steps": settings.provider.steps,
-        "guidance": settings.provider.guidance is not None,
-        "sampler": settings.provider.sampler,
-        "adapter": settings.provider.adapter,
-        "tokens": settings.provider.tokens is not None or settings.provider.temperature is not None,
-        "fields": settings.provider.fields is not None,
-    }
-    return {capability for capability, wish in wishes.items() if wish}
+    wished = (each for each in list_options(RunConfig) if each.of(settings) not in (None, ""))
+    return {each.setting.needs for each in wished if each.setting.needs}
 
 
 def _engine(settings: RunConfig) -> Engine:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST, find_ledger_volume
@@ -240,20 +240,9 @@ def _lifetime(settings: RunConfig, budget: Budget) -> Budget:
     )
 
 
-OF_TEXTS_ALONE = (
-    "text_column",
-    "label_column",
-    "unit_column",
-    "secrets",
-    "secret_columns",
-    "detect_secrets",
-)
-"""Options that no run with images has, beside those that its dialect lacks."""
-
-
 def _require_images(settings: RunConfig) -> None:
     """Refuse paths of images that lead nowhere, and options that are about texts."""
-    refuse_options(settings, OF_TEXTS_ALONE, " is about texts, and this API makes images")
+    refuse_options(settings, _list_only("text"), " is about texts, and this API makes images")
     source = parse_source(settings.data.private)
     if isinstance(source, TermsSource):
         raise UsageError(
@@ -268,6 +257,11 @@ def _require_images(settings: RunConfig) -> None:
             "--unit-map, data.unlabelled, data.subsample and data.window are for a folder of images, not for digits or "
             "cells"
         )
+
+
+def _list_only(kind: Literal["image", "text"]) -> list[str]:
+    """List the options that a run of the other kind has not, beside those that its dialect lacks."""
+    return [each.name for each in list_options(RunConfig) if each.setting.only == kind]
 
 
 def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
@@ -294,13 +288,9 @@ def _require_image_files(settings: RunConfig, private: Path) -> None:
         raise UsageError(f"encoder.weights {settings.encoder.weights}: no such file")
 
 
-OF_IMAGES_ALONE = ("unit_map", "engine", "window")
-"""Options that no run with texts has, beside those that its dialect lacks."""
-
-
 def _require_texts(settings: RunConfig) -> None:
     """Refuse paths of texts that lead nowhere, and options that are about images."""
-    refuse_options(settings, OF_IMAGES_ALONE, " is about images, and this API writes texts")
+    refuse_options(settings, _list_only("image"), " is about images, and this API writes texts")
     source = parse_source(settings.data.private)
     if isinstance(source, PICTURES):
         raise UsageError(
