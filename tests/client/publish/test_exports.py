@@ -13,8 +13,8 @@ from PIL import Image
 from pcevolve.auditing import audit, rebuilt
 from pcevolve.cli.main import main
 from pcevolve.errors import UsageError
+from pcevolve.publish import dataset as writing
 from pcevolve.publish.dataset import export_run
-from pcevolve.publish.promises import exports as writing
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import EXPORTS
 from support.runs import SmallRun, small_plan
