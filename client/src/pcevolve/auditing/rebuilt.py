@@ -57,10 +57,10 @@ MOST_ROUNDED = 1
 FOOTER = 100_000
 """Bytes at the end of a Parquet file in which its writer is looked for."""
 _WRITER = re.compile(rb"parquet-cpp-arrow version ([0-9.]{1,20})")
-
-
 CARDS_CLAIM: Final = "the cards say what the record gives"
-WORDS: Final = "not this version's words; its figures are those of the manifest, and nobody read the rest"
+OTHER_WORDS: Final = (
+    "not this version's words; its figures are those of the manifest, and nobody read the rest"
+)
 MOST_ABOVE: Final = 1.01
 """How far above a figure of the manifest a rounded one may lie, as a factor; below it none may."""
 _IS: Final = (
@@ -284,7 +284,9 @@ def check_cards(released: RebuiltRelease) -> Finding:
     other = released.other_cards
     faults = tuple(f"{each.path} {fault}" for each in other for fault in each.faults)
     unchecked = ", ".join(each.path for each in other if not each.faults)
-    return Finding(CARDS_CLAIM, faults, len(_cards(released)), f"{unchecked}: {WORDS}" if unchecked else "")
+    return Finding(
+        CARDS_CLAIM, faults, len(_cards(released)), f"{unchecked}: {OTHER_WORDS}" if unchecked else ""
+    )
 
 
 def _cards(released: RebuiltRelease) -> dict[str, Form | None]:

@@ -220,10 +220,10 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
             components.connect(transcript, console) as connection,
         ):
             with show_work(console, f"embedding private {components.dialect.makes}s") as told:
-                ready = prepare(components, ledger, transcript, told)
-            account, begun = ready.account, transcript.plan()
-            plan, advice = _greet(components, connection.gate, ready.draft, begun)
-            _introduce(components, plan, ready.notes, advice, connection, audience, begun is not None)
+                account, draft, notes = prepare(components, ledger, transcript, told)
+            begun = transcript.plan()
+            plan, advice = _greet(components, connection.gate, draft, begun)
+            _introduce(components, plan, notes, advice, connection, audience, begun is not None)
             approve(components, plan, connection, begun is not None, only_look)
             if begun is None:
                 plan = _settle_batch(components, connection, plan, console)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve.config.config import RunConfig
@@ -281,15 +280,6 @@ FALLBACK_SIZE = ModelSize(512, 512)
 """Of images, where the API does not say which size its model makes."""
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """All that is settled before the API is greeted; ``draft`` is the plan, but for the size of the API's images."""
-
-    account: Account
-    draft: PublicPlan
-    notes: tuple[Fact, ...]
-
-
 def open_ledger(settings: RunConfig, begun: bool) -> Ledger:
     """The run's ledger, new only if the run is; ``LedgerError`` where it is gone, or would not outlive a container."""
     # A volume that is none is found out before a ledger is made in it.
@@ -301,10 +291,13 @@ def open_ledger(settings: RunConfig, begun: bool) -> Ledger:
 
 def prepare(
     components: Components, ledger: Ledger, transcript: Transcript, told: ProgressCallback = no_progress
-) -> Prepared:
+) -> tuple[Account, PublicPlan, tuple[Fact, ...]]:
     """Make sure that all of the plan can be paid for, and embed the private images.
 
     The size of the API's images, which only the API knows, has no part in any of this.
+
+    Returns:
+        The run's account, its plan but for that size, and what the owner alone is told.
 
     Raises:
         BudgetError: Not enough is left.
@@ -326,7 +319,7 @@ def prepare(
     # What the provider had seen when the run began; a run that goes on does not count it anew.
     earlier = account.earlier() if recorded is None else recorded.earlier
     draft = plan.model_copy(update={"earlier": earlier})
-    return Prepared(account, draft, tuple(note_private(components, draft, account)))
+    return account, draft, tuple(note_private(components, draft, account))
 
 
 def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Account:
