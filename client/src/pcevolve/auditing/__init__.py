@@ -7,7 +7,7 @@ compares; ``images`` takes neither's word and looks at what left by itself.
 from __future__ import annotations
 
 from pcevolve.auditing.checks import Audit, audit
-from pcevolve.auditing.selection import find_encoder
+from pcevolve.auditing.rerun import find_encoder
 from pcevolve.public.finding import Finding
 
 __all__ = ["Audit", "Finding", "audit", "find_encoder"]

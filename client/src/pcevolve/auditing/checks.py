@@ -24,8 +24,7 @@ from pcevolve.auditing.rebuilt import (
     check_exports,
     export_claim,
 )
-from pcevolve.auditing.rerun import Rerun
-from pcevolve.auditing.selection import LoadEncoder, Selections, find_encoder
+from pcevolve.auditing.rerun import LoadEncoder, Rerun, Selections, find_encoder
 from pcevolve.durable import replace_folder_durably
 from pcevolve.errors import ClientError
 from pcevolve.pages.notebook import render_table

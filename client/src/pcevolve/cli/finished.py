@@ -93,7 +93,7 @@ def classify(
 ) -> None:
     """Say which class images or texts are nearest to, by what a run released about its classes."""
     require_run(folder)
-    from pcevolve.auditing.selection import find_encoder  # torch takes seconds to load
+    from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
     from pcevolve.session.finished.classification import NearestMean
 
     nearest = NearestMean.of(folder, partial(find_encoder, weights=weights))

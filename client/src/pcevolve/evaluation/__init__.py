@@ -2,6 +2,12 @@
 
 **Results are private.** They are functions of real images without noise, so no guarantee covers
 them: they go to a run's ``private/`` folder (mode 0700) and to the owner's screen, never into a
-release, a log, a request or a decision that a request depends on. Types here have their class
-name as ``repr``.
+release, a log, a request or a decision that a request depends on.
 """
+
+
+class PrivateFigures:
+    """Figures whose ``repr`` is their class's name, so that none gets into a log."""
+
+    def __repr__(self) -> str:
+        return type(self).__name__

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from pcevolve.errors import DataError
+from pcevolve.evaluation import PrivateFigures
 
 FloatArray = NDArray[np.float64]
 Kernel = Callable[[FloatArray, FloatArray], FloatArray]
@@ -114,7 +115,7 @@ _CMMD_SIGMA, _CMMD_SCALE = 10.0, 1000.0
 
 
 @dataclass(frozen=True, repr=False)
-class Closeness:
+class Closeness(PrivateFigures):
     """A synthetic set beside a real one, through one encoder; private.
 
     Attributes:
@@ -135,9 +136,6 @@ class Closeness:
     density: float
     coverage: float
     few: bool
-
-    def __repr__(self) -> str:
-        return "Closeness"
 
     def to_json(self) -> dict[str, object]:
         """For a private file or the owner's screen."""
@@ -208,7 +206,7 @@ COPY_SHARE = 0.1
 
 
 @dataclass(frozen=True, repr=False)
-class Memorisation:
+class Memorisation(PrivateFigures):
     """Distances of synthetic images to private and to test images; private.
 
     Attributes:
@@ -220,9 +218,6 @@ class Memorisation:
     closer: float
     copies: tuple[int, ...]
     ratio: float
-
-    def __repr__(self) -> str:
-        return "Memorisation"
 
 
 def measure_memorisation(synthetic: FloatArray, private: FloatArray, test: FloatArray) -> Memorisation:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pcevolve.encoders.singly import lone_workers, thread_count
 from pcevolve.errors import DataError, UsageError
+from pcevolve.evaluation import PrivateFigures
 from pcevolve.evaluation.heads import Predict, Training, make_untrained_head, time_head
 from pcevolve.modality import Item
 from pcevolve.private.dataset import PrivateDataset
@@ -84,7 +85,7 @@ _MIN_SEEDS = 3  # below that, a standard error says nothing
 
 
 @dataclass(frozen=True, repr=False)
-class Accuracy:
+class Accuracy(PrivateFigures):
     """Top-1 accuracy in 0..1 over several seeds of the head; private.
 
     Attributes:
@@ -106,16 +107,13 @@ class Accuracy:
         spread = float(np.std(values, ddof=1))
         return cls(float(np.mean(values)), spread / len(values) ** 0.5, tuple(map(float, values)))
 
-    def __repr__(self) -> str:
-        return "Accuracy"
-
     def to_json(self) -> dict[str, object]:
         """Return ``mean``, ``sem`` and ``seeds`` for a private file or the owner's screen."""
         return {"mean": self.mean, "sem": self.sem, "seeds": list(self.seeds)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AccuracyTest:
+class AccuracyTest(PrivateFigures):
     """Held-out real data as one judge sees them, looked at once and used for several synthetic sets.
 
     Attributes:
@@ -132,9 +130,6 @@ class AccuracyTest:
     def on(cls, held_out: PrivateDataset, judge: Judge) -> AccuracyTest:
         """Prepare the test: let a judge look at held-out images."""
         return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
-
-    def __repr__(self) -> str:
-        return "AccuracyTest"
 
     def of(self, sets: Sequence[LabelledSet], seeds: Sequence[int] = SEEDS) -> list[Accuracy]:
         """Train new heads on each labelled set, once per seed, and test them on the held-out data.
@@ -167,7 +162,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict:
+class Verdict(PrivateFigures):
     """One classifier, trained several times; private.
 
     Attributes:
@@ -202,9 +197,6 @@ class Verdict:
         f1 = [f1_score(truth, each, labels=sorted(set(truth.tolist())), average="macro") for each in said]
         accuracy = Accuracy.of([float(np.mean(each == truth)) for each in said])
         return cls(accuracy, float(np.mean(f1)), own, tuple(tuple(map(int, row)) for row in counts))
-
-    def __repr__(self) -> str:
-        return "Verdict"
 
     def to_json(self) -> dict[str, object]:
         """For a private file or the owner's screen."""
