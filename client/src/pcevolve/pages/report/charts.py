@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.attacks import most_success, secret_budget
@@ -46,6 +45,8 @@ class Value:
         count, mean = len(values), float(np.mean(values))
         if count < FEWEST:
             return cls(mean, None, count)
+        from scipy.special import stdtrit  # takes a moment to load, and a report does without
+
         error = float(np.std(values, ddof=1)) / math.sqrt(count)
         return cls(mean, float(stdtrit(count - 1, (1 + LEVEL) / 2)) * error, count)
 
