@@ -1,19 +1,20 @@
 """The demonstration over seeds: what its dataset is worth beside prompts alone, other methods and the private images.
 
     .venv/bin/python -m benchmarks.demo_seeds --seeds 10
+    .venv/bin/python -m benchmarks.demo_seeds --domain "chest x-ray" --ways selection "and one round of variation"
     .venv/bin/python -m benchmarks.demo_seeds --model FOLDER --steps 12 --guidance 1.5 --out OUT
 
 A seed draws the private images, the provider's and the noise. ``--model`` is a checkpoint as
 ``api_server/training/export.py`` writes it.
 
-It continues where it was cut off, and writes demo.{md,json} into docs/results.
+It continues where it was cut off, and writes demo.{md,json} into docs/results, of another domain demo-DOMAIN.{md,json}.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_args
@@ -66,6 +67,14 @@ WAYS = {
     "shots": Way("shots"),
 }
 OPTIONS = OF_IMAGES.options
+CELLS = str(OPTIONS["domain"])
+DOMAINS = {
+    CELLS: str(OPTIONS["private"]),
+    "handwritten mark": "mnist:1,2,6",
+    "steel surface": "steel:crazing,patches,scratches",
+    "chest x-ray": "xray:normal,pneumonia",
+}
+"""What the prompt calls them, and the private images: of each domain that the bundled model draws."""
 JUDGES = {
     "cnn": "CNN",
     "mobilenet": "MobileNet",
@@ -79,10 +88,11 @@ WORDS: tuple[Word, ...] = get_args(Word)
 
 @dataclass(frozen=True)
 class Own:
-    """The model, and how it is asked."""
+    """The model, how it is asked, and what it is asked for."""
 
     model: DiffusionGenerator
     asked: Images
+    domain: str
 
     @classmethod
     def of(cls, given: argparse.Namespace) -> Own:
@@ -90,13 +100,13 @@ class Own:
         usual = model_options()
         steps, guidance = given.steps or usual.steps, given.guidance or usual.guidance
         own = Images(guidance=guidance, steps=steps, width=usual.width, height=usual.height)
-        return cls(load_model(given.model) if given.model else model(), own)
+        return cls(load_model(given.model) if given.model else model(), own, given.domain)
 
 
 def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> Row:
     """One run in one way, and what every judge says of its dataset."""
-    way, world, shots = WAYS[name], str(OPTIONS["private"]), int(OPTIONS["shots"])
-    private, held_out = draw(world, shots, seed)
+    way, world, shots = WAYS[name], DOMAINS[own.domain], int(OPTIONS["shots"])
+    private, held_out = map(_say_nothing, draw(world, shots, seed))
     about = {"seed": seed, "way": name, "candidates": candidates}
     trial = Trial(
         world,
@@ -114,6 +124,11 @@ def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> 
     found = [_verdict(judge, images, np.array(targets), held_out) for judge in _judges()]
     said = {} if watch.assessed is None else {"word": watch.assessed.word, **watch.assessed.model_dump()}
     return {**about, "verdicts": found, **said}
+
+
+def _say_nothing(private: PrivateDataset) -> PrivateDataset:
+    """The same images in classes whose names say nothing."""
+    return replace(private, labels=tuple(f"type {place}" for place in range(1, len(private.labels) + 1)))
 
 
 def _of_release(trial: Trial, private: PrivateDataset, held_out: PrivateDataset) -> Row:
@@ -134,7 +149,7 @@ def _training_set(
     if trial.method == RANDOM_PHASE:
         painted, targets = paint_random_phases(trial, private, SeededNoise(trial.seed))
         return list(painted), targets
-    plan, method = make_plan(trial, private.labels, own.asked, str(OPTIONS["domain"]))
+    plan, method = make_plan(trial, private.labels, own.asked, own.domain)
     generator = LocalGenerator(plan, own.model, pictures)
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch)
     look = find_released_appearance(evolved.receipts)
@@ -180,16 +195,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = options(__doc__, seeds=10)
     parser.add_argument("--candidates", type=int, nargs="+", default=[max(CANDIDATES)])
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="measure these alone")
+    parser.add_argument("--domain", choices=DOMAINS, default=CELLS)
     parser.add_argument("--model", type=Path, help="folder of a checkpoint, instead of the bundled model")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--guidance", type=float)
     given = parser.parse_args(arguments)
     measure_and_write(
         given,
-        "demo",
+        "demo" if given.domain == CELLS else f"demo-{given.domain.replace(' ', '-')}",
         lambda known: _list_missing(known, given.seeds, given.candidates, given.ways),
         partial(measure, Own.of(given)),
-        page,
+        partial(page, given.domain),
     )
 
 
@@ -204,17 +220,17 @@ def _list_missing(
                     yield seed, name, size
 
 
-HEADER = """# The demonstration, over seeds
+HEADER = """# The demonstration, over seeds: {domain}
 
-Written by `python -m benchmarks.demo_seeds`: accuracies on held-out blood cells under names that say nothing (%, mean ±
+Written by `python -m benchmarks.demo_seeds`: accuracies on held-out images under names that say nothing (%, mean ±
 standard error over seeds; the standard deviation, which is what somebody sees who runs it once; the least and the
 most), ε = 10, ten shots. `shots` protects nobody. The last judge **voted**.
 """
 
 
-def page(rows: Sequence[Row]) -> str:
+def page(domain: str, rows: Sequence[Row]) -> str:
     """The tables, one for each size and judge."""
-    parts = [HEADER]
+    parts = [HEADER.format(domain=domain)]
     for size in sorted({row["candidates"] for row in rows}):
         here = [row for row in rows if row["candidates"] == size]
         for judge, title in JUDGES.items():

@@ -85,9 +85,10 @@ def draw_candidates(real: RealSet, count: int, cache: Path) -> list[Images]:
 
 
 def _digest_bundled_model() -> str:
-    """Digest of the bundled generator's UNet."""
-    folder = Path(str(resources.files("pcevolve_server"))) / "bundled" / "unet"
-    return hashlib.sha256((folder / "diffusion_pytorch_model.safetensors").read_bytes()).hexdigest()
+    """Digest of the bundled generator's weights."""
+    folder = Path(str(resources.files("pcevolve_server"))) / "bundled"
+    files = sorted(folder.glob("*/*.safetensors"))
+    return hashlib.sha256(b"".join(hashlib.sha256(each.read_bytes()).digest() for each in files)).hexdigest()
 
 
 def weights() -> str:
