@@ -1,5 +1,6 @@
 """The training of the bundled models: material that is honest about itself, and what a few-step student is taught."""
 
+import argparse
 import csv
 import importlib
 import json
@@ -265,3 +266,52 @@ def test_a_reader_that_calls_all_the_same_may_still_rank_them_rightly(training):
     assert rank(always_b, ["a", "b"], asked) == 1
     assert rank(always_b, ["a", "b"], ["a", "b", "a", "b"]) == 0.75
     assert rank(always_b, ["a", "b"], asked[::-1]) == 0
+
+
+@pytest.fixture
+def bundled():
+    from diffusers import StableDiffusionPipeline
+
+    return StableDiffusionPipeline.from_pretrained(
+        TRAINING.parent / "src" / "pcevolve_server" / "bundled", local_files_only=True
+    )
+
+
+@pytest.mark.models
+def test_words_that_another_domain_has_or_that_are_torn_are_not_moved(training, bundled):
+    find_rows = training("balance_words").find_rows
+    assert len(set(find_rows(bundled.tokenizer, ["chest", "ray"], ["a blood smear"]))) == 2
+    with pytest.raises(ValueError, match="also in prompts of other domains: x"):
+        find_rows(bundled.tokenizer, ["ray", "x"], ["letter x"])
+    with pytest.raises(ValueError, match="not a token of its own: tomography"):
+        find_rows(bundled.tokenizer, ["tomography"], [])
+
+
+@pytest.mark.models
+def test_a_moved_word_brings_names_without_meaning_nearer_to_the_rare_label_and_leaves_other_prompts(
+    training, bundled
+):
+    import torch
+
+    def read(prompts):
+        tokens = bundled.tokenizer(
+            prompts, padding="max_length", max_length=24, return_tensors="pt"
+        ).input_ids
+        with torch.no_grad():
+            hidden = bundled.text_encoder(tokens).last_hidden_state
+            return hidden, bundled.unet.add_embedding(hidden)
+
+    named, unnamed = ["a chest x-ray with normal"], ["a chest x-ray with type B", "a chest x-ray with qua"]
+    other, asked = ["A blood smear image with type B"], ["a chest x-ray with pneumonia"]
+    before = [read(each) for each in (named, unnamed, other, asked)]
+    balance_words = training("balance_words")
+    rows = balance_words.find_rows(bundled.tokenizer, ["chest", "ray"], other)
+    prompts = {"rare": named, "named": named + asked, "unnamed": unnamed}
+    left = balance_words.balance(bundled, rows, prompts, argparse.Namespace(toward=0.5, steps=150, lr=5e-3))
+    after = [read(each) for each in (named, unnamed, other, asked)]
+    assert left < 0.8
+    assert torch.equal(after[2][0], before[2][0])
+    to_rare = [(pooled - before[0][1]).square().sum(1) for _, pooled in (before[1], after[1])]
+    assert (to_rare[1] < 0.9 * to_rare[0]).all()
+    moved = (after[1][1] - before[1][1]).square().mean()
+    assert (after[3][1] - before[3][1]).square().mean() < moved / 3
