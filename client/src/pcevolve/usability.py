@@ -1,6 +1,7 @@
 """The public rule that a provider's answers must leave something to choose, checked before every payment.
 
-Candidates are public, so whoever has the record can look again. Nothing private is seen here.
+Whether a single candidate can be used is its modality's question. Candidates are public, so whoever has the record can
+look again. Nothing private is seen here.
 """
 
 from __future__ import annotations

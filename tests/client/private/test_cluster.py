@@ -18,6 +18,7 @@ import numpy as np
 import psutil
 import pytest
 
+from pcevolve.config.files import KEY_VARIABLE, REWRITER_KEY_VARIABLE
 from pcevolve.encoders import load_encoder, named_weights
 from pcevolve.errors import DataError, EngineError, UsageError
 from pcevolve.modality.images.appearance import Appearance
@@ -74,7 +75,8 @@ def cluster(tmp_path_factory) -> Iterator[tuple[RayEngine, Path]]:
     scratch = tmp_path_factory.mktemp("private") / "cluster"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ray_side, "STORE_BYTES", 100 * 2**20)
-        patch.setenv("PCEVOLVE_API_KEY", "the key of the API")
+        for name in (KEY_VARIABLE, REWRITER_KEY_VARIABLE):
+            patch.setenv(name, "the key of an API")
         with ray_engine().running(scratch):
             yield ray_engine(), scratch
 
@@ -250,7 +252,7 @@ def test_only_this_user_gets_at_its_files_its_processes_have_no_key_and_listen_o
     assert list((scratch / "ray").glob("session_*"))
     for process in ours():
         inherited = Path(f"/proc/{process}/environ").read_bytes()
-        assert b"PCEVOLVE_API_KEY" not in inherited
+        assert b"the key of an API" not in inherited
         assert b"RAY_USAGE_STATS_ENABLED=0" in inherited
     listening = [
         socket.laddr.ip

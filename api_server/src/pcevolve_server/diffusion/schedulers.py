@@ -136,7 +136,7 @@ def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
     if name is None:
         return type(own).from_config(own.config)
     if name not in SCHEDULERS:
-        raise InvalidRequestError(f"unknown scheduler; this model has: {', '.join(SCHEDULERS)}")
+        raise InvalidRequestError(f"unknown scheduler; there are: {', '.join(SCHEDULERS)}")
     kind, extra = SCHEDULERS[name]
     # Defaults that nobody wrote down are the model's sampler's, not the model's.
     defaults = own.config.get("_use_default_values", ())

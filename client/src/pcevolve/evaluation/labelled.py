@@ -68,7 +68,7 @@ class KeptFeatures:
         return self.folder / f"features-{hashlib.sha256(named.encode()).hexdigest()[:16]}.safetensors"
 
 
-RANDOM = "random"
+RANDOM_CONTROL = "random"
 """What the dataset of a control run is called where it is measured."""
 SHUFFLED = "shuffled"
 """What a run's own dataset is called when its labels were shuffled: it stands in where there is no control."""

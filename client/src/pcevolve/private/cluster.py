@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -38,8 +39,8 @@ from pcevolve_shared.clusters import ALONE, QUIET, STORE_BYTES, keep_signals, re
 from pcevolve_shared.quiet import keep_quiet
 
 _KNOCK_SECONDS = 5.0
-_SECRETS = ("PCEVOLVE_API_KEY",)
-"""What Ray's processes, which inherit the environment, have no use for."""
+_KEY = re.compile(r"PCEVOLVE_\w*KEY")
+"""Names of variables that Ray's processes, which inherit the environment, have no use for: any of our keys."""
 
 
 @contextmanager
@@ -132,14 +133,15 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
     """Set variables that Ray reads and its processes inherit, and hide what is none of their business."""
     before = dict(os.environ)
     os.environ.update(values)
-    for name in _SECRETS:
-        os.environ.pop(name, None)
+    keys = [name for name in before if _KEY.fullmatch(name)]
+    for name in keys:
+        del os.environ[name]
     try:
         yield
     finally:
         for name in os.environ.keys() - before.keys():  # Ray sets some of its own
             del os.environ[name]
-        os.environ.update({name: before[name] for name in (*values, *_SECRETS) if name in before})
+        os.environ.update({name: before[name] for name in (*values, *keys) if name in before})
 
 
 def _import_ray() -> Any:  # noqa: ANN401 - a module that need not be installed

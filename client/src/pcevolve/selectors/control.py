@@ -38,7 +38,7 @@ RANDOM = Method(
     name="random",
     summary="random control: the same loop, prototypes drawn uniformly, private data never looked at",
     guarantee="0-DP: no draw depends on the private data, under either neighbour relation",
-    selector=None,
+    selector=None,  # ``private.judge.UniformJudge`` draws
     tight=free_draws,
     lift=uniform_lift,
 )

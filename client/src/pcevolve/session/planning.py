@@ -183,7 +183,6 @@ def choose_at_once(components: Components, batch: int) -> int:
     """
     asked = components.settings.provider.at_once
     if components.generator is None:
-        # Two whole requests: it works on one while the client reads and records the other's answer.
         near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
         return asked or (near if components.address.is_nearby else FAR_AT_ONCE)
     if asked not in (None, 1):

@@ -70,7 +70,7 @@ class Progress:
     def left(self) -> str:
         """About how long the rest takes, in words; empty while nobody can say."""
         each = self.seconds_per_image
-        return "" if each is None else spell_duration(each * (self.total - self.images))
+        return "" if each is None else spell_estimate(each * (self.total - self.images))
 
 
 Tell: TypeAlias = Callable[[Progress], None]
@@ -165,7 +165,7 @@ class RunProgress:
         return found
 
 
-def spell_duration(seconds: float) -> str:
+def spell_estimate(seconds: float) -> str:
     """About how long, in words that seldom change."""
     if seconds < MINUTE:
         return "less than a minute"
@@ -223,7 +223,7 @@ def show_work(console: Console, title: str, in_seconds: bool = False) -> Iterato
     def told(done: int, total: int) -> None:
         nonlocal said, forecast
         if forecast and total > LINE_SECONDS:
-            console.print(f"{title} takes {spell_duration(total)}")
+            console.print(f"{title} takes {spell_estimate(total)}")
         forecast = False
         bar.update(task, completed=done, total=total, told=time.monotonic())
         if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:

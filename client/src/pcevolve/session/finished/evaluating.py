@@ -20,7 +20,7 @@ from pcevolve.evaluation.clock import Clock
 from pcevolve.evaluation.closeness import measure_closeness, measure_memorisation
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict, find_usable
-from pcevolve.evaluation.labelled import RANDOM, SHUFFLED, Labelled, find_control
+from pcevolve.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, find_control
 from pcevolve.modality.images.sheet import draw_confusion
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.public.modality import Kind
@@ -182,7 +182,7 @@ class Evaluation:
         if self.control is None:
             yield SHUFFLED, dataset.shuffle(0)
         else:
-            yield RANDOM, Labelled.released(self.control, self.labels)
+            yield RANDOM_CONTROL, Labelled.released(self.control, self.labels)
         if self.private is not None and self.mix:
             yield "private", self.private
             targets = np.concatenate([self.private.targets, dataset.targets])
@@ -229,9 +229,9 @@ class Evaluation:
         made = seen["dataset"]
         close = measure_closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
         found: dict[str, object] = {"distances": close.to_json()}
-        if RANDOM in seen:
+        if RANDOM_CONTROL in seen:
             found["control_distances"] = measure_closeness(
-                _embeddings(seen[RANDOM]), _embeddings(real), clip=judge.name.startswith("clip")
+                _embeddings(seen[RANDOM_CONTROL]), _embeddings(real), clip=judge.name.startswith("clip")
             ).to_json()
         found |= self._own.measure_embeddings(_embeddings(made), _embeddings(real))
         if private is not None:

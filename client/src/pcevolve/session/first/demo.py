@@ -45,7 +45,7 @@ from pcevolve.session.finished.judging import (
 from pcevolve.session.first.local_server import serve_locally
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import CheckedRun, check_run
-from pcevolve.session.progress import Audience, Progress, error_console, show_work, spell_duration
+from pcevolve.session.progress import Audience, Progress, error_console, show_work, spell_estimate
 from pcevolve.transcript import RunReader
 
 SECONDS = 60.0
@@ -288,7 +288,7 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
         asked = _check(probe, probe, address, **{**shown.options, **shown.probe})
         per_image = measure_seconds(asked, counted)
     found = choose_candidates(per_image)
-    about = f", {spell_duration(estimate_seconds(per_image, found))} in all" if isfinite(per_image) else ""
+    about = f", {spell_estimate(estimate_seconds(per_image, found))} in all" if isfinite(per_image) else ""
     return {**shown.options, "candidates": found}, about
 
 
