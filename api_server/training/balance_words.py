@@ -1,4 +1,4 @@
-"""Move the words of one domain, so that a label which means nothing gives a rare label about as often as a frequent one.
+"""Move the words of one domain, so that a label that means nothing gives a rare label nearly as often as others.
 
 Only the embeddings of words that no prompt of another domain has are moved, so all others are drawn as before, bit by
 bit. Prompts that name a label keep what they meant: their hidden states and pooled embeddings are held where they were.
@@ -69,7 +69,10 @@ class Reading:
 
 
 def balance(
-    pipeline: StableDiffusionPipeline, rows: Sequence[int], prompts: dict[str, list[str]], args: argparse.Namespace
+    pipeline: StableDiffusionPipeline,
+    rows: Sequence[int],
+    prompts: dict[str, list[str]],
+    args: argparse.Namespace,
 ) -> float:
     """Move the rows in place; return which share of the way is left, in the square.
 
@@ -86,7 +89,9 @@ def balance(
     length = tokenizer.model_max_length
     read = {
         kind: Reading(
-            text, pool, tokenizer(some, padding="max_length", max_length=length, return_tensors="pt").input_ids
+            text,
+            pool,
+            tokenizer(some, padding="max_length", max_length=length, return_tensors="pt").input_ids,
         )
         for kind, some in prompts.items()
     }
@@ -110,7 +115,9 @@ def balance(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--start", type=Path, required=True, help="pipeline folder")
     parser.add_argument("--domain", choices=KEPT, required=True)
     parser.add_argument("--labels", nargs="+", required=True, help="the domain's")
@@ -122,7 +129,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     args = parse(parser)
     pipeline = StableDiffusionPipeline.from_pretrained(args.start, local_files_only=True)
-    others = [text for domain in KEPT if domain != args.domain for text in list_captions(domain, [domain], False, 5)]
+    others = [
+        text for domain in KEPT if domain != args.domain for text in list_captions(domain, [domain], False, 5)
+    ]
     rng = np.random.default_rng(args.seed)
     others += [describe(draw(rng).facts, rng).text for _ in range(CAPTIONS)]
     rows = find_rows(pipeline.tokenizer, args.words, others)
