@@ -85,6 +85,13 @@ def test_the_model_that_was_used_least_recently_is_dropped_and_comes_back_when_i
     assert cache.memory == 8 * MIB
 
 
+@pytest.fixture
+def unfrozen():
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("unfrozen")
 def test_the_collector_passes_over_models_and_still_frees_those_that_are_dropped():
     loads = Loads(one=4, two=4)
     cache = ModelCache(loads.all, 4 * MIB, models._give_back)
@@ -153,6 +160,7 @@ def test_a_model_that_cannot_be_loaded_again_fails_its_request_and_no_other():
 
 
 @pytest.mark.models
+@pytest.mark.usefixtures("unfrozen")
 def test_real_models_are_weighed_and_dropped_and_draw_the_same_again(zoo, tmp_path):
     from support.tiny_model import load
 
