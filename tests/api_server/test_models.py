@@ -107,12 +107,12 @@ def test_the_collector_passes_over_models_and_still_frees_those_that_are_dropped
 FAULTS = """
 import resource, sys, threading
 import torch
-from pcevolve_server import networks
+from pcevolve_shared.memory import keep_memory
 
 def run():
     torch.set_num_threads(1)
     if sys.argv[1] == "kept":
-        networks.keep_memory()
+        keep_memory()
     for turn in range(20):
         held = [torch.ones(2**18) for _ in range(20)]
         if not turn:

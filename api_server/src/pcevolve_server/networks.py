@@ -86,23 +86,6 @@ def give_back() -> None:
         trim(0)
 
 
-_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt, as malloc.h has them
-_KEPT_BLOCK, _KEPT_FREE = 32 * 2**20, 2**30
-"""Bytes: the largest that glibc takes for the first, and of free memory that a run leaves to the next."""
-
-
-def keep_memory() -> None:
-    """Keep the memory of one run for the next.
-
-    glibc would give it back after each layer and take it again, and the system clears every page: a tenth of the time
-    of a small model on a thread of its own. ``give_back`` gives it back all the same.
-    """
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc alone has it
-    if set_option is not None:
-        set_option(_MMAP_THRESHOLD, _KEPT_BLOCK)
-        set_option(_TRIM_THRESHOLD, _KEPT_FREE)
-
-
 LOAD_ERRORS = (
     OSError,
     ValueError,

@@ -32,6 +32,7 @@ from pcevolve_server.model_settings import (
     SafetyPolicy,
 )
 from pcevolve_server.work import Generator, Recipe, Task, generate
+from pcevolve_shared.memory import keep_memory
 
 
 def compile_for_usual(generator: DiffusionGenerator) -> None:
@@ -78,7 +79,7 @@ def load(settings: ModelSettings) -> Generator:
         ModelLoadError: With the name and what to do.
     """
     networks.quieten(diffusers.utils.logging)
-    networks.keep_memory()
+    keep_memory()
     device = networks.find_device(settings.device)
     source = pipeline_loading.find(settings)
     if textless.is_textless(source.index):

@@ -30,6 +30,7 @@ from pcevolve_server.model_settings import ModelSettings, Precision
 from pcevolve_server.networks import LOAD_ERRORS, weight
 from pcevolve_server.work import Completion, IsCancelled, TextRecipe, TextTask, never_cancelled
 from pcevolve_shared import limits
+from pcevolve_shared.memory import keep_memory
 from pcevolve_shared.wire import ModelInfo
 
 Messages = Sequence[tuple[str, str]]
@@ -186,7 +187,7 @@ def load(settings: ModelSettings) -> LanguageModel:
         ModelLoadError: With the name and what to do.
     """
     networks.quieten()
-    networks.keep_memory()
+    keep_memory()
     device = networks.find_device(settings.device)
     network, tokenizer = _parts(settings, device)
     if settings.threads:

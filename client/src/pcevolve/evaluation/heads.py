@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from torch import Tensor, nn
 
+from pcevolve_shared.memory import keep_memory
+
 Predict: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.int64]]
 Single: TypeAlias = NDArray[np.float32]
 
@@ -148,6 +150,7 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
     Returns:
         A function from pixels to int64 ``(n,)``.
     """
+    keep_memory()
     generator = torch.Generator().manual_seed(seed)
     network = _cnn(training.classes, generator)
     _fit(network, torch.from_numpy(training.features).float(), training, _CNN_RATE, generator, steps)
