@@ -80,6 +80,16 @@ def test_card_report_summary_and_manifest_count_what_was_added(evolved, tmp_path
     assert larger.report.read_text().count("Added later") == 2
 
 
+def test_an_extended_run_is_not_resumed_and_the_api_hears_nothing_of_it(evolved, native, tmp_path):
+    evolved()
+    evolved(resume=True)
+    pcevolve.extend(tmp_path / "run", more=1, quiet=True)
+    asked = len(native.asked)
+    with pytest.raises(pcevolve.UsageError, match="was extended after it was finished: pcevolve extend"):
+        evolved(resume=True)
+    assert len(native.asked) == asked
+
+
 @pytest.fixture
 def cut_off(evolved, tmp_path: Path) -> Path:
     """A run whose extension was cut off after the first of its answers."""
@@ -106,7 +116,7 @@ def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_ru
     assert command("audit", cut_off).code == 9
     with pytest.raises(pcevolve.UsageError, match="go on with it first, with --more 2 --strength"):
         pcevolve.extend(cut_off, more=3, quiet=True)
-    with pytest.raises(pcevolve.EgressError, match="pcevolve extend goes on with it"):
+    with pytest.raises(pcevolve.UsageError, match="pcevolve extend goes on with it"):
         evolved(resume=True)
     with pytest.raises(pcevolve.UsageError, match="is being extended: continue with pcevolve extend"):
         pcevolve.load(cut_off)

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pcevolve.errors import UsageError
+from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.options import spell_flag
 from pcevolve.transcript import RunLayout
 from pcevolve.transcript.layout import not_a_run
 from pcevolve.transcript.log import find_plan, read
+from pcevolve.transcript.records import Extended
 
 NO_TIME: Final = 315_532_800
 """The first second that a zip archive can hold, of 1980: the time of every file that may be shared."""
@@ -78,6 +79,15 @@ class RunFolder(RunLayout):
         What stands behind the plan is not read, for a crash may have torn off the end.
         """
         return self.log.exists() and find_plan(read(self.transcript)) is not None
+
+    def is_extended(self) -> bool:
+        """True if more was asked for after the dataset was there, as far as the record can be read."""
+        try:
+            return self.log.exists() and any(
+                isinstance(each.record, Extended) for each in read(self.transcript)
+            )
+        except TranscriptError:  # a crash may have torn off the end; who goes on with the run drops that
+            return False
 
     def forget_times(self) -> None:
         """Give all files that may be shared one and the same time.

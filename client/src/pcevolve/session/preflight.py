@@ -67,6 +67,8 @@ def check_run(
         LedgerError: The ledger is gone, would not outlive a container, or cannot have such a name.
     """
     folder = RunFolder(settings.output.folder)
+    if resume and folder.is_extended():
+        raise UsageError(f"{folder.root} was extended after it was finished: pcevolve extend goes on with it")
     if resume and folder.config.exists():
         settings = merge_options(RunConfig.load(folder.config), settings)
     key = settings.key() if key is None else key
