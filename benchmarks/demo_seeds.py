@@ -127,7 +127,7 @@ def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> 
 
 
 def _say_nothing(private: PrivateDataset) -> PrivateDataset:
-    """The same images in classes whose names say nothing."""
+    """Rename the classes so that their names say nothing."""
     return replace(private, labels=tuple(f"type {place}" for place in range(1, len(private.labels) + 1)))
 
 

@@ -2,8 +2,7 @@
 
 Only the embeddings of words that no prompt of another domain has are moved, so all others are drawn as before, bit by
 bit. Prompts that name a label keep what they meant: their hidden states and pooled embeddings are held where they were.
-
-    python balance_words.py --start OLD --domain "chest x-ray" --rare normal --words chest ray radiograph --out NEW
+README.md has the command.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Capture:
         os.fsync(self._file.fileno())
 
     def _drop_torn_line(self) -> None:
-        """What a crash cut off had not been passed on."""
+        """Cut off a line that a crash left unfinished: what it says had not been passed on."""
         end = whole = self._file.seek(0, os.SEEK_END)
         while whole and os.pread(self._file.fileno(), 1, whole - 1) != b"\n":
             whole -= 1

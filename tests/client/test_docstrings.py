@@ -23,7 +23,7 @@ def words(tree: ast.AST) -> Iterator[str]:
 
 
 def quoted(tree: ast.AST) -> Iterator[str]:
-    """What docstrings have in double backticks."""
+    """Yield what docstrings have in double backticks."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield from re.findall(r"``([^`]+)``", str(node.value.value))

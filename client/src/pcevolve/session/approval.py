@@ -48,7 +48,7 @@ class Fact:
     brief: str | None = None
 
     def line(self, verbose: bool) -> Line:
-        """What is said, under its title."""
+        """Return the title and what is said under it: all of it, or in brief."""
         return self.title, self.text if verbose or self.brief is None else self.brief
 
 
