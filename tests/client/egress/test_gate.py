@@ -279,7 +279,8 @@ def pauses_of(asked: str, seconds: float, sleep: Callable[[float], object] | Non
     ("asked", "least", "most"),
     [
         ("7", 7, 7),
-        ("Wed, 21 Oct 9999 07:28:00 GMT", 60, 60),
+        ("120", 120, 120),
+        ("Wed, 21 Oct 9999 07:28:00 GMT", 2e11, 3e11),
         *(
             (unbelieved, 0, 1)
             for unbelieved in ("Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:00")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,22 @@ def test_on_record_it_is_the_joined_frame_or_off_by_a_rounding():
     assert (Means().count_rounding_bits({**measured, "axes": nudged}, asked, EVENTS) or 0) > 0
     for other in (scene(None), scene(public(seed=5)), scene(None, Frame.public(public()))):
         assert Means().count_rounding_bits(measured, other, EVENTS) is None
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("seed", [1, 5])
+def test_each_of_its_numbers_may_be_off_by_one_step_and_by_nothing_else(size: float, seed: int):
+    frame = Frame.join(public(seed), candidates(size=size))
+    steps = {"centre": 2.0**-9 * 2.0 ** np.floor(np.log2(public().radii[15])), "axes": 2.0**-9}
+    for name, step in steps.items():
+        for off, is_allowed in ((1, True), (-1, True), (2, False), (0.5, False), (0.25, False)):
+            made = {"centre": frame.centre.copy(), "axes": frame.axes.copy()}
+            made[name].flat[0] += off * step
+            bits = frame.count_rounding_bits(**made)
+            assert bits == (math.ceil((WIDTH + WIDTH * 16) * math.log2(3)) if is_allowed else None), (
+                name,
+                off,
+            )
 
 
 def test_its_form_is_that_of_every_frame():

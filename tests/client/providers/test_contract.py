@@ -6,16 +6,18 @@ The shapes come from the documents that docs/your-model.md names; none of this r
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 
-from pcevolve.errors import ProviderReplyError, UnusableError
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UnusableError
 from pcevolve.providers import DIALECTS, dialect
 from pcevolve.public.calls import Call
 from pcevolve_shared.blanks import parse_question
-from support.forge import faults_of
-from support.online import Reply, answer_json, b64
+from support.forge import faults_of, forge
+from support.online import Heard, Reply, answer_json, b64
 
+EMPTY = sha256(b"").hexdigest()
 EVOLVING = sorted(
     name for name, each in DIALECTS.items() if "vary" in each.capabilities and each.makes == "image"
 )
@@ -187,9 +189,102 @@ def test_an_image_that_moderation_withheld_is_no_image(world, tmp_path):
         answer_json(200, {"image": b64(1), "finish_reason": "CONTENT_FILTERED", "seed": 1})
     )
     # Two of a class are too few to do without one; the seed is the plan's, so asking again would not help.
-    with pytest.raises(UnusableError, match="1 are no images"):
+    with pytest.raises(UnusableError, match="1 are withheld"):
         api.open(tmp_path).evolve()
     assert len(api.server.asked) > 2
+
+
+REFUSALS = {  # OpenAI, Stability AI, Alibaba's Model Studio, FastAPI-style services
+    "openai": answer_json(
+        400,
+        {
+            "error": {
+                "code": "moderation_blocked",
+                "type": "image_generation_user_error",
+                "message": "rejected",
+            }
+        },
+    ),
+    "stability": answer_json(403, {"name": "content_moderation", "errors": ["Your request was flagged."]}),
+    "getimg": answer_json(
+        400, {"code": "DataInspectionFailed", "message": "may contain inappropriate content"}
+    ),
+    "siliconflow": answer_json(422, {"detail": [{"type": "content_policy_violation", "msg": "blocked"}]}),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_an_image_that_moderation_refuses_every_time_is_withheld_and_the_run_goes_on(world, tmp_path, name):
+    api, refused = world(name), []
+    speak, once = api.server.speak, {"iterations": 1, "strengths": api.plan["strengths"][:1]}
+    run = api.open(tmp_path, **once)
+
+    def moderating(heard: Heard) -> Reply:
+        if len(api.server.asked) == len(run.plan.calls) - 1:
+            refused.append(heard.body)
+        return REFUSALS[name] if heard.body in refused else speak(heard)
+
+    api.server.speak = moderating
+    made = run.finish()
+    run.close()
+    assert EMPTY in [each.digest for of_class in made.populations[1].values() for each in of_class]
+    assert len(api.server.asked) == len(run.plan.calls)
+    assert faults_of(tmp_path) == []
+    assert api.open(tmp_path, **once).evolve() == made
+    assert len(refused) == 1
+
+
+def test_no_image_that_was_withheld_is_sent_to_be_varied(world, tmp_path):
+    api = world("getimg")
+    api.server.instead.append(REFUSALS["getimg"])
+    run = api.open(tmp_path, candidates=6, initial=6, lookahead=2, iterations=1, strengths=(0.8,))
+    made = run.finish()
+    run.close()
+    sources = {
+        call.source
+        for call in run.plan.calls.values()
+        if call.slot in {sent.slot for sent in run.transcript.list_sent()}
+    }
+    assert sources == {None} | {f"i000-c{c:03}-{n:06}" for c in (0, 1) for n in range(6)} - {
+        "i000-c000-000000"
+    }
+    assert [each.digest for each in made.pools[1].views["i000-c000-000000"]] == [EMPTY, EMPTY]
+    assert faults_of(tmp_path) == []
+    assert (
+        api.open(tmp_path, candidates=6, initial=6, lookahead=2, iterations=1, strengths=(0.8,)).evolve()
+        == made
+    )
+
+
+def test_a_record_that_says_of_an_image_that_came_that_it_was_not_sent_on_is_found_out(world, tmp_path):
+    run = world("getimg").open(tmp_path, candidates=6, initial=6, lookahead=2)
+    run.finish()
+    run.close()
+    slot = next(run.plan.lookaheads(0)).slot
+    forge(
+        tmp_path,
+        lambda events: [each for each in events if each.get("slot") != slot or each["kind"] == "received"],
+    )
+    assert any(
+        f"'received' {slot} stands where request {slot} is due" in each for each in faults_of(tmp_path)
+    )
+
+
+def test_an_api_that_refuses_everything_is_asked_eight_times(world, tmp_path):
+    api = world("openai")
+    speak, flagged = api.server.speak, [True]
+    run = api.open(tmp_path, candidates=20, initial=20)
+    most = len(run.plan.calls) - 15  # of the last round, from which nothing is chosen
+    api.server.speak = lambda heard: (
+        REFUSALS["openai"] if flagged and len(api.server.asked) > most else speak(heard)
+    )
+    with pytest.raises(ProviderRefusedError, match=r"8 requests one after another.*--resume RUN"):
+        run.evolve()
+    run.close()
+    flagged.clear()
+    assert len(api.server.asked) == most + 8
+    api.open(tmp_path, candidates=20, initial=20).finish()
+    assert faults_of(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", sorted(DIALECTS))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.dp.accountants import epsilon, within
-from pcevolve.geometry.frame import Frame
+from pcevolve.geometry.frame import STEP, Frame
 from pcevolve.privacy import Budget, Event, Events, Relation
 from pcevolve.selectors import METHODS, Scope
 from pcevolve.selectors.control import uniform_lift
@@ -41,7 +41,7 @@ BLOCKS = World(
     pools=((-1.0, 1.0), (-1.0, 1.0), (-0.9, 1.1), (-1.1, 0.9)), places=(-1.0, 1.0), images=2, sizes=(0, 1)
 )
 SEVERAL = replace(FEW, pools=((-1.5, 0.4, 2.5, 2.6, 2.7), (-1.0, 0.5, 2.0, NAN)), votes=2)
-FRAMED = replace(FEW, frame=Frame(np.array([0.5]), np.array([[1.0]]), 1.5, np.array([2.0])))
+FRAMED = replace(FEW, frame=Frame(np.array([0.5]), np.array([[1.0]]), 1.5, np.array([2.0]), STEP))
 WORLDS = (COPIES, FEW, PAIRS, BLOCKS, FRAMED)
 MIDDLE = 0.1
 """What the release of a centre is made to say in these."""

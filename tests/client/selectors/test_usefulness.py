@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.frame import Frame
+from pcevolve.geometry.frame import STEP, Frame
 from pcevolve.privacy import Event
 from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import PrivateEmbeddings, Scene
@@ -47,7 +47,7 @@ def apart_of(seed: int, candidates: float, private: float) -> float:
 
 def release(offsets: np.ndarray, relation: str, shots: int = 10) -> tuple[dict[str, np.ndarray], Scene]:
     """Deviations of classes as they were drawn, float64 ``(classes, 16)``, in a frame that keeps all of them."""
-    frame = Frame(np.zeros(WIDTH), np.eye(WIDTH, 16), 1.0, np.full(16, 1e12))
+    frame = Frame(np.zeros(WIDTH), np.eye(WIDTH, 16), 1.0, np.full(16, 1e12), STEP)
     names = tuple("abcdefghij"[: len(offsets)])
     pools = tuple(np.zeros((4, WIDTH)) for _ in names)
     scene = Scene(names, pools, 4, shots, 1, 0, 7, relation, frame=frame)

@@ -162,13 +162,13 @@ class ComparingGate:
         for call, _ in asks:
             while call.slot not in done:
                 record = self.lines.next()
-                if begun < len(asks) and isinstance(record, Sent) and record.slot == asks[begun][0].slot:
+                due = asks[begun][0].slot if begun < len(asks) else None
+                if isinstance(record, Sent | Received) and record.slot == due:
                     self._begin(*asks[begun], record)
                     begun += 1
                 elif not self._go_on(record, done):
                     oldest = next(iter(self._under_way.values()), None)
-                    due = f"request {asks[begun][0].slot}" if oldest is None else oldest.due
-                    raise self.lines.misplaced(due)
+                    raise self.lines.misplaced(f"request {due}" if oldest is None else oldest.due)
             yield done.pop(call.slot)
 
     def take_receipt(self, iteration: int) -> Receipt:
@@ -211,15 +211,21 @@ class ComparingGate:
                 f"{where}: says something of the dataset's use, of which an extension says nothing"
             )
 
-    def _begin(self, call: Call, source: Source, sent: Sent) -> None:
-        """Begin a call, if it is its turn."""
+    def _begin(self, call: Call, source: Source, record: Sent | Received) -> None:
+        """Begin a call, if it is its turn: by a request, or without one where what it varies was withheld."""
         try:
             expected = self.policy.request_for(call, source)
         except EgressError as error:
             raise OutOfPlaceError(f"line {self.lines.place + 1}: {error}") from error
         parent = None if source is None else source.candidate.id
-        self._under_way[call.slot] = UnderWay(call, expected, parent)
-        self._send(self._under_way[call.slot], sent)
+        known = self._under_way[call.slot] = UnderWay(call, expected, parent)
+        unsent = self.policy.varies_what_was_withheld(call)
+        if unsent == isinstance(record, Sent):
+            raise self.lines.misplaced(f"what {call.slot} brought" if unsent else f"request {call.slot}")
+        if isinstance(record, Sent):
+            self._send(known, record)
+        else:
+            known.made = [b""] * call.count
 
     def _go_on(self, record: Record, done: dict[str, tuple[Candidate, ...]]) -> bool:
         """Take a line of a call that is under way; False where it is none, or not the call's next."""

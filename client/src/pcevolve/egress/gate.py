@@ -41,6 +41,9 @@ from pcevolve.transcript.records import (
     Released,
 )
 
+MOST_WITHHELD = 8
+"""Requests one after another that the API's moderation refuses; more mean the account, and not single images."""
+
 
 class Gate:
     """``Generator`` over HTTP that lets nothing out but what the plan and the record give."""
@@ -69,6 +72,7 @@ class Gate:
         self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
+        self._withheld = 0
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
         self._window = RequestWindow(1, self._abandon)
@@ -296,6 +300,8 @@ class Gate:
         # Before the request that it allows, so that an auditor finds the reason ahead of what it explains.
         if isinstance(source, Prototype):
             self.record_receipt(source.receipt)
+        if self._policy.varies_what_was_withheld(call):
+            return Ready(self._end(ask, [b""] * call.count))
         made = self._replies.replay(call)
         opens_round, self._round = call.iteration != self._round, call.iteration
         if made is not None:
@@ -311,11 +317,23 @@ class Gate:
         exchange = self._exchange_of(call)
         try:
             answer = exchange.obtain(call.slot, announced, self._patience, announced=True)
-        except (ProviderRefusedError, ProviderReplyError):
+        except (ProviderRefusedError, ProviderReplyError) as error:
             if (spared := self._replies.spare(call)) is None:
                 raise
+            if call.purpose != "reword":
+                self._note_withheld(error)
             return spared
+        self._withheld = 0
         return self._replies.read(call, answer.body)
+
+    def _note_withheld(self, error: Exception) -> None:
+        """Count a request whose images were withheld; ``ProviderRefusedError`` where nothing else comes any more."""
+        self._withheld += 1
+        if self._withheld >= MOST_WITHHELD:
+            raise ProviderRefusedError(
+                f"{error}; so it answered {self._withheld} requests one after another: once it draws again, continue "
+                "with --resume RUN"
+            ) from error
 
     @property
     def _exchanges(self) -> tuple[Exchange, ...]:

@@ -7,6 +7,7 @@ what should have left, and compares.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
@@ -28,6 +29,7 @@ Source: TypeAlias = Prototype | PublicEcho | None
 _LONGEST_NAME: Final = 200
 """Characters of a model's name, as in a plan."""
 _REWRITING: Final = RewriterDialect()
+_WITHHELD: Final = hashlib.sha256(b"").hexdigest()
 UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
 """Failures in which an answer came, and was not kept."""
 
@@ -124,23 +126,28 @@ class Policy:
         return require_expected_size(state.plan, made)
 
     def spare(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
-        """Return what a call brought whose failure ends no run, for nobody chose its words; None where it ends one.
+        """Return what a call brought whose failure ends no run; None where it ends one.
 
-        A released prompt that the rewriter's moderation refuses, or that it answers with more than can be kept, stays
-        as it was. Of a rewording that the API's moderation refuses there are no images: that counts as images that
-        cannot be used.
+        What the API's moderation refuses brings no images, which count as images that cannot be used: its seed is the
+        plan's, so a run resumed would be refused for good. A released prompt that the rewriter's moderation refuses,
+        or that it answers with more than can be kept, stays as it was; one of the plan's own words ends the run.
         """
         state = self._require_state(call)
-        verdict, rewords = state.image_of(call), call.purpose == "reword"
-        if not isinstance(verdict, ItsPrompt):
+        rewords = call.purpose == "reword"
+        if rewords and not isinstance(state.image_of(call), ItsPrompt):
             return None
         if isinstance(outcome, Failed):
             final = rewords and outcome.reason in UNKEPT
         else:
             final = self._dialect_of(call).fault(outcome.status, body).reason == "content"
-        if final and rewords:
-            return [(self._fill(state, call).words or "").encode()]
-        return [b""] * call.count if final and isinstance(verdict.wording, str) else None
+        if not final:
+            return None
+        return [(self._fill(state, call).words or "").encode()] if rewords else [b""] * call.count
+
+    def varies_what_was_withheld(self, call: Call) -> bool:
+        """True if no image came where a call has one to vary: nothing is sent for it, and it brings nothing either."""
+        verdict = self._require_state(call).image_of(call)
+        return isinstance(verdict, OneImage) and verdict.image.digest == _WITHHELD
 
     def _require_state(self, call: Call) -> RunState:
         if self._state is None:

@@ -16,6 +16,7 @@ from pcevolve.errors import ProviderUnreachableError
 from pcevolve.providers.faults import Fault
 
 LONGEST_PAUSE = 60.0
+"""Most seconds between two attempts of which the API does not say when to make them."""
 LOADING_PAUSE = 10.0
 """Most seconds between two questions to an API that is loading; it may be ready at any time."""
 Result = TypeVar("Result")
@@ -133,10 +134,10 @@ def _loads(state: tenacity.RetryCallState) -> bool:
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
-    """Exponential with full jitter, at least what the API asked for, at most a minute; less while it is loading."""
+    """Exponential with full jitter, at most a minute and less while the API loads; what it asks for if that is more."""
     longest = LOADING_PAUSE if _loads(state) else LONGEST_PAUSE
     backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
-    return min(LONGEST_PAUSE, max(backoff, _read_asked_seconds(state)))
+    return max(backoff, _read_asked_seconds(state))
 
 
 def _read_asked_seconds(state: tenacity.RetryCallState) -> float:

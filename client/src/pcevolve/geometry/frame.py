@@ -41,12 +41,14 @@ class Frame:
             not differ.
         radius: R > 0: the ball that private points are clipped to.
         variances: float64 ``(k,)`` of what the frame was made of, by axis.
+        step: To multiples of which the centre is rounded.
     """
 
     centre: FloatArray
     axes: FloatArray
     radius: float
     variances: FloatArray
+    step: float
 
     @classmethod
     @keep_undivided()
@@ -55,21 +57,21 @@ class Frame:
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         if not len(rows):  # nothing to choose between either
             width = candidates.shape[1]
-            return cls(np.zeros(width), np.eye(width, min(width, most)), 1.0, np.ones(min(width, most)))
+            return cls(np.zeros(width), np.eye(width, min(width, most)), 1.0, np.ones(min(width, most)), STEP)
         centre = rows.mean(axis=0)
         axes = _principal(rows - centre, most)
-        radius = _typical_norm((rows - centre) @ axes)
-        centre, axes = round_to(centre, STEP * power_below(radius)), round_to(axes, STEP)
+        step = STEP * float(power_below(_typical_norm((rows - centre) @ axes)))
+        centre, axes = round_to(centre, step), round_to(axes, STEP)
         # Radius and variances of the rounded frame, which is the one that private points are measured in.
         points = (rows - centre) @ axes
-        return cls(centre, axes, _typical_norm(points), points.var(axis=0))
+        return cls(centre, axes, _typical_norm(points), points.var(axis=0), step)
 
     @classmethod
     def public(cls, of: PublicFrame, most: int = MOST_AXES) -> Self:
         """The first axes of an encoder's public frame."""
         count = min(most, of.axes.shape[1])
-        axes = np.ascontiguousarray(of.axes[:, :count])
-        return cls(of.centre, axes, float(of.radii[count - 1]), of.variances[:count])
+        axes, radius = np.ascontiguousarray(of.axes[:, :count]), float(of.radii[count - 1])
+        return cls(of.centre, axes, radius, of.variances[:count], STEP * float(power_below(radius)))
 
     @classmethod
     @keep_undivided()
@@ -89,13 +91,12 @@ class Frame:
         seen = (public.axes * np.sqrt(shares[0] * public.variances / total)).T
         both = np.concatenate([seen, (rows - middle) * np.sqrt(shares[1] / spread)])
         axes = round_to(_principal(both, most), STEP)
-        known = public.radii[min(most, public.radii.size) - 1]
-        centre = round_to(
-            np.average([public.centre, middle], axis=0, weights=shares), STEP * power_below(known)
-        )
+        known = float(public.radii[min(most, public.radii.size) - 1])
+        step = STEP * float(power_below(known))
+        centre = round_to(np.average([public.centre, middle], axis=0, weights=shares), step)
         radius = np.average([known, _typical_norm((rows - centre) @ axes)], weights=shares)
         scale = np.average([total, spread / len(rows)], weights=shares)
-        return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0))
+        return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0), step)
 
     def count_rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
         """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame."""
@@ -105,11 +106,10 @@ class Frame:
         return math.ceil(numbers * math.log2(3)) if self._resembles(centre, axes) else None
 
     def _resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        # Off by a step at most, where another machine rounded otherwise.
-        steps = (STEP * power_below(self.radius), STEP)
-        pairs = zip((centre, axes), (self.centre, self.axes), steps, strict=True)
+        # Off by a step at most, where another machine rounded otherwise: three values for each number.
+        pairs = zip((centre, axes), (self.centre, self.axes), (self.step, STEP), strict=True)
         return all(
-            is_rounded_to(theirs, step / 2) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
+            is_rounded_to(theirs, step) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
             for theirs, ours, step in pairs
         )
 

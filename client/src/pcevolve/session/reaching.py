@@ -172,14 +172,19 @@ def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterat
     answers = [
         entry.record
         for entry in record.entries
-        if isinstance(entry.record, Answered) and entry.record.slot in calls and entry.record.succeeded
+        if isinstance(entry.record, Answered) and entry.record.slot in calls
     ]
     found: Counter[str] = Counter()
     for each in answers:
+        body = record.bodies.get(each.body)
+        if not each.succeeded:
+            if (fault := spoken.fault(each.status, body)).reason == "content":
+                found[f"were refusals of its moderation ({fault.said})"] += 1
+            continue
         with suppress(ProviderReplyError):  # it was asked for again
-            found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), record.bodies.get(each.body)))
+            found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), body))
     yield from (
-        f"{count} of the API's first {len(answers)} answers {remark}" for remark, count in found.items()
+        f"{count} of the API's first {len(calls)} answers {remark}" for remark, count in found.items()
     )
 
 

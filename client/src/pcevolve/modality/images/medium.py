@@ -186,6 +186,8 @@ IMAGES: Final = ImageMedium()
 
 def _describe_unread(data: bytes) -> str:
     """Say of what cannot be decoded what it is, after "are"."""
+    if not data:
+        return "withheld"
     if known := tell_other_format(data[:HEAD_BYTES]):
         return f"in {known}, which is not read: ask for PNG"
     try:
