@@ -137,7 +137,7 @@ def _audit(run: Path, stages: Stages) -> int:
     looked = stages.busy["embed candidates"]
     for function, part in (
         ("find_body_faults", "audit: bodies"),
-        ("find_image_faults", "audit: images that left"),
+        ("find_request_faults", "audit: images that left"),
     ):
         plain = getattr(checks, function)
         # A generator works when it is read.

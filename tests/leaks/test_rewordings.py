@@ -10,8 +10,8 @@ from leaks.forgeries.forging import Forgery
 from leaks.forgeries.honest import Honest
 from leaks.forgeries.requests import BODY, ELSEWHERE
 from leaks.forgeries.rewordings import FORGERIES, KIND, OUTPUTS
-from pcevolve.auditing.images import find_image_faults
 from pcevolve.auditing.rerun import Rerun
+from pcevolve.auditing.second_check import find_request_faults
 from pcevolve.transcript import RunReader
 
 OF_ONE_REQUEST = [each for each in FORGERIES if each.fault in (BODY, ELSEWHERE, OUTPUTS)]
@@ -21,7 +21,7 @@ BELIEVED = ("the prompt as it was, for an answer",)
 
 def test_neither_has_anything_against_an_honest_run(honest: Honest, folder: Path):
     run = RunReader.strict(honest.copy(KIND, folder))
-    assert list(find_image_faults(run)) == []
+    assert list(find_request_faults(run)) == []
     assert Rerun.of(run).requests == []
 
 
@@ -31,4 +31,4 @@ def test_both_tell_where_prompts_are_not_what_was_reworded(forgery: Forgery, hon
     forgery.act(root)
     run = RunReader.lenient(root)
     assert Rerun.of(run).requests
-    assert list(find_image_faults(run)) or forgery.name in BELIEVED
+    assert list(find_request_faults(run)) or forgery.name in BELIEVED

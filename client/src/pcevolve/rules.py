@@ -11,7 +11,7 @@ Everything else is refused. Another reason to leave would be one more class in `
 
 Those who ask here: the gate, which lets nothing else out, and the audit, which runs the gate again over the record; the
 report, which counts what has no reason; and the wire page, which tells the reason of each image. A second opinion,
-``auditing.images``, is a check of its own that shares none of this, and a test compares the two.
+``auditing.second_check``, is a check of its own that shares none of this, and a test compares the two.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from client.auditing.mutated import (
     worded,
 )
 from pcevolve.auditing.comparing import ComparingGate
-from pcevolve.auditing.images import _Seen, find_image_faults
 from pcevolve.auditing.rerun import Rerun
+from pcevolve.auditing.second_check import _Seen, find_request_faults
 from pcevolve.transcript import RunReader
 from support.examples import examples
 
@@ -74,7 +74,7 @@ def lines_of(faults: Iterable[str], why: str = "") -> set[int]:
 def test_neither_has_anything_against_an_honest_record(honest: Honest):
     run = mutated(honest)
     assert list_rerun_faults(run) == []
-    assert list(find_image_faults(run)) == []
+    assert list(find_request_faults(run)) == []
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -83,7 +83,7 @@ def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: l
     """The rerun refuses all of them, and so whatever the small check has something against."""
     run = mutated(honest, *mutations)
     told = list_rerun_faults(run)
-    if list(find_image_faults(run)):
+    if list(find_request_faults(run)):
         assert told
     # Answers that come together may come in any order; of prompts, one may stand for several choices.
     if honest.plan.at_once == 1 and not honest.plan.varies_prompts:
@@ -97,7 +97,7 @@ def test_both_name_the_same_requests_that_carry_another_image_or_prompt(
     honest: Honest, changed: Callable[[int, int], Mutation], places: list[tuple[int, int]]
 ):
     run = mutated(honest, *(changed(*each) for each in places))
-    assert lines_of(list_rerun_faults(run), BODY) == lines_of(find_image_faults(run))
+    assert lines_of(list_rerun_faults(run), BODY) == lines_of(find_request_faults(run))
 
 
 @pytest.mark.parametrize("kind", FORGED)
@@ -105,18 +105,18 @@ def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     """Of the first round, whose requests carry what the honest one chose, if they carry an image."""
     run = mutated(honest, receipted(0, kind, 10 if honest.plan.rewriter else 7))  # by another prompt
     assert list_rerun_faults(run)
-    assert list(find_image_faults(run)) or honest.plan.varies_prompts
+    assert list(find_request_faults(run)) or honest.plan.varies_prompts
 
 
 def test_the_small_check_refuses_an_image_of_another_class_that_a_receipt_names(honest: Honest):
     if honest.plan.varies_prompts or honest.plan.modality.kind == "text":
         pytest.skip("no image goes back")
     run = mutated(honest, receipted(0, "the classes exchanged", 0), obeying)
-    assert any("an image of another class" in each for each in find_image_faults(run))
+    assert any("an image of another class" in each for each in find_request_faults(run))
 
 
 def test_the_small_check_refuses_the_same_values_in_another_order(honest: Honest):
-    assert any("in another order" in each for each in find_image_faults(mutated(honest, turned)))
+    assert any("in another order" in each for each in find_request_faults(mutated(honest, turned)))
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -125,7 +125,7 @@ def test_both_refuse_another_image_and_another_prompt(honest: Honest, number: in
     found = []
     for wording in (0, 1):
         run = mutated(honest, altered(honest, number, wording))
-        found.append((bool(list_rerun_faults(run)), bool(list(find_image_faults(run)))))
+        found.append((bool(list_rerun_faults(run)), bool(list(find_request_faults(run)))))
     due = found.count((True, True)) if honest.plan.rewriter else 1 if honest.plan.varies_prompts else 2
     assert found.count((True, True)) == due > 0
     assert found.count((False, False)) == 2 - due
@@ -141,7 +141,7 @@ def test_the_small_check_finds_what_a_rulebook_with_one_rule_less_lets_through(
     assert lines_of(list_rerun_faults(run), BODY)
     monkeypatch.setattr(ComparingGate, "_difference", lambda gate, sent, expected: None)
     assert list_rerun_faults(run) == []
-    assert list(find_image_faults(run))
+    assert list(find_request_faults(run))
 
 
 def test_the_rerun_finds_what_a_small_check_that_believes_any_image_lets_through(
@@ -149,5 +149,5 @@ def test_the_rerun_finds_what_a_small_check_that_believes_any_image_lets_through
 ):
     run = mutated(honest, altered(honest, 2, 0), altered(honest, 3, 1))
     monkeypatch.setattr(_Seen, "explain", lambda seen, sent: None)
-    assert list(find_image_faults(run)) == []
+    assert list(find_request_faults(run)) == []
     assert list_rerun_faults(run)

@@ -15,7 +15,7 @@ import pytest
 
 from pcevolve.egress.address import Address, Route
 from pcevolve.egress.http_transport import (
-    MAX_TEXT_BYTES,
+    MAX_BYTES_BESIDE_IMAGES,
     HttpTransport,
     join_bounded,
     max_answer_bytes,
@@ -246,10 +246,10 @@ def test_what_arrives_is_joined_up_to_its_bound_and_nothing_is_taken_beyond():
 @pytest.mark.parametrize(
     ("target", "success", "most"),
     [
-        ("/v1/chat/completions", True, MAX_TEXT_BYTES),
-        ("/v1/chat/completions", False, MAX_TEXT_BYTES),
+        ("/v1/chat/completions", True, MAX_BYTES_BESIDE_IMAGES),
+        ("/v1/chat/completions", False, MAX_BYTES_BESIDE_IMAGES),
         ("/v1/images/generations", True, limits.MAX_RESPONSE_BYTES),
-        ("/v1/images/generations", False, MAX_TEXT_BYTES),
+        ("/v1/images/generations", False, MAX_BYTES_BESIDE_IMAGES),
     ],
 )
 def test_only_answers_that_may_hold_images_may_be_long(target: str, success: bool, most: int):

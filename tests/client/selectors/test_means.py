@@ -92,8 +92,8 @@ def test_the_noise_around_a_centre_has_the_multipliers_deviations():
         first = 3 * factor * frame.radius / (scene.shots * 30)
         second = 2 * factor * frame.radius / 2 / scene.shots
         guess, own = prior.mean(axis=0), clip(prior - prior.mean(axis=0), frame.radius / 2)
-        middles = [(each["middle"] - guess) / frame.trust(first) + guess for each in draws]
-        means = [(each["deviations"] - own) / frame.trust(second) + own for each in draws]
+        middles = [(each["middle"] - guess) / frame.shrinkage(first) + guess for each in draws]
+        means = [(each["deviations"] - own) / frame.shrinkage(second) + own for each in draws]
         assert np.std(middles) == pytest.approx(first, rel=0.1)
         assert np.std(means) == pytest.approx(second, rel=0.1)
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.auditing.capture import reconcile
-from pcevolve.auditing.images import find_image_faults
 from pcevolve.auditing.lines import collect, find_body_faults
 from pcevolve.auditing.rebuilt import (
     CARDS_CLAIM,
@@ -25,6 +24,7 @@ from pcevolve.auditing.rebuilt import (
     export_claim,
 )
 from pcevolve.auditing.rerun import LoadEncoder, Rerun, Selections, find_encoder
+from pcevolve.auditing.second_check import find_request_faults
 from pcevolve.durable import replace_folder_durably
 from pcevolve.errors import ClientError
 from pcevolve.pages.notebook import render_table
@@ -296,7 +296,7 @@ def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
         ),
         Finding(
             "every image that left had come from the API, and the plan or a receipt named it; nothing else was free",
-            collect(find_image_faults(run)),
+            collect(find_request_faults(run)),
             run.requests,
         ),
         Finding(

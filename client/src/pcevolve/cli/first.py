@@ -14,6 +14,7 @@ from rich.console import Console
 
 from pcevolve.cli.options import ConfigFile, Json, Said, gather, takes
 from pcevolve.config.sections import Config, DataSettings
+from pcevolve.encoders import FETCHED
 from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.options import Option
 from pcevolve.public.words import USUAL
@@ -225,7 +226,7 @@ def _names(labels: str, private: Path | None) -> list[str]:
 
 def fetch_encoder(
     encoder: Annotated[
-        str, typer.Argument(metavar="ENCODER", help="resnet18, inception, vit, clip or clip:MODEL:TAG.")
+        str, typer.Argument(metavar="ENCODER", help=f"{', '.join(FETCHED)} or clip:MODEL:TAG.")
     ],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""

@@ -1,4 +1,4 @@
-"""Sections of a run's options: each option is declared here, in ``public.settings``, or by the method that has it."""
+"""Sections of a run's options but the providers' (``config.providers``) and what the plan repeats (``public``)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pcevolve.config.files import LEDGER_VARIABLE, REST, FileText, find_ledger
 from pcevolve.config.providers import ProviderSettings, RewriterSettings, Seconds
 from pcevolve.config.sources import read_toml
+from pcevolve.encoders import ENCODERS, SPECTRAL, TRANSFORMER, WORDS
 from pcevolve.encoders.published import AUTO
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
@@ -211,10 +212,8 @@ class EncoderSettings(public.Section):
     name: Annotated[
         str,
         Field(
-            description="auto (clip or resnet18 where fetched, else bundled), bundled, bundled+spectrum "
-            "(surfaces, textures), resnet18, resnet34, resnet50, resnet101, resnet152, clip, "
-            "inception, vit, vit-b32, vit-l16, vit-l32; for texts words (bundled) or "
-            "transformer:HUB_ID."
+            description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
+            f"{SPECTRAL} is for surfaces and textures; for texts {WORDS} (bundled) or {TRANSFORMER}HUB_ID."
         ),
         Setting(public=True, keyword="encoder"),
     ] = AUTO

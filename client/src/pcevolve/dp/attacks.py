@@ -162,7 +162,7 @@ def most_success_of(events: Iterable[Event], prior: float) -> float:
     secret at most ``e^ε prior + δ`` have it with it, for every ε with its δ. Gaussian events alone have a closed form.
 
     Args:
-        events: What was done, each on as many units as change with the secret's value.
+        events: What was done, each on as many units as change with the secret's value, with noise of some width.
         prior: p, in (0, 1).
 
     Returns:
@@ -170,8 +170,7 @@ def most_success_of(events: Iterable[Event], prior: float) -> float:
     """
     spent = merge(events)
     if all(event.mechanism == "gaussian" for event in spent):
-        mu = math.sqrt(float(sum(event.count / event.value**2 for event in spent)))
-        return most_success(mu, prior)
+        return most_success(gaussian_mu(spent), prior)
     # Any ε is valid at its δ, so forty are tried between nothing and all of the prior, and the least bound holds.
     deltas = prior * np.logspace(-4, math.log10(1 / prior), 40)
     losses = ((epsilon(spent, float(delta)), float(delta)) for delta in deltas[:-1])

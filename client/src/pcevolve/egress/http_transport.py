@@ -1,4 +1,4 @@
-"""The only sockets of the client: exactly the given bytes out, bounded answers in, and a deadline."""
+"""The only sockets to a run's providers: exactly the given bytes out, bounded answers in, and a deadline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pcevolve.transcript.records import FailureReason
 from pcevolve_shared import images, limits
 
 CONNECT_SECONDS = 10.0
-MAX_TEXT_BYTES: Final = 2**20
+MAX_BYTES_BESIDE_IMAGES: Final = 2**20
 """Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""
 _OPENED: Final = ("connect_tcp.complete", "start_tls.complete")
 _NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}
@@ -205,7 +205,7 @@ def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
 
 def max_answer_bytes(target: str, success: bool) -> int:
     """Bound an answer as it comes: where nothing but text is asked for, or told, no image makes it long."""
-    return limits.MAX_RESPONSE_BYTES if success and not target.endswith(_WRITES) else MAX_TEXT_BYTES
+    return limits.MAX_RESPONSE_BYTES if success and not target.endswith(_WRITES) else MAX_BYTES_BESIDE_IMAGES
 
 
 def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
@@ -221,13 +221,13 @@ def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
 
 
 def require_mostly_images(body: bytes) -> None:
-    """Refuse an answer that holds more than ``MAX_TEXT_BYTES`` beside its images (``ProviderReplyError``)."""
-    if len(body) > MAX_TEXT_BYTES and not _is_image(body):
+    """Refuse an answer that holds more than ``MAX_BYTES_BESIDE_IMAGES`` beside its images (``ProviderReplyError``)."""
+    if len(body) > MAX_BYTES_BESIDE_IMAGES and not _is_image(body):
         # No more than a batch can have: an answer of a million short strings must not be searched to its end.
         held = sum(len(match[0]) for match in islice(_LONG.finditer(body), limits.MAX_BATCH))
-        if len(body) - held > MAX_TEXT_BYTES:
+        if len(body) - held > MAX_BYTES_BESIDE_IMAGES:
             raise ProviderReplyError(
-                f"the API's answer is longer than {MAX_TEXT_BYTES >> 20} MiB without its images"
+                f"the API's answer is longer than {MAX_BYTES_BESIDE_IMAGES >> 20} MiB without its images"
             )
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "CLIP_FILES",
     "CLIP_REPOSITORY",
     "ENCODERS",
+    "FETCHED",
     "RESNET18_FILE",
     "SPECTRAL",
     "TRANSFORMER",
@@ -72,7 +73,9 @@ VISION = (
     "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "inception", "vit", "vit-b32", "vit-l16", "vit-l32"
 )  # fmt: skip
 """Names of encoders that torchvision has."""
-ENCODERS = (BUNDLED, SPECTRAL, "clip", *VISION)
+FETCHED = ("clip", *VISION)
+"""Names of encoders whose weights are fetched."""
+ENCODERS = (BUNDLED, SPECTRAL, *FETCHED)
 DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
 TRANSFORMER = "transformer:"
 """What comes before a hub's id of a published encoder of texts: see ``loading.TransformerEncoder``."""

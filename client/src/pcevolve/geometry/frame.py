@@ -25,7 +25,7 @@ IDLE = 2.0**-10
 CANDIDATES_SHARE = 1 / 3
 """What candidates count for beside public images: enough to see a domain that they show (decision 20)."""
 MOST_AXES = 16
-"""Principal axes of the candidates that are kept: noise is the same on each, and the first ones tell the most."""
+"""Principal axes that a frame keeps: noise is the same on each, and the first ones tell the most."""
 STEP = 2.0**-9
 """To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
 differ between machines, could say anything; the clip makes any frame safe."""
@@ -117,14 +117,14 @@ class Frame:
         """Coordinates of embeddings, float64 ``(n, k)``."""
         return project(embeddings, self.centre, self.axes)
 
-    def trust(self, deviation: float) -> FloatArray:
+    def shrinkage(self, deviation: float) -> FloatArray:
         """Return the share of a noisy coordinate to keep, ``(k,)``: little where candidates differ less than noise."""
         return np.asarray(self.variances / (self.variances + deviation**2))
 
-    def doubt(self, deviation: float) -> FloatArray:
+    def kept_noise(self, deviation: float) -> FloatArray:
         """Standard deviation of the noise that is kept of a coordinate, float64 ``(k,)``, > 0."""
         # Not below a step: where candidates do not differ nothing is kept, and a noise of 0 would leave all digits.
-        return np.maximum(deviation * self.trust(deviation), STEP * self.radius)
+        return np.maximum(deviation * self.shrinkage(deviation), STEP * self.radius)
 
 
 def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:

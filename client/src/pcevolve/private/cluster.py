@@ -228,7 +228,7 @@ TASK_IMAGES = 512
 TASK_BYTES = 16 * 2**20
 """Embeddings that one task compares with the candidates."""
 RETRIES = 20
-"""How often one search is begun again whose process died."""
+"""How often a search whose process died is begun again."""
 
 
 @dataclass(frozen=True)

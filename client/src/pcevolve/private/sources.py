@@ -1,4 +1,4 @@
-"""Parse the source of private data, as written on the command line; reads nothing."""
+"""Parse the source of private data, as written on the command line; opens no file."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TermsSource:
 
 
 PICTURES = (DigitsSource, CellsSource)
-"""Sources of images that come with a library."""
+"""Sources of images that come with the client or with scikit-learn."""
 
 
 def parse_source(text: str) -> FolderSource | DigitsSource | CellsSource | TermsSource:

@@ -132,7 +132,7 @@ def make_export_files(
     """Name and bytes of each file of a form, one after the other."""
     # By a hash of the id: classes are mixed, and nobody chose the order.
     mixed = sorted(images, key=lambda each: hashlib.sha256(each.candidate.encode()).digest())
-    write = partial(_table, release.plan) if form == "parquet" else partial(_tar, release.plan)
+    write = partial(_WRITERS[form], release.plan)
     for number, name in enumerate(name_shards(form, len(mixed))):
         yield name, write(mixed[number * PER_FILE : (number + 1) * PER_FILE], read)
     yield CARD, write_card(release, len(images), form).encode()
@@ -141,9 +141,8 @@ def make_export_files(
 def name_shards(form: Form, images: int) -> list[str]:
     """Names of the files that hold so many images, in order."""
     count, split = math.ceil(images / PER_FILE), "data/train"
-    if form == "parquet":
-        return [f"{split}-{number:05d}-of-{count:05d}.parquet" for number in range(count)]
-    return [f"{split}-{number:05d}.tar" for number in range(count)]
+    endings: dict[Form, str] = {"parquet": f"-of-{count:05d}.parquet", "webdataset": ".tar"}
+    return [f"{split}-{number:05d}{endings[form]}" for number in range(count)]
 
 
 def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
@@ -187,6 +186,12 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
         write_statistics=False,
     )
     return buffer.getvalue()
+
+
+_WRITERS: Final[dict[Form, Callable[[PublicPlan, Sequence[ReleasedImage], Read], bytes]]] = {
+    "parquet": _table,
+    "webdataset": _tar,
+}
 
 
 def export_run(root: Path, names: Iterable[str]) -> list[Path]:

@@ -76,7 +76,10 @@ def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> b
 def mark_possible_and_sure(
     strays: NDArray[np.bool_], score: FloatArray, margin: FloatArray, most: int, slack: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of candidates in the order of ``rank``, which may be, and which surely are, among the best.
+    """Of candidates in the order of ``means.rank``, which may be, and which surely are, among the best.
+
+    Ranked first is the own class's candidate with the lowest score. Where it is unclear whether one strays, ``low`` has
+    it as the own class's and ``high`` as a stray; ``last`` is the worst of the best.
 
     Args:
         strays: bool ``(n,)``: another class's mean is nearer than the own.

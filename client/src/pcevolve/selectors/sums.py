@@ -59,13 +59,13 @@ class AtOnce:
         # follows the noise may depend on anything public.
         sums = class_sums(frame.points(private.embeddings), private, len(scene.labels), frame.radius)
         noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigma) / scene.shots
-        means = prior + (noisy - prior) * frame.trust(self._sigma / scene.shots)
+        means = prior + (noisy - prior) * frame.shrinkage(self._sigma / scene.shots)
         return {"means": round_to_noise_scale(means, self.doubts["means"])}
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
         """Standard deviation of the noise in what is released, float64 ``(k,)``: digits far below it say nothing."""
-        return {"means": self.frame.doubt(self._sigma / self.scene.shots)}
+        return {"means": self.frame.kept_noise(self._sigma / self.scene.shots)}
 
     @property
     def _sigma(self) -> float:
@@ -110,7 +110,7 @@ class CentreFirst:
         pooled = noise.gaussian(
             f"{scene.key}/middle", pooled_sum(points, private, frame.radius), self._sigmas[0]
         )
-        middle = guess + (pooled / expected - guess) * frame.trust(self._sigmas[0] / expected)
+        middle = guess + (pooled / expected - guess) * frame.shrinkage(self._sigmas[0] / expected)
         middle = round_to_noise_scale(middle, self.doubts["middle"])
         # Around the released middle and not the private mean: the second access
         # may look at what the first one paid for only.
@@ -119,7 +119,7 @@ class CentreFirst:
         # Clipped as the private deviations are, or a prior outside of their
         # ball would be an aim that no data can confirm.
         own = clip(prior - guess, radius)
-        deviations = own + (noisy - own) * frame.trust(self._sigmas[1] / scene.shots)
+        deviations = own + (noisy - own) * frame.shrinkage(self._sigmas[1] / scene.shots)
         return {"middle": middle, "deviations": round_to_noise_scale(deviations, self.doubts["deviations"])}
 
     def recover_noisy_deviations(self, measured: Measurement) -> tuple[FloatArray, float]:
@@ -130,7 +130,7 @@ class CentreFirst:
         """
         frame, prior = self.frame, typical_by_class(self.frame, self.scene)
         sigma = self._sigmas[1] / self.scene.shots
-        kept = frame.trust(sigma)
+        kept = frame.shrinkage(sigma)
         own = clip(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
         told = kept > 0
         return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma
@@ -140,8 +140,8 @@ class CentreFirst:
         """Standard deviations of the noise in what is released, float64 ``(k,)``: digits far below say nothing."""
         expected = self.scene.shots * len(self.scene.labels)
         return {
-            "middle": self.frame.doubt(self._sigmas[0] / expected),
-            "deviations": self.frame.doubt(self._sigmas[1] / self.scene.shots),
+            "middle": self.frame.kept_noise(self._sigmas[0] / expected),
+            "deviations": self.frame.kept_noise(self._sigmas[1] / self.scene.shots),
         }
 
     @property

@@ -238,7 +238,7 @@ def _decode_usual(data: bytes) -> Grey | _Colours:
         if getattr(image, "is_animated", False) and image.format not in _FIRST_FRAME_FORMATS:
             pages = getattr(image, "n_frames", 1) if len(data) <= _COUNTED_BYTES else "several"
             raise RejectedImageError(f"holds {pages} pages or frames; save each that matters as its own file")
-        bits, signed, inverted = _samples(image, data)
+        bits, signed, inverted = _sample_bits(image, data)
         image.load()
         turned = ImageOps.exif_transpose(image)
         if signed and turned.mode == "L":
@@ -256,7 +256,7 @@ def _bare(image: DecodedImage) -> DecodedImage:
     return Image.frombytes("RGB", image.size, image.tobytes())
 
 
-def _samples(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
+def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
     """Bits of a value in the file, whether it has a sign, and whether high values are dark."""
     if image.format == "PNG":
         return data[_PNG_BIT_DEPTH], False, False

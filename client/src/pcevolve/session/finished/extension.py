@@ -222,15 +222,15 @@ def _evolve(asked: Asked, run: RunReader, number: int, extension: Extension, aud
     """Ask for what is missing, and close the record again."""
     require_ledger(asked.settings.privacy.ledger)
     before = run.require_plan()
-    known = before.extended_by((*before.extended[: number - 1], extension))
+    extended = before.extended_by((*before.extended[: number - 1], extension))
     with (
         closing(Ledger(asked.settings.privacy.ledger, create=False)) as ledger,
         _connect(asked, run, audience) as connection,
     ):
         gate, meter = connection.gate, connection.meter
-        told = lay_out(_describe(known, extension, meter).items(), "Before anything is asked for")
-        audience.console.print(told)
-        approve_requests(Address(known.api), asked.settings, known, connection)
+        notice = lay_out(_describe(extended, extension, meter).items(), "Before anything is asked for")
+        audience.console.print(notice)
+        approve_requests(Address(extended.api), asked.settings, extended, connection)
         plan = gate.extend(number, extension, ledger.is_committed)
         _remove_pages(asked.folder)
         progress = RunProgress(plan, "extension", audience, meter.bill, meter.list_recorded(plan))
@@ -271,7 +271,8 @@ def _publish(asked: Asked, evolved: Evolved) -> dict[str, Any]:
     publish(folder.release, Release.of(record, evolved.dataset), record.bodies.file, anew=True)
     summary = write_summary(record)
     export_run(folder.root, find_forms(folder.root))
-    write_report(record)
     result = {**summary, "dataset": str(folder.release), "report": str(folder.report)}
     save_result(folder, result)
+    # Last: the report is what tells that an extension is whole, and the same command after a crash goes on with it.
+    write_report(record)
     return result

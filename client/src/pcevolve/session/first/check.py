@@ -177,7 +177,7 @@ def find_shot_faults(
     counts: Mapping[str, int], drawable: Mapping[str, int], meant: DataSettings
 ) -> list[str]:
     """Say what a run would refuse of the private numbers of units, by label, and of those that could be drawn."""
-    there = {label: count for label, count in counts.items() if count}
+    there = {label: held for label, held in counts.items() if held}
     if not there:
         return []
     shots = Shots(there, meant.shots, min(drawable[label] for label in there))
@@ -222,7 +222,7 @@ def _warnings(found: Inspection) -> Iterator[str]:
 def check_table(table: Path, meant: DataSettings) -> Checkup:
     """Look at a table of private texts."""
     columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
-    window = ["data.window says what is black and white in images, and these are texts: leave it out"]
+    window_fault = ["data.window says what is black and white in images, and these are texts: leave it out"]
     try:
         records = read_records(table, columns, "texts" if meant.unlabelled else None, strict=False)
     except DataError as error:  # nothing can be said of what is in it
@@ -231,12 +231,12 @@ def check_table(table: Path, meant: DataSettings) -> Checkup:
         return Checkup((), records.faults, ())
     try:
         records.dataset(columns.unit)
-        twins = []
+        dataset_faults = []
     except DataError as error:
-        twins = [str(error)]
+        dataset_faults = [str(error)]
     counts = records.count_units()
     own = find_shot_faults(counts, records.count_drawable(), meant)
-    faults = [*(window if meant.window else []), *records.faults, *twins, *own]
+    faults = [*(window_fault if meant.window else []), *records.faults, *dataset_faults, *own]
     rows = list(_text_rows(records, columns, counts))
     rows.append((f"fits {spell_units(meant)}", "NO" if own else "yes"))
     rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))
@@ -245,7 +245,7 @@ def check_table(table: Path, meant: DataSettings) -> Checkup:
 
 def _text_rows(records: Records, columns: Columns, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     lengths = sorted(len(text.split()) for text in records.texts)
-    held = ", ".join(f"{label} {count}" for label, count in counts.items())
+    held = ", ".join(f"{label} {units}" for label, units in counts.items())
     yield "classes", f"{len(counts)}: {', '.join(counts)}"
     yield f"units per class (one {columns.unit or 'text'} each)", held
     yield "texts", f"{len(records.texts)}"

@@ -1,9 +1,10 @@
-"""A second, small check of what left, which shares no code with the rulebook, the gate, the loop or the dialects.
+"""A second, small check of what left, which shares no code with rulebook, gate, loop or dialects but for three readers.
 
 Each request of the plan carries no image, or exactly one that had come from the API before, under an id that the public
 plan names or that the receipt of its class and round chose. Everything else in its body is one of the values that the
 plan has for the call, under a name that is known here; nothing in it is free. Texts are images to this check; which of
-their words are blank, and which prompt a rewriter's answer gives, are pure functions that both use.
+their words are blank (``blank_out``), and what an answer says (``read_answer``, ``read_rewording``), are pure functions
+that both use.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Unexplained(Exception):  # noqa: N818 - it never leaves this module
     """A request carries what it has no reason to carry; the message says what."""
 
 
-def find_image_faults(run: RunReader) -> Iterator[str]:
-    """Yield each request that carries an image without a reason; that bodies are intact is checked elsewhere."""
+def find_request_faults(run: RunReader) -> Iterator[str]:
+    """Yield each request that says or carries what it has no reason to; that bodies are intact is checked elsewhere."""
     if run.plan is None:
         return
     seen = _Seen(run, run.plan)
@@ -99,7 +100,8 @@ class _Seen:
         known: What came, by candidate id.
         shapes: Names in the bodies of calls of a kind, in order: the first of them settles it.
         said: What the rewriter said in its last answer to a slot.
-        rewordings: Prompts that follow from a rewriter's answers, by the stage, class and prototype that they are for.
+        rewordings: Digests of the prompts that follow from a rewriter's answers, by the stage, class and prototype that
+            they are for.
     """
 
     run: RunReader
@@ -144,18 +146,16 @@ class _Seen:
         # A boundary is free text of the client's: as a hash of what it separates it says nothing more.
         if is_form and not _is_hash_of_parts(self.run.bodies.get(sent.body)):
             raise Unexplained("has a form whose boundary is no hash of its parts")
+        self._require_address(call, sent.url)
         images = [found[1] for _, value in leaves if (found := _image(value))]
-        rewords, starts = call.purpose == "reword", call.purpose == "create" or call.wording is not None
-        reached = self.plan.rewriter.api if rewords and self.plan.rewriter else self.plan.api
-        if rewords != sent.url.endswith("/chat/completions") and self.plan.modality.kind == "image":
-            raise Unexplained("went where prompts are reworded, or did not")
-        if not sent.url.startswith(reached.rstrip("/") + "/"):
-            raise Unexplained("went to another provider than the one that it is for")
+        starts = call.purpose == "create" or call.wording is not None
         due = None if starts else self._find_image_to_vary(call)
         sends_image = due is not None and not self.plan.varies_prompts and self.plan.modality.kind == "image"
         if images != ([due.digest] if due is not None and sends_image else []):
             raise Unexplained("carries another image than the plan or its receipt names")
-        allowed = self._values_for_rewriter(call, due) if rewords else self._values(call, due)
+        allowed = (
+            self._values_for_rewriter(call, due) if call.purpose == "reword" else self._values(call, due)
+        )
         for name, value in leaves:
             spelled = (str(each) if is_form else each for each in allowed.get(name, ()))
             # By type too: True equals 1, and 1.0 does, and which of them was written would be a bit.
@@ -166,6 +166,15 @@ class _Seen:
         # The order of names is free in JSON, so it must be the same each time, or it could say something.
         if names != self.shapes.setdefault(kind, names):
             raise Unexplained("says its values in another order than the requests before it")
+
+    def _require_address(self, call: Call, url: str) -> None:
+        """Refuse a request that went to the other provider, or a rewording that went elsewhere (``Unexplained``)."""
+        rewords = call.purpose == "reword"
+        if rewords != url.endswith("/chat/completions") and self.plan.modality.kind == "image":
+            raise Unexplained("went where prompts are reworded, or did not")
+        reached = self.plan.rewriter.api if rewords and self.plan.rewriter else self.plan.api
+        if not url.startswith(reached.rstrip("/") + "/"):
+            raise Unexplained("went to another provider than the one that it is for")
 
     def _find_image_to_vary(self, call: Call) -> Known:
         """Return the image that a call has to vary; ``Unexplained`` where it may vary none."""
