@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leaks.forgeries.corpus import FORGERIES
+from leaks.forgeries.forging import Forgery, refused
 from pcevolve.auditing import Audit, audit
-from pcevolve_shared import images
 from support.examples import examples
-from support.forge import Event, faults_of, forge, rewrite_body
+from support.forge import Event, faults_of, forge
 from support.provider import png
 from support.runs import SmallRun, small_plan
 
@@ -27,7 +28,6 @@ VARIANTS = {
     "one class": {"labels": ("cut",)},
     "selected without evolution": {"keep": "selected", "iterations": 0, "strengths": (), "initial": 5},
 }
-BODY = "its body differs from what the plan and the receipt give"
 MADE = ("release", "summary.json", "report.html")
 OWN = {"README.md": "release/README.md", "report.html": "report.html", "summary.json": "summary.json"}
 
@@ -71,203 +71,45 @@ def test_any_changed_byte_of_the_transcript_is_noticed(finished: Path, tmp_path:
         shutil.rmtree(root)
 
 
-def test_the_api_key_is_nowhere_in_the_run(finished: Path):
-    for path in finished.rglob("*"):
-        assert not path.is_file() or b"secret-key" not in path.read_bytes(), path
+# -- forged records: the quick ones of those that an auditor is handed in tests/leaks -------------------------------
 
-
-# -- the release ---------------------------------------------------------------------------------------------------
-
-
-def edit_manifest(root: Path, change: Callable[[dict], None]) -> None:
-    path = root / "release" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    change(manifest)
-    path.write_text(json.dumps(manifest))
+QUICK = (
+    *("a greeting after the plan", "a receipt left out", "a second closing line", "no closing line"),
+    *("another mechanism", "a number beside the choice", "measured where nobody looked"),
+    *("an image of another class", "an image of an earlier round", "outputs in another order"),
+    *("another host", "a header of its own", "a key that is longer in one request", "an answer's length"),
+    *("body: a private picture", "body: words in a prompt", "body: a seed", "body: a field of its own"),
+    *("requests in the closing line", "a second log", "two images exchanged"),
+    *("an image left out and called unreadable", "manifest: a smaller epsilon", "manifest: fewer events"),
+)
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("epsilon_spent", 1.0),
-        ("events", []),
-        ("epsilon_budget", 1.0),
-        ("relation", "add-remove"),
-        ("delta", 0.1),
-    ],
+    "forgery", [each for each in FORGERIES if each.kind == "control" and each.name in QUICK], ids=str
 )
-def test_a_manifest_that_claims_more_than_the_receipts_is_noticed(copy: Path, key: str, value: object):
-    edit_manifest(copy, lambda manifest: manifest["guarantee"].update({key: value}))
-    said = f"release/manifest.json is not what the record gives: guarantee.{key}"
-    assert said in " ".join(faults_of(copy))
+def test_a_run_that_lies_is_told(copy: Path, forgery: Forgery):
+    found, told = refused(forgery, copy)
+    assert found, told
 
 
-def test_an_image_left_out_of_a_selected_dataset_is_noticed(tmp_path: Path):
-    left_out = []
-    finish(tmp_path, pool="all", keep="selected")
-    edit_manifest(tmp_path, lambda manifest: left_out.append(manifest["files"].pop()))
-    (tmp_path / "release" / left_out[0]["path"]).unlink()
-    assert f"release/{left_out[0]['path']} is missing" in faults_of(tmp_path)
-    edit_manifest(tmp_path, lambda manifest: manifest.update(unreadable=[left_out[0]["candidate"]]))
-    assert "release/manifest.json is not what the record gives: files, unreadable" in faults_of(tmp_path)
+def test_the_quick_forgeries_are_all_there():
+    assert {*QUICK} <= {each.name for each in FORGERIES if each.kind == "control"}
 
 
-def test_an_image_that_is_not_the_providers_is_noticed_in_the_dataset(copy: Path):
-    one, two = sorted((copy / "release" / "cut").iterdir())[:2]
-    one.write_bytes(two.read_bytes())
-    assert "is not the image that the provider sent" in " ".join(faults_of(copy))
-
-
-# -- forged records ------------------------------------------------------------------------------------------------
-
-
-def change_body(root: Path, field: str, value: object, slot: str = "i002/") -> None:
-    """Forge a record in which the last request of a kind was sent with another field, or one more."""
-
-    def change(events: list[Event]) -> list[Event]:
-        sent = (index for index, event in enumerate(events) if event["kind"] == "sent")
-        place = max(index for index in sent if events[index]["slot"].startswith(slot))
-        events[place] = rewrite_body(root, events[place], edit)
-        return events
-
-    def edit(body: bytes) -> bytes:
-        fields = json.loads(body) | {field: value}
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
-
-    forge(root, change)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("image", images.to_base64(png(12345))),
-        ("strength", 0.79),
-        ("seed", 1),
-        ("prompt", "A leather texture image with cut of patient 17"),
-        ("negative_prompt", " "),
-        ("n", 2),
-        ("user", "ward 3"),
-        ("adapter", "ward 3"),
-        ("scale", 0.5),
-    ],
-)
-def test_a_lying_client_cannot_hide_a_request_that_the_plan_does_not_give(copy: Path, field, value):
-    change_body(copy, field, value)
-    assert BODY in " ".join(faults_of(copy))
-
-
-def test_a_lookahead_of_another_image_is_noticed(tmp_path: Path):
-    finish(tmp_path, lookahead=1)
-    change_body(tmp_path, "image", images.to_base64(png(1)), "l000/")
-    assert BODY in " ".join(faults_of(tmp_path))
-
-
-def first(events: list[Event], kind: str) -> Event:
-    return next(each for each in events if each["kind"] == kind)
-
-
-def receipt(events: list[Event]) -> Event:
-    return first(events, "released")["receipt"]
-
-
-def edit_events(edit: Callable[[list[Event]], object]) -> Callable[[list[Event]], list[Event]]:
-    """Change events where they stand."""
+def edit_events(root: Path, edit: Callable[[list[Event]], object]) -> None:
+    """Forge a record in which events are changed where they stand."""
 
     def change(events: list[Event]) -> list[Event]:
         edit(events)
         return events
 
-    return change
-
-
-def lengthen(events: list[Event], kind: str) -> None:
-    next(each for each in reversed(events) if each["kind"] == kind)["wire_bytes"] += 1
-
-
-def greet_in_the_middle(events: list[Event]) -> None:
-    middle = next(k for k, each in enumerate(events) if k >= len(events) // 2 and each["kind"] == "sent")
-    events[middle:middle] = [event for event in events if event.get("slot") == "hello"]
-
-
-def turn_outputs(events: list[Event]) -> None:
-    next(each for each in reversed(events) if len(each.get("outputs", ())) > 1)["outputs"].reverse()
-
-
-def choose_the_unknown(events: list[Event]) -> None:
-    chosen = receipt(events)["choices"][0]["chosen"][0]
-    chosen["id"] = "0" * len(chosen["id"])
-
-
-def choose_of_another_class(events: list[Event]) -> None:
-    one, other = receipt(events)["choices"]
-    one["chosen"] = other["chosen"]
-
-
-CHEAP = {"mechanism": "exponential", "parameter": "1/1000", "count": 1}
-EXTENDED = {"kind": "extended", "extension": {"more": 1, "strength": 0.5}}
-FORGERIES: dict[str, tuple[Callable[[list[Event]], object], str]] = {
-    "a greeting in the middle": (greet_in_the_middle, "'sent' hello stands where request"),
-    "a prototype without a receipt": (
-        lambda events: events.remove(first(events, "released")),
-        "stands where the receipt for iteration 1 is due",
-    ),
-    "a receipt paid less than planned": (
-        lambda events: receipt(events).update(events=[CHEAP]),
-        "not the planned price or mechanism",
-    ),
-    "a receipt for an image of another class": (choose_of_another_class, "varies an image of another class"),
-    "a receipt that says what the plan does not leave open": (
-        lambda events: receipt(events).update(values=[0.0]),
-        "says something that the plan does not leave open",
-    ),
-    "a measurement that nobody paid for": (
-        lambda events: receipt(events).update(measured=first(events, "received")["outputs"][0]),
-        "names a measurement that nobody paid for",
-    ),
-    "a choice of what had not come": (
-        choose_the_unknown,
-        "names an image that is not among those it chose from",
-    ),
-    "a request to another host": (
-        lambda events: first(events, "sent").update(url="http://127.0.0.2:9/v1/models"),
-        "not where the plan says",
-    ),
-    "a header that the plan does not give": (
-        lambda events: first(events, "sent")["headers"].append(["X-Ward", "3"]),
-        "carried headers that the plan does not give",
-    ),
-    "outputs in another order": (turn_outputs, "brought other outputs than are on record"),
-    "a request of another length": (lambda events: lengthen(events, "sent"), "with another key"),
-    "an answer of another length": (
-        lambda events: lengthen(events, "answered"),
-        "its recorded length is wrong",
-    ),
-    "a line behind the closing line": (
-        lambda events: events.append(events[-1]),
-        "stands where nothing, for the record is closed is due",
-    ),
-    "another number of requests": (
-        lambda events: events[-1].update(sent=14),
-        "counts 14 requests, and 13 are on record",
-    ),
-    "more extensions than a run may have": (
-        lambda events: events.extend([EXTENDED] * 1000),
-        "'extended' stands where request y001/c000/n000000 is due",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FORGERIES)
-def test_a_record_that_lies_is_noticed(copy: Path, name: str):
-    edit, said = FORGERIES[name]
-    forge(copy, edit_events(edit))
-    assert said in " ".join(faults_of(copy))
+    forge(root, change)
 
 
 def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
     """Where nothing is chosen, no receipt says whose it is."""
     finish(tmp_path, method="t2i", iterations=0, strengths=())
-    forge(tmp_path, edit_events(lambda events: first(events, "planned")["plan"].update(run_id="f" * 32)))
+    edit_events(tmp_path, lambda events: find(events, "planned")["plan"].update(run_id="f" * 32))
     said = "the plan is for another run, address or dialect than the record was opened for"
     assert faults_of(tmp_path) == [said]
 
@@ -275,8 +117,13 @@ def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
 def test_the_receipt_of_the_dataset_is_one_of_this_run(tmp_path: Path):
     """No request follows it that another run's would not allow."""
     finish(tmp_path, pool="all", keep="selected")
-    forge(tmp_path, edit_events(lambda events: receipt(events[::-1]).update(run_id="f" * 32)))
+    edit_events(tmp_path, lambda events: find(events[::-1], "released")["receipt"].update(run_id="f" * 32))
     assert "for another run or relation" in " ".join(faults_of(tmp_path))
+
+
+def find(events: list[Event], kind: str) -> Event:
+    """The first event of a kind."""
+    return next(each for each in events if each["kind"] == kind)
 
 
 # -- what is left of a run -----------------------------------------------------------------------------------------
@@ -299,11 +146,6 @@ def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_not_br
         "the run is unfinished: the end of its record is not anchored, so lines may be missing in "
         f"transcript/log.jsonl; pcevolve run --resume {copy} goes on"
     ]
-
-
-def test_a_truncated_transcript_is_noticed(copy: Path):
-    truncate(copy)
-    assert "the end of its record is not anchored" in " ".join(faults_of(copy))
 
 
 @pytest.mark.parametrize("kept", ["summary.json", "report.html", "release-parquet", "release-webdataset"])
@@ -332,11 +174,6 @@ def test_what_is_made_of_a_release_is_none_of_an_unfinished_run(copy: Path):
     remove(copy, "release-webdataset")
     (copy / "report.html").symlink_to("nowhere")
     assert "and yet there is report.html" in " ".join(faults_of(copy))
-
-
-def test_a_file_that_belongs_to_no_record_is_noticed(copy: Path):
-    (copy / "transcript" / "notes.txt").write_text("hello")
-    assert "transcript/notes.txt belongs to no record" in " ".join(faults_of(copy))
 
 
 # -- pages ---------------------------------------------------------------------------------------------------------
