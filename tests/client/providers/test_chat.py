@@ -73,6 +73,11 @@ SAID = [
     ("zhipu", choice("A cu", "sensitive"), ""),
     ("azure", choice("A cu", "content_filter"), ""),
     ("openrouter", {**choice("A cu", "error"), "error": {"code": 502, "message": "no"}}, ""),
+    # OpenAI-compatible servers whose filter leaves out a text, or the message with it
+    ("no content", {"message": {"role": "assistant"}, "finish_reason": "stop"}, ""),
+    ("no message", {"message": None, "finish_reason": "content_filter"}, ""),
+    ("neither", {"finish_reason": "content_filter"}, ""),
+    ("none of its tokens is text", choice("", "length"), ""),
     ("spaces stay", choice(" A cut.\n"), " A cut.\n"),
     ("less than", choice("pressure <90, think> of it"), "pressure <90, think> of it"),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 
 import pytest
@@ -42,6 +43,10 @@ def quote_refusal(name: str, body: object, count: int = 1) -> str:
         ({"result": {"image": "x"}, "success": True, "errors": []}, OTHER),
         (png(1), "an image itself"),
         (b"\x28\xb5\x2f\xfd\x04\x00", "something packed"),
+        (gzip.compress(b"{}"), "something packed (gzip or zstd)"),
+        (b"data: {}\n\ndata: [DONE]\n", "a stream of events"),
+        (b"<html><title>Welcome</title></html>", "a page of HTML"),
+        (b"", "nothing where JSON was expected"),
         (b'<?xml version="1.0"?><Made/>', "XML: is the address"),
         (b'{"done":false}\n{"done":true}\n', "a stream"),
         (b'"made"', "it is a single value"),
@@ -62,6 +67,7 @@ def test_an_answer_of_another_form_is_told_as_what_it_is(body, words):
 def test_an_image_under_a_name_that_nobody_reads_is_not_taken_for_one_that_was_withheld():
     for field in ("image", "revised_prompt"):
         assert "neither b64_json nor url" in quote_refusal("openai", {"data": [{field: b64(1)}]})
+    assert "not base64" in quote_refusal("openai", {"data": [{"b64_json": b64(1) + "*"}]})
     withheld = json.dumps({"data": [{"b64_json": None}]}).encode()
     assert DIALECTS["openai"].decode(dataclasses.replace(CREATION, count=1), withheld) == [b""]
 

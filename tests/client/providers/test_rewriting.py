@@ -153,13 +153,6 @@ def test_whatever_a_rewriter_answers_the_run_goes_on_with_the_prompt_as_it_was(w
     assert meter.cost <= 4.5
 
 
-def test_thought_is_no_part_of_a_prompt(world, writer, tmp_path):
-    writer.speak = lambda heard: answering("<think>another view</think>A long cut seen from above")
-    run = open_rewording(world("getimg"), writer, tmp_path)
-    run.finish()
-    assert set(rewordings(tmp_path).values()) == {"A long cut seen from above"}
-
-
 def test_a_rewording_that_the_image_api_will_not_draw_has_no_images(world, writer, tmp_path):
     api = world("openai")
     speak = api.server.speak
