@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
 from pcevolve.public.parts import Library, Licence
 from pcevolve_shared import wire
-from support.forge import Event, forge
+from support.forge import Event, faults_of, forge
+from support.paid import make_paid_run
 from support.provider import FakeProvider, ok
-from support.runs import SmallRun, small_plan
+from support.runs import small_plan
 
 EVIL = "MIT](javascript:x) `</code><script>alert(1)</script>\x1b[31m\u202e"
 TEXT = "Permission is granted\n\n# to everybody\n```\n<img src=x onerror=y>\n" + "\x00"
@@ -44,10 +44,7 @@ def saying(request: Outgoing) -> Incoming | None:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A finished run with such a provider."""
-    small = SmallRun.open(tmp_path / "run", small_plan(library=read_library(SAID)), FakeProvider(saying))
-    small.finish()
-    small.close()
-    return tmp_path / "run"
+    return make_paid_run(tmp_path / "run", small_plan(library=read_library(SAID)), FakeProvider(saying))
 
 
 def test_what_the_provider_says_is_read_and_made_readable():
@@ -77,15 +74,12 @@ def test_a_claim_that_breaks_the_contract_is_refused(change: dict[str, object]):
 
 
 def test_text_that_grows_when_it_is_spelled_out_is_cut():
-    library = read_library({"images": 1, "licences": [{"name": "\x01" * 256, "images": 1}], "licence_files": [
-        {"name": "\u202e" * 256, "sha256": "0" * 64, "text": "\x01" * 4096}
-    ]})  # fmt: skip
+    file = {"name": "\u202e" * 256, "sha256": "0" * 64, "text": "\x01" * 4096}
+    named = {"name": "\x01" * 256, "images": 1}
+    library = read_library({"images": 1, "licences": [named], "licence_files": [file]})
     assert library is not None
-    assert (len(library.licences[0].name), len(library.files[0].name), len(library.files[0].text)) == (
-        256,
-        256,
-        4096,
-    )
+    (licence,), (found,) = library.licences, library.files
+    assert (len(licence.name), len(found.name), len(found.text)) == (256, 256, 4096)
 
 
 def test_no_request_depends_on_it():
@@ -123,7 +117,7 @@ def test_nothing_that_the_provider_says_is_markup_in_the_card(run: Path):
 
 
 def test_the_run_passes_the_audit_and_a_plan_that_says_otherwise_does_not(run: Path):
-    assert [fault for finding in audit(run) for fault in finding.faults] == []
+    assert faults_of(run) == []
 
     def deny(events: list[Event]) -> list[Event]:
         for event in events:
@@ -132,5 +126,4 @@ def test_the_run_passes_the_audit_and_a_plan_that_says_otherwise_does_not(run: P
         return events
 
     forge(run, deny)
-    faults = [fault for finding in audit(run) for fault in finding.faults]
-    assert "the plan says another thing of the provider's images than the provider did" in faults
+    assert "the plan says another thing of the provider's images than the provider did" in faults_of(run)

@@ -15,16 +15,14 @@ from pcevolve.public.parts import Extension
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
 from support.extended import extend_run
+from support.paid import make_paid_run
 from support.provider import FakeProvider
-from support.runs import SmallRun
+from support.runs import SmallRun, small_plan
 
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Path:
-    run = SmallRun.open(tmp_path)
-    run.finish()
-    run.close()
-    return tmp_path
+    return make_paid_run(tmp_path, small_plan())
 
 
 def broken_after(root: Path, lines: int) -> None:
