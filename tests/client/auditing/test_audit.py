@@ -15,8 +15,9 @@ from leaks.forgeries.forging import Forgery, refused
 from pcevolve.auditing import Audit, audit
 from support.examples import examples
 from support.forge import Event, faults_of, forge
+from support.paid import make_paid_run
 from support.provider import png
-from support.runs import SmallRun, small_plan
+from support.runs import small_plan
 
 SELECTED = {"pool": "all", "keep": "selected", "initial": 5}
 VARIANTS = {
@@ -33,10 +34,7 @@ OWN = {"README.md": "release/README.md", "report.html": "report.html", "summary.
 
 
 def finish(root: Path, **changes: object) -> Path:
-    run = SmallRun.open(root, small_plan(**changes))
-    run.finish()
-    run.close()
-    return root
+    return make_paid_run(root, small_plan(**changes))
 
 
 @pytest.fixture(scope="module")

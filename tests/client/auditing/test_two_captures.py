@@ -12,6 +12,7 @@ from pcevolve.auditing import Audit
 from pcevolve.auditing.capture import reconcile
 from pcevolve.errors import UsageError
 from pcevolve.transcript import RunReader
+from support.paid import make_paid_run
 from support.provider import FakeProvider, FakeRewriter
 from support.recorder import Recorded
 from support.runs import ADDRESS, REWORDS, WRITER_KEY, SmallRun, small_plan
@@ -70,8 +71,6 @@ def test_a_question_to_the_rewriter_that_is_not_on_record_is_told(copy: Path):
 
 
 def test_a_run_without_a_rewriter_has_no_capture_of_one(tmp_path: Path):
-    run = SmallRun.open(tmp_path, small_plan(), Recorded(FakeProvider(), tmp_path / IMAGES, ""))
-    run.finish()
-    run.close()
+    make_paid_run(tmp_path, small_plan(), Recorded(FakeProvider(), tmp_path / IMAGES, ""))
     with pytest.raises(UsageError, match="this run has no rewriter"):
         reconcile(RunReader.strict(tmp_path), tmp_path / IMAGES, of_rewriter=True)

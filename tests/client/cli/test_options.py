@@ -1,4 +1,4 @@
-"""The command line is what the options' declarations say, and so is the page about it."""
+"""The command line, the page about it and the file of ``pcevolve init`` are what the options' declarations say."""
 
 from __future__ import annotations
 
@@ -15,17 +15,11 @@ from pcevolve.cli.audit import AuditedClaim
 from pcevolve.cli.main import COMMANDS, app
 from pcevolve.cli.reference import write_keywords, write_reference
 from pcevolve.config.config import RunConfig
+from pcevolve.config.sources import gather
 from pcevolve.public.options import list_options
 from pcevolve.session.first.pricing import PlannedRun
 
 ROOT = Path(__file__).parents[3]
-
-
-def show(*arguments: str) -> str:
-    """A help page in one line, without what frames it."""
-    result = CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": "120"})
-    assert result.exit_code == 0, result.output
-    return " ".join(result.output.replace("│", " ").split())
 
 
 def test_the_page_about_options_is_what_their_declarations_say():
@@ -55,10 +49,8 @@ def test_a_shell_can_complete_commands_options_and_their_words(typed, offered):
 
 def test_a_required_option_that_is_missing_is_told_in_a_line(command):
     told = command("run", "--epsilon", "3")
-    assert (told.code, told.said) == (
-        2,
-        "error: --private, --domain and --out must be given: --help says more",
-    )
+    assert told.code == 2
+    assert told.said == "error: --private, --domain and --out must be given: --help says more"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +71,8 @@ def test_a_wrong_key_is_told_with_the_one_that_may_be_meant(command, said, told)
 
 
 def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
-    page = show("run")
+    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "120"}).output
+    page = " ".join(shown.replace("│", " ").split())
     for option in list_options(RunConfig):
         if option.name in RunConfig.MOST_USED:
             assert f"{option.flag} " in page
@@ -91,19 +84,12 @@ def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
 def test_what_other_commands_share_with_a_run_is_declared_once(model):
     of_runs = {option.name: option for option in list_options(RunConfig)}
     shared = [option for option in list_options(model) if option.name in of_runs]
-    own = {
-        "method",
-        "epsilon",
-        "seed",
-    }  # a method or a budget to ask about, a seed of noise: not those of a run
+    own = {"method", "epsilon", "seed"}  # to ask about, and a seed of noise: not those of a run
     assert {option.name for option in shared} >= {"delta", "relation"}
     for option in shared:
         if option.name not in own:
-            assert (option.help, option.bounds, option.kind) == (
-                of_runs[option.name].help,
-                of_runs[option.name].bounds,
-                of_runs[option.name].kind,
-            )
+            run = of_runs[option.name]
+            assert (option.help, option.bounds, option.kind) == (run.help, run.bounds, run.kind)
 
 
 def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():
@@ -112,3 +98,43 @@ def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():
         assert pages[0] == pages[1]
         assert "Usage: " in pages[0]
         assert not re.search(r"<[a-z]|\{|\[\[", pages[0]), "what an option takes is in capitals"
+
+
+# -- pcevolve init: a file that a run reads, with what people touch first -----------------------------------------
+
+OPTIONS = list_options(RunConfig)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch, command) -> Path:
+    monkeypatch.chdir(tmp_path)
+    assert command("init").code == 0
+    return tmp_path / "pcevolve.toml"
+
+
+def test_a_run_reads_it_back_and_finds_its_defaults(written, tmp_path):
+    required = {"private": str(tmp_path / "private-images"), "out": Path("runs/first")}
+    read = RunConfig.of(gather(RunConfig, {}, file=written).values).options()
+    defaults = RunConfig.of({**required, "domain": "leather texture"}).options()
+    drawn = {"seed", "subsample_seed"}
+    assert {name: read[name] for name in read.keys() - drawn} == {
+        name: defaults[name] for name in defaults.keys() - drawn
+    }
+
+
+def test_what_people_touch_first_is_in_it_and_nothing_else(written):
+    text = written.read_text()
+    shown = {each.path for each in OPTIONS if each.name in RunConfig.MOST_USED}
+    found = [line.split(" = ")[0].lstrip("#") for line in text.splitlines() if re.match(r"#?\w+ = ", line)]
+    assert sorted(found) == sorted(path.partition(".")[2] for path in shown)
+    assert len(text.splitlines()) < 100
+    assert "`pcevolve init --all` writes all of them" in text
+
+
+def test_a_folder_is_made_and_a_file_is_not_taken_for_one(tmp_path, command):
+    assert command("init", tmp_path / "a" / "b").code == 0
+    assert (tmp_path / "a" / "b" / "pcevolve.toml").exists()
+    (tmp_path / "file").touch()
+    told = command("init", tmp_path / "file")
+    assert told.code == 2
+    assert "is a file: name a folder" in told.said

@@ -1,4 +1,4 @@
-"""The papers' head, and what is told of its verdicts."""
+"""The papers' head, what is told of its verdicts, and the time that it is said to take."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from pcevolve.evaluation import heads
+from pcevolve.evaluation.clock import Clock, _Pace
 from pcevolve.evaluation.heads import Training, train_papers_head
-from pcevolve.evaluation.judge import Verdict
+from pcevolve.evaluation.judge import Judge, Verdict
 
 
 def blobs(count: int, seed: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -83,3 +84,22 @@ def test_a_verdict_has_the_golden_numbers():
     first = (2 * 1 * (2 / 3) / (1 + 2 / 3) + 2 * (2 / 3) * 1 / (2 / 3 + 1) + 1) / 3
     second = (2 * (3 / 5) * 1 / (3 / 5 + 1) + 2 * 1 * (1 / 2) / (1 + 1 / 2) + 0) / 3
     assert found.macro_f1 == pytest.approx((first + second + 1) / 3)
+
+
+# -- the time that an evaluation is said to take, on a clock of its own -------------------------------------------
+
+
+@pytest.mark.parametrize("slower", [0.5, 1.0, 3.0])
+def test_what_is_left_is_told_at_the_pace_so_far(slower: float):
+    now, told = [100.0], []
+    judge = Judge("any", False, look=np.array, train=lambda training, seed: len)
+    training = Training(np.zeros((40, 2)), np.zeros(40, dtype=np.int64), 1)
+    clock = Clock(
+        {"any": _Pace(0.1, {40: 10.0})}, 40.0, lambda done, whole: told.append((done, whole)), lambda: now[0]
+    )
+    now[0] += 10 * slower
+    clock.count_look(judge, 100)
+    for _ in range(3):
+        now[0] += 10 * slower
+        clock.count_training(judge, training)
+    assert told == [(0, 40), *((10 * n * slower, 40 * slower) for n in (1, 2, 3, 4))]

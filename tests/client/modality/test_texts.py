@@ -1,8 +1,9 @@
-"""A text is a text, whatever a provider or a file holds, and which of its words become blanks."""
+"""A text is a text, whatever holds it, and which of its words become blanks; questions to a medium of either kind."""
 
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,12 @@ from hypothesis import strategies as st
 
 from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.modality.texts import MOST_BYTES, blank_out, normalise, read_text
+from pcevolve.public.modality import Kind
+from pcevolve.public.plan import PublicPlan
+from pcevolve_shared import images
 from pcevolve_shared.blanks import BLANK
+from support.provider import png
+from support.runs import small_plan
 
 TEXTS = find_medium("text")
 
@@ -78,3 +84,43 @@ def test_every_place_is_blank_about_as_often(degree):
     counts = [sum(word == BLANK for word in of_place) for of_place in zip(*drawn, strict=True)]
     spread = 5 * (draws * degree * (1 - degree)) ** 0.5
     assert all(abs(count - draws * degree) < spread for count in counts)
+
+
+# -- questions to a medium, whichever it is: how large, how shown, and what a file holds --------------------------
+
+
+def of_texts(tokens: int) -> PublicPlan:
+    written = small_plan().model_dump(mode="json")
+    made = {"kind": "text", "tokens": tokens, "temperature": 1.0}
+    return PublicPlan.model_validate({**written, "modality": made})
+
+
+@pytest.mark.parametrize(("tokens", "most"), [(5, 4096), (100, 6400)])
+def test_a_text_may_be_longer_than_asked_for_but_not_endlessly(tokens: int, most: int):
+    plan = of_texts(tokens)
+    assert find_medium("text").describe_oversize(b"w" * most, plan) == ""
+    fault = find_medium("text").describe_oversize(b"w" * (most + 1), plan)
+    assert fault == f"a text of {most + 1} bytes where {tokens} tokens were asked for"
+
+
+def test_a_picture_is_shown_small_and_a_text_as_it_is_read():
+    picture, text = find_medium("image").show(png(1)), find_medium("text").show(b"a\x1b b\n")
+    assert images.media_type(picture.jpeg) == "image/jpeg"
+    assert (picture.text, text.jpeg, text.text) == ("", b"", "a b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("image", "is not a regular file; replace or remove it"), ("text", "cannot be read: No such file")],
+)
+def test_a_file_that_cannot_be_read_says_why(kind: Kind, said: str, tmp_path: Path):
+    with pytest.raises(UnreadableError, match=f"^{said}"):
+        find_medium(kind).open(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("kind", ["image", "text"])
+def test_a_row_of_a_table_is_of_its_column_s_type(kind: Kind):
+    import pyarrow as pa
+
+    cell = find_medium(kind).make_cell("1", b"held\n")
+    assert pa.array([cell], type=find_medium(kind).arrow_type()).to_pylist() == [cell]

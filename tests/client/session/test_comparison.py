@@ -10,23 +10,14 @@ from typer.testing import CliRunner
 
 from pcevolve.cli.main import app
 from pcevolve.pages.report.charts import Chart, Value
-from pcevolve.session.finished.comparison import (
-    PICTURES,
-    Point,
-    choose_settings,
-    draw_curves,
-    read_runs,
-    write_page,
-)
+from pcevolve.session.finished import comparison
+from pcevolve.session.finished.comparison import PICTURES, Point, draw_curves, read_runs, write_page
 from pcevolve.session.folder import RunFolder
 from support.paid import make_paid_run
 from support.runs import small_plan
 
-JUDGED = {
-    "judge": "cnn",
-    "voted": False,
-    "dataset": {"accuracy": {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}},
-}
+ACCURACY = {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}
+JUDGED = {"judge": "cnn", "voted": False, "dataset": {"accuracy": ACCURACY}}
 
 
 def finish_run(root: Path, **changes: object) -> Path:
@@ -71,7 +62,7 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
 
 
 def point(accuracy: float, epsilon: str = "4", spent: float | None = 4.0, **changes: object) -> Point:
-    return Point(choose_settings(small_plan(epsilon=epsilon, **changes), spent), accuracy)
+    return Point(comparison.choose_settings(small_plan(epsilon=epsilon, **changes), spent), accuracy)
 
 
 def list_titles(chart: Chart) -> list[str]:
@@ -98,12 +89,9 @@ def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
 
 def test_curves_on_the_page_are_the_report_s_charts(tmp_path: Path):
     roots = [finish_run(tmp_path / epsilon, epsilon=epsilon) for epsilon in ("4", "8")]
+    judges = {"cnn": {"voted": False, **ACCURACY}}
     found = [
-        replace(
-            each,
-            judges={"cnn": {"voted": False, "mean": 0.5, "sem": 0.01}},
-            settings={**each.settings, "ε": at},
-        )
+        replace(each, judges=judges, settings={**each.settings, "ε": at})
         for at, each in zip((4.0, 8.0), read_runs(roots), strict=True)
     ]
     write_page(found, roots, tmp_path / "page.html")

@@ -89,26 +89,18 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     assert "r: scratch, epsilon 10, 20" in story
 
 
-def test_status_says_how_an_unfinished_run_goes_on(words, server):
-    server.speak = lambda heard: (
-        online.answer_json(500, {"error": "x", "errors": "x"})
-        if "img2img" in heard.path
-        else online.a1111(heard)
-    )
+def test_status_says_how_an_unfinished_run_goes_on(words, broken_img2img):
     assert CliRunner().invoke(cli.app, words()).exit_code != 0
     story = flat(print_lines(["status", "--ledger", "ledger.sqlite"]))
     assert story.startswith("unfinished ")
     assert f"to go on: pcevolve run --resume {Path('r').absolute()}" in story
 
 
-def test_a_plan_shows_what_is_public_of_a_run_finished_or_not(words, server):
+def test_a_plan_shows_what_is_public_of_a_run_finished_or_not(words, request):
     print_lines(words())
     finished = flat(print_lines(["plan", "r"]))
-    server.speak = lambda heard: (
-        online.said(500, {"error": "x", "errors": "x"}) if "img2img" in heard.path else online.a1111(heard)
-    )
-    again = words(out="cut-off", lifetime_epsilon=30)
-    assert CliRunner().invoke(cli.app, again).exit_code != 0
+    request.getfixturevalue("broken_img2img")
+    assert CliRunner().invoke(cli.app, words(out="cut-off", lifetime_epsilon=30)).exit_code != 0
     for page in (finished, flat(print_lines(["plan", "cut-off"]))):
         for part in ("prompts, cut", "A scratch image with cut", "epsilon 10", "candidates per class"):
             assert part in page
@@ -127,23 +119,10 @@ SETS = {
     "final": {"mean": 0.834, "sem": 0.012, "seeds": [0.8, 0.8, 0.9]},
 }
 SUMMARY = {
-    **{
-        "marks": [],
-        "dataset": "r/release",
-        "images_released": 4,
-        "classes": 2,
-        "requests": 1,
-        "bytes_sent": 1,
-    },
-    **{
-        "bytes_received": 2_500_000,
-        "epsilon_spent": 1.0,
-        "epsilon_budget": 2.0,
-        "delta": 0.0,
-        "report": "r/p",
-    },
-    **{"relation": "replace-one", "method": "random", "iterations": 1},
-}
+    "marks": [], "dataset": "r/release", "images_released": 4, "classes": 2, "requests": 1, "bytes_sent": 1,
+    "bytes_received": 2_500_000, "epsilon_spent": 1.0, "epsilon_budget": 2.0, "delta": 0.0, "report": "r/p",
+    "relation": "replace-one", "method": "random", "iterations": 1,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -161,13 +140,9 @@ def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted
 def test_each_judge_has_a_line_among_the_figures_and_one_that_voted_says_so():
     rows = [{"judge": "cnn", "voted": False, **SETS}, {"judge": "bundled", "voted": True, **SETS}]
     told = detail_result({**SUMMARY, "accuracy": rows})
-    lines = [" ".join(line) for line in told if "accuracy" in line[0]]
-    figures = "initial 30.0% ± 1.2%, final 83.4% ± 1.2%"
-    assert lines == [
-        f"accuracy, cnn {figures} (s.e. over 3 seeds of the head)",
-        f"accuracy, bundled (voted) {figures} (s.e. over 3 seeds of the head; it saw the candidates when the run "
-        "selected, which flatters)",
-    ]
+    one, other = [figures for title, figures in told if "accuracy" in title]
+    assert one.startswith("initial 30.0% ± 1.2%, final 83.4% ± 1.2%")
+    assert ("flatters" in one, "flatters" in other) == (False, True)
 
 
 def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, monkeypatch):

@@ -48,10 +48,7 @@ def write_toned(folder: Path, count: int, seed: int) -> Path:
 
 
 def finish_run(root: Path, **changes: object) -> Path:
-    run = SmallRun.open(root, small_plan(candidates=6, **changes))
-    run.finish()
-    run.close()
-    return root
+    return make_paid_run(root, small_plan(candidates=6, **changes))
 
 
 @pytest.fixture(scope="module")
@@ -276,8 +273,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path, world, changes, error, com
 
 
 def test_a_run_that_has_not_ended_is_refused(tmp_path: Path, world):
-    run = SmallRun.open(tmp_path / "run")
-    run.close()
+    SmallRun.open(tmp_path / "run").close()
     with pytest.raises(UsageError, match="has no dataset yet"):
         evaluate(tmp_path / "run", Question(str(world / "test"), judges=("cnn",)))
 

@@ -58,14 +58,15 @@ def planned(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("api", "batch", "images"),
-    [("http://127.0.0.1:1", 30, 60), ("http://127.0.0.1:1", 4, 16), ("https://api.example", 30, 4)],
+    [
+        *((f"http://127.0.0.1:{batch}", batch, images) for batch, images in ((30, 60), (4, 16), (64, 64))),
+        ("https://api.example", 30, 4),
+    ],
 )
-def test_an_api_nearby_has_two_requests_to_work_on_and_one_elsewhere_four_images(planned, api, batch, images):
+def test_an_api_nearby_has_two_requests_to_work_on_up_to_64_images_and_one_elsewhere_four_images(
+    planned, api, batch, images
+):
     assert planned(None, api=api, batch=batch).at_once == images
-
-
-def test_no_more_images_are_under_way_than_a_plan_may_say(planned):
-    assert planned(None, api="http://127.0.0.1:1", batch=64).at_once == 64
 
 
 def test_what_the_user_says_comes_before_it(planned):
