@@ -246,6 +246,10 @@ ORDER: dict[str, tuple[Act, str]] = {
         edited("answered", setting(slot="i000/c000/n000002"), 1),
         stands("'answered' i000/c000/n000002", f"{ASKED} {FIRST}"),
     ),
+    "an answer to the greeting under another slot": (
+        edited("answered", setting(slot="i000/c000/n000000"), 0),
+        stands("'answered' i000/c000/n000000", "what came of request hello"),
+    ),
     "what a call brought, twice": (
         inserted("received", "received", after=True),
         stands("'received' .*", "request"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pcevolve.modality.images.files import read_image
-from support.pictures import greys
+from support.pictures import greys, save
 from support.scans import RAMP, outcome, save_scan
 
 pydicom = pytest.importorskip("pydicom", reason="make install brings it; this environment is older")
@@ -96,6 +96,12 @@ def test_a_file_of_the_enhanced_kind_has_its_window_and_intercept_in_its_groups(
     group.PixelValueTransformationSequence, group.FrameVOILUTSequence = [units], [window]
     path = save_scan(tmp_path / "x.dcm", TISSUE, bits=16, SharedFunctionalGroupsSequence=[group])
     assert abs(greys(path)[15, 15] - 140) <= 1
+
+
+def test_8_bits_of_grey_are_the_same_data_as_that_picture_in_another_format(tmp_path):
+    values = RAMP.astype(np.uint8)
+    scan, picture = save_scan(tmp_path / "x.dcm", values, bits=8), save(tmp_path / "x.png", values)
+    assert read_image(scan)[1] == read_image(picture)[1]
 
 
 def test_another_window_or_table_makes_no_other_data_of_a_file(tmp_path):
