@@ -13,10 +13,12 @@ import pytest
 from leaks.forgeries.corpus import FORGERIES
 from leaks.forgeries.forging import Forgery, refused
 from pcevolve.auditing import Audit, audit
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve_shared import images
 from support.examples import examples
 from support.forge import Event, faults_of, forge
 from support.paid import make_paid_run
-from support.provider import png
+from support.provider import FakeProvider, ok, png
 from support.runs import small_plan
 
 SELECTED = {"pool": "all", "keep": "selected", "initial": 5}
@@ -53,6 +55,22 @@ def test_an_honest_run_of_any_shape_passes_every_check(tmp_path: Path, name: str
     assert faults_of(tmp_path) == []
     made = json.loads((tmp_path / "release" / "manifest.json").read_text())["files"]
     assert len(list((tmp_path / "release").rglob("*.png"))) == len(made) > 0
+
+
+def test_a_dataset_of_which_one_class_has_nothing_is_no_fault(tmp_path: Path):
+    """Every release was among enough; what was paid for is kept."""
+    asked: list[Outgoing] = []
+
+    def answer(request: Outgoing) -> Incoming | None:
+        asked.append(request)
+        fields = json.loads(request.body or b"{}")
+        if len(asked) <= 9 or "good" not in fields["prompt"]:
+            return None
+        made = [{"image": images.to_base64(png(1)), "seed": each} for each in range(fields.get("n", 1))]
+        return ok({"images": made, "cost": 0.0} if len(made) > 1 else {**made[0], "cost": 0.0})
+
+    assert faults_of(make_paid_run(tmp_path, small_plan(), FakeProvider(answer))) == []
+    assert len(asked) == 13
 
 
 def test_any_changed_byte_of_the_transcript_is_noticed(finished: Path, tmp_path: Path):
