@@ -87,13 +87,13 @@ def as_file(kind: str, **more: object) -> bytes:
 @pytest.mark.parametrize(
     ("made", "fault"),
     [
-        (b"no image", "no images"),
-        (png(1)[:100], "no images"),
+        (b"no image", "unreadable"),
+        (png(1)[:100], "unreadable"),
         (as_file("AVIF"), "in AVIF, which is not read: ask for PNG"),
         (as_file("GIF"), "in GIF, which is not read: ask for PNG"),
         (as_file("WEBP", save_all=True, append_images=[Image.new("RGB", (9, 9))]), "animated"),
         (as_file("PNG", save_all=True, append_images=[Image.new("RGB", (9, 9))]), "animated"),
-        (b"\0\0\0\x18ftypisom" + bytes(99), "no images"),
+        (b"\0\0\0\x18ftypisom" + bytes(99), "unreadable"),
         (flat(0), "all of one colour"),
         (flat(255), "all of one colour"),
         (flat(100, spread=8), "all of one colour"),

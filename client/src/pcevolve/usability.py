@@ -56,7 +56,7 @@ class ClassUsability:
 
     def describe(self, kind: Kind) -> str:
         """Say how many candidates of how many can be used, and why others cannot."""
-        reasons = [f"{count} are {fault}" for fault, count in self.faults.items()]
+        reasons = [f"{count} {'is' if count == 1 else 'are'} {fault}" for fault, count in self.faults.items()]
         if self.unchanged:
             reasons.append(f"{self.unchanged} came back unchanged")
         elif self.usable >= self.needed and not self.enough:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -196,3 +197,14 @@ def test_the_control_chooses_without_looking_and_none_twice(tmp_path):
     receipt = UniformJudge(account(tmp_path), SecureNoise(), plan).release(Query(RUN, 1), POOL)
     assert receipt.events == (Event("uniform"),)
     assert sorted(chosen(receipt, "red")) == sorted(chosen(receipt, "green")) == sorted(BYTES)
+
+
+def test_the_control_chooses_nothing_that_was_withheld_while_anything_came(tmp_path):
+    plan = small_plan(run_id=RUN, labels=DATA.labels, candidates=4, prototypes=4)
+    empty = sha256(b"").hexdigest()
+    red, green = POOL.candidates["red"], POOL.candidates["green"]
+    gone = [dataclasses.replace(each, digest=empty) for each in green]
+    pool = dataclasses.replace(POOL, candidates={"red": (gone[0], *red[1:]), "green": tuple(gone)})
+    receipt = UniformJudge(account(tmp_path), SecureNoise(), plan).release(Query(RUN, 1), pool)
+    assert {each.digest for each in receipt.of("red")} == {each.digest for each in red[1:]}
+    assert {each.digest for each in receipt.of("green")} == {empty}

@@ -169,7 +169,7 @@ def test_an_image_that_moderation_withheld_is_no_image(world, tmp_path):
         answer_json(200, {"image": b64(1), "finish_reason": "CONTENT_FILTERED", "seed": 1})
     )
     # Two of a class are too few to do without one; the seed is the plan's, so asking again would not help.
-    with pytest.raises(UnusableError, match="1 are withheld"):
+    with pytest.raises(UnusableError, match="1 is withheld"):
         api.open(tmp_path).evolve()
     assert len(api.server.asked) > 2
 

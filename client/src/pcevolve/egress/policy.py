@@ -7,7 +7,6 @@ what should have left, and compares.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
@@ -20,7 +19,7 @@ from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect, WireRequest, find_misstatements
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import WITHHELD, Candidate, Prototype, PublicEcho, Receipt
 from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState, varies_nothing
 from pcevolve.transcript.records import Answered, Failed
 
@@ -29,7 +28,6 @@ Source: TypeAlias = Prototype | PublicEcho | None
 _LONGEST_NAME: Final = 200
 """Characters of a model's name, as in a plan."""
 _REWRITING: Final = RewriterDialect()
-_WITHHELD: Final = hashlib.sha256(b"").hexdigest()
 UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
 """Failures in which an answer came, and was not kept."""
 
@@ -147,7 +145,7 @@ class Policy:
     def varies_what_was_withheld(self, call: Call) -> bool:
         """True if no image came where a call has one to vary: nothing is sent for it, and it brings nothing either."""
         verdict = self._require_state(call).image_of(call)
-        return isinstance(verdict, OneImage) and verdict.image.digest == _WITHHELD
+        return isinstance(verdict, OneImage) and verdict.image.digest == WITHHELD
 
     def _require_state(self, call: Call) -> RunState:
         if self._state is None:

@@ -26,7 +26,7 @@ from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Query, Receipt
+from pcevolve.public.release import WITHHELD, Candidate, Query, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
 from pcevolve.selectors.choosing import Chooser, Rendition, choose_renditions, name_choice
 from pcevolve.selectors.scene import join_scenes
@@ -184,23 +184,29 @@ class UniformJudge:
         """Do nothing: this judge does not need to see the candidates."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Choose any candidates of each class, none twice while there are others."""
+        """Choose any candidates of each class that came, none twice while there are others."""
         return self.account.pay(query, (Event("uniform"),), lambda: self._draw(query, pool.candidates))
 
     def _draw(self, query: Query, candidates: Population) -> Paid:
         wanted = self.plan.wanted(query.iteration)
         indices = {
-            label: self._indices(f"{query.key}/{label}", len(candidates[label]), wanted)
+            label: self._indices(f"{query.key}/{label}", _came(candidates[label]), wanted)
             for label in candidates
         }
         return Paid(tuple(name_choice(label, candidates, indices[label]) for label in self.plan.labels))
 
-    def _indices(self, key: str, count: int, wanted: int) -> list[int]:
+    def _indices(self, key: str, there: list[int], wanted: int) -> list[int]:
         left: list[int] = []
         chosen = []
         for number in range(wanted):
             # Without replacement while there are others: a control that repeats
             # itself would lose to any method for that alone.
-            left = left or list(range(count))
+            left = left or list(there)
             chosen.append(left.pop(self.noise.uniform(f"{key}/{number}", len(left))))
         return chosen
+
+
+def _came(candidates: Sequence[Candidate]) -> list[int]:
+    """Indices of the candidates that the API did not withhold; of all if it withheld all."""
+    came = [index for index, each in enumerate(candidates) if each.digest != WITHHELD]
+    return came or list(range(len(candidates)))

@@ -10,11 +10,14 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pcevolve.errors import EgressError
 from pcevolve.privacy import Event, Relation
 from pcevolve.public.calls import Call
+
+WITHHELD: Final = hashlib.sha256(b"").hexdigest()
+"""Digest of an output that did not come: the API's moderation withheld it."""
 
 
 @dataclass(frozen=True)

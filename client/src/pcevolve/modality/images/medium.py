@@ -193,5 +193,5 @@ def _describe_unread(data: bytes) -> str:
     try:
         containers.read(data)
     except images.ImageError as error:
-        return "animated" if "animated" in str(error) else "no images"
-    return "no images"
+        return "animated" if "animated" in str(error) else "unreadable"
+    return "unreadable"
