@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +25,6 @@ def rooms(root: str) -> set[str]:
     inside = (SOURCES[root] / root).iterdir()
     found = {each.stem for each in inside if each.suffix == ".py" or (each / "__init__.py").is_file()}
     return {f"{root}.{name}" for name in found - {"__init__", "__main__"}}
-
-
-def names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    if isinstance(node, ast.ImportFrom) and node.module is not None:
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def test_every_room_of_the_client_says_who_may_import_it() -> None:

@@ -43,20 +43,31 @@ def flat(level: int, spread: int = 0) -> bytes:
     return save(pixels)
 
 
+def population_of(
+    *made: bytes, label: str = "cut", iteration: int = 0
+) -> tuple[tuple[Candidate, ...], dict[str, bytes]]:
+    """Candidates of a class, each in its own place, and what is stored of them."""
+    name = f"{label}{iteration}-"
+    stored = {f"{name}{place:058d}": data for place, data in enumerate(made)}
+    candidates = (
+        Candidate(f"{name}{place}", label, iteration, None, digest, "image/png")
+        for place, digest in enumerate(stored)
+    )
+    return tuple(candidates), stored
+
+
 def pool_of(
     *made: bytes, iteration: int = 0, views: dict[int, list[bytes]] | None = None
 ) -> tuple[Pool, dict]:
-    """One class with such candidates, each in its own place."""
-    stored = {f"{place:064d}": data for place, data in enumerate(made)}
-    candidates = tuple(
-        Candidate(f"i{place}", "cut", iteration, None, digest, "image/png")
-        for place, digest in enumerate(stored)
-    )
+    """One class with such candidates."""
+    candidates, stored = population_of(*made, iteration=iteration)
     seen = {}
     for place, several in (views or {}).items():
         named = {f"v{place}{number:062d}": data for number, data in enumerate(several, 1)}
         stored |= named
-        seen[f"i{place}"] = tuple(Candidate(f"v{each}", "cut", 0, None, each, "image/png") for each in named)
+        seen[candidates[place].id] = tuple(
+            Candidate(f"v{each}", "cut", 0, None, each, "image/png") for each in named
+        )
     return Pool({"cut": candidates}, seen), stored
 
 
@@ -163,21 +174,17 @@ def test_with_lookahead_a_candidate_is_what_its_variations_are():
 
 
 def test_a_round_that_brought_nothing_is_not_made_good_by_what_came_before():
-    early, stored = pool_of(*map(png, range(4)))
-    late, more = pool_of(*[flat(0)] * 4, iteration=1)
-    renamed = {f"{'f' * 32}{digest[32:]}": data for digest, data in more.items()}
-    newest = tuple(Candidate(f"w{place}", "cut", 1, None, digest, "") for place, digest in enumerate(renamed))
-    both = Pool({"cut": early.candidates["cut"] + newest})
-    usability = Usability(small_plan(labels=("cut",), pool="all"), (stored | renamed).__getitem__)
-    assert [(each.sent, each.enough) for each in usability.of(both)] == [(4, False)]
-    assert late.candidates
+    early, stored = population_of(*map(png, range(4)))
+    late, more = population_of(*[flat(0)] * 4, iteration=1)
+    usability = Usability(small_plan(labels=("cut",), pool="all"), (stored | more).__getitem__)
+    assert [(each.sent, each.enough) for each in usability.of(Pool({"cut": early + late}))] == [(4, False)]
 
 
 def vary(*pairs: tuple[bytes, bytes], share: float = 0.25) -> tuple[ClassUsability, list[str]]:
     """Describe a round that brought the first of each pair where the second was to be varied."""
     pool, stored = pool_of(*(made for made, _ in pairs), iteration=1)
     stored |= {f"f{place:063d}": source for place, (_, source) in enumerate(pairs)}
-    sources = {f"i{place}": f"f{place:063d}" for place in range(len(pairs))}
+    sources = {each.id: f"f{place:063d}" for place, each in enumerate(pool.candidates["cut"])}
     usability = Usability(small_plan(labels=("cut",), min_usable=share), stored.__getitem__)
     whole = Pool(pool.candidates, {}, sources)
     (found,) = usability.of(whole)
@@ -375,20 +382,16 @@ def test_what_cannot_be_used_is_not_released(tmp_path: Path):
 
 
 def test_what_is_paid_for_is_kept_as_long_as_one_class_has_something():
-    black, stored = pool_of(*[flat(0)] * 4)
-    _, more = pool_of(*map(png, range(4)))
-    renamed = {f"{'f' * 32}{digest[32:]}": data for digest, data in more.items()}
-    others = tuple(
-        Candidate(f"g{place}", "good", 0, None, digest, "") for place, digest in enumerate(renamed)
-    )
-    usability = Usability(small_plan(), (stored | renamed).__getitem__)
-    half = Pool({"cut": black.candidates["cut"], "good": others})
+    black, stored = population_of(*[flat(0)] * 4)
+    good, more = population_of(*map(png, range(4)), label="good")
+    usability = Usability(small_plan(), (stored | more).__getitem__)
+    half, none = Pool({"cut": black, "good": good}), Pool({"cut": black})
     assert "of class 'cut' 0 of 4" in usability.fault(half)
     assert usability.fault(half, is_dataset=True) == ""
     assert list(usability.notes(half)) == [
         "of class 'cut' 0 of 4 images can be used (4 are all of one colour); what cannot be used is left out"
     ]
-    assert usability.fault(black, is_dataset=True) == usability.fault(black) != ""
+    assert usability.fault(none, is_dataset=True) == usability.fault(none) != ""
 
 
 def test_an_auditor_finds_a_release_that_chose_among_what_had_been_there_before(tmp_path: Path):

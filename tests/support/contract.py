@@ -6,6 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
+from hypothesis import strategies as st
+
 from pcevolve.privacy import Budget, Event, Events, Relation
 from pcevolve.selectors import METHODS, Method, Scope
 from support import toy
@@ -13,6 +15,21 @@ from support import toy
 CONTRACTED: dict[str, Method] = {
     each.name: each for each in (*METHODS.values(), toy.METHOD) if each.selector is not None
 }
+
+SCOPES = st.builds(
+    Scope,
+    relation=st.sampled_from(["replace-one", "add-remove"]),
+    iterations=st.integers(1, 60),
+    classes=st.integers(1, 40),
+    shots=st.integers(1, 1000),
+    candidates=st.integers(1, 2000),
+)
+"""Public sizes of any run."""
+
+
+def scope(**changes: object) -> Scope:
+    """Sizes of a small run."""
+    return replace(Scope("replace-one", iterations=3, classes=2, shots=10, candidates=100), **changes)  # type: ignore[arg-type]
 
 
 @cache

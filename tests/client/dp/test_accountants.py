@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from opendp.combinators import make_fix_delta, make_zCDP_to_approxDP
 from scipy.special import log_ndtr, ndtr
@@ -37,7 +37,6 @@ from pcevolve.dp.curves import (
 from pcevolve.dp.mechanisms import exponential_measurement, gaussian_measurement
 from pcevolve.privacy import FREE, Budget, Event
 
-unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
 every_accountant = pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda each: each.name)
 ORDERS = np.concatenate([1 + np.logspace(-3, 0, 100), np.arange(2.25, 64, 0.25), np.logspace(1.8, 5, 200)])
 
@@ -101,7 +100,6 @@ def test_gaussian_dp_agrees_with_dp_accounting_s_exact_formula(theirs, multiplie
     assert ours == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-@unhurried
 @given(mu=st.floats(0.01, 20), delta=deltas)
 def test_the_epsilon_of_gaussian_noise_is_the_first_float_whose_delta_is_small_enough(mu, delta):
     found = gaussian_epsilon(mu, delta)
@@ -173,7 +171,6 @@ def adaptive_delta(eta: float, count: int, eps: float, grid: int) -> float:
     )
 
 
-@unhurried
 @given(st.floats(0.01, 8), st.integers(1, 60), st.floats(0.02, 0.98), st.floats(1e-9, 0.3))
 def test_no_pair_of_outcomes_leaks_more_than_the_accountants_say(eta, count, place, delta):
     for accountant in (PURE, ZCDP, RDP):
@@ -220,7 +217,6 @@ def test_monstrous_parameters_give_a_number_and_no_exception(accountant, mechani
     assert result >= 0
 
 
-@unhurried
 @given(st.fractions(min_value=0))
 def test_rounding_to_a_float_is_upwards(value):
     assert Fraction(above(value)) >= value
@@ -230,7 +226,6 @@ def test_rounding_to_a_float_is_upwards(value):
 
 
 @every_accountant
-@unhurried
 @given(history=histories, more=exponentials | gaussians, delta=deltas)
 def test_more_accesses_never_cost_less(accountant: Accountant, history, more, delta):
     before, after = accountant.epsilon(history, delta), accountant.epsilon([*history, more], delta)
@@ -238,7 +233,6 @@ def test_more_accesses_never_cost_less(accountant: Accountant, history, more, de
 
 
 @every_accountant
-@unhurried
 @given(history=histories, delta=deltas, factor=st.floats(1, 100))
 def test_a_larger_delta_never_costs_more(accountant: Accountant, history, delta, factor):
     larger = min(delta * factor, 0.95)
@@ -246,7 +240,6 @@ def test_a_larger_delta_never_costs_more(accountant: Accountant, history, delta,
 
 
 @every_accountant
-@unhurried
 @given(event=exponentials | gaussians, delta=deltas, size=st.integers(2, 5))
 def test_a_group_never_costs_less_than_one_of_its_units(accountant: Accountant, event, delta, size):
     assert accountant.epsilon([event.on_group(size)], delta) >= accountant.epsilon([event], delta) * (
@@ -255,7 +248,6 @@ def test_a_group_never_costs_less_than_one_of_its_units(accountant: Accountant, 
 
 
 @every_accountant
-@unhurried
 @given(history=histories, delta=deltas, data=st.data())
 def test_the_order_of_events_is_of_no_account(accountant: Accountant, history, delta, data):
     shuffled = data.draw(st.permutations(history))
@@ -263,7 +255,6 @@ def test_the_order_of_events_is_of_no_account(accountant: Accountant, history, d
 
 
 @every_accountant
-@unhurried
 @given(event=exponentials | gaussians, delta=deltas)
 def test_one_event_of_many_costs_as_much_as_many_of_one(accountant: Accountant, event, delta):
     singles = [Event(event.mechanism, event.parameter)] * event.count
@@ -277,7 +268,6 @@ def test_an_impossible_delta_is_refused(accountant: Accountant, delta):
         accountant.epsilon([exponential(1)], delta)
 
 
-@unhurried
 @given(histories.filter(merge))
 def test_without_delta_only_pure_composition_says_anything(history):
     pure = pure_epsilon(history)
@@ -285,7 +275,6 @@ def test_without_delta_only_pure_composition_says_anything(history):
     assert all(each.epsilon(history, 0.0) == math.inf for each in (ZCDP, RDP, GDP))
 
 
-@unhurried
 @given(histories, deltas)
 def test_the_result_is_the_least_of_all_accountants(history, delta):
     assert epsilon(history, delta) == min(each.epsilon(history, delta) for each in ACCOUNTANTS)
@@ -294,7 +283,6 @@ def test_the_result_is_the_least_of_all_accountants(history, delta):
 # Fitting a budget.
 
 
-@unhurried
 @given(st.integers(1, 500), st.integers(1, 60), st.fractions(Fraction(1, 1000), 100))
 def test_shares_of_a_budget_add_up_to_it_and_to_nothing_else(count, parts, total):
     share = Event("exponential", str(total / (count * parts)), count)

@@ -11,7 +11,6 @@ from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers.dialect import WireRequest
-from pcevolve.public.release import Receipt
 from support import online
 from support.provider import FakeProvider, ok
 from support.runs import SmallRun, small_plan
@@ -153,15 +152,3 @@ def test_a_receipt_that_says_something_else_than_the_one_that_the_ledger_knew_is
     receipt = run.evolve().receipts[0]
     with pytest.raises(EgressError, match="the ledger knows no receipt"):
         run.gate.record_receipt(replace(receipt, events=()))
-
-
-@pytest.mark.parametrize("candidates", [4, 12])
-def test_a_receipt_is_looked_through_as_often_whatever_the_number_of_its_requests(
-    tmp_path, monkeypatch, candidates: int
-):
-    seen: list[int] = []
-    plain = Receipt.as_dict
-    monkeypatch.setattr(Receipt, "as_dict", lambda self: seen.append(self.iteration) or plain(self))
-    plan = small_plan(candidates=candidates, initial=candidates, iterations=1, strengths=(0.8,))
-    SmallRun.open(tmp_path, plan).evolve()
-    assert len(seen) == 1

@@ -16,17 +16,8 @@ from pcevolve.selectors import PrivateEmbeddings
 
 SHOWN = {
     *("FolderSource", "DigitsSource", "CellsSource", "TermsSource", "Columns", "Embedding", "Folders"),
-    *(
-        "LocalEngine",
-        "RayEngine",
-        "UniformJudge",
-        "Judge",
-        "Value",
-        "Clock",
-        "_Pace",
-        "PapersHead",
-        "KeptFeatures",
-    ),
+    *("LocalEngine", "RayEngine", "UniformJudge", "Judge", "Value", "Clock", "_Pace", "PapersHead"),
+    "KeptFeatures",
 }
 """Types that hold nothing private, or whose fields show nothing of it; a new one is confined until it stands here."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -10,13 +11,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.dp.mechanisms import SecureNoise
+from pcevolve.dp.mechanisms import Noise, SecureNoise
 from pcevolve.modality.images.appearance import Appearance, measure_appearances
 from pcevolve.privacy import Event
-from pcevolve.private.dataset import PrivateDataset
 from pcevolve.selectors.sums import release_appearance
+from support.neighbours import Observer
 
 PRIOR = Appearance(*[0.5] * 6)
+Pictures = tuple[Image.Image, ...]
 QUIET = Event("gaussian", str(Fraction(1, 10**6)))
 
 
@@ -36,61 +38,41 @@ def corner() -> Image.Image:
 PICTURES = (two_tone(0, 255), two_tone(255, 0), two_tone(0, 0), two_tone(120, 200), corner())
 
 
-class Exact:
-    """A noise that adds none and remembers what it was asked for."""
-
-    source = "INSECURE-seeded"
-
-    def __init__(self) -> None:
-        self.values = np.zeros(0)
-        self.sigma = 0.0
-
-    def gaussian(self, key, values, sigma):
-        self.values, self.sigma = np.array(values), sigma
-        return values
-
-
-def dataset(pictures: tuple[Image.Image, ...], unit_of: tuple[int, ...] = ()) -> PrivateDataset:
-    return PrivateDataset(
-        labels=("a", "b"),
-        items=pictures,
-        targets=np.arange(len(pictures)) % 2,
-        digests=tuple(str(number).encode() for number in range(len(pictures))),
-        unit_of=np.array(unit_of, dtype=np.int64),
-    )
-
-
-def release(data: PrivateDataset, *rest: object) -> Appearance:
-    return release_appearance(measure_appearances(data.items), data.unit_of, *rest)
+def release(
+    pictures: Pictures, event: Event, relation: str, noise: Noise, unit_of: Sequence[int] = ()
+) -> Appearance:
+    units = np.array(unit_of or range(len(pictures)))
+    return release_appearance(measure_appearances(pictures), units, 4, PRIOR, event, relation, noise)
 
 
 def sum_looks(
-    data: PrivateDataset, relation: str = "replace-one", event: Event = QUIET
+    pictures: Pictures,
+    relation: str = "replace-one",
+    event: Event = QUIET,
+    unit_of: Sequence[int] = (),
 ) -> tuple[np.ndarray, float]:
-    noise = Exact()
-    release(data, 4, PRIOR, event, relation, noise)
-    return noise.values, noise.sigma
+    """What is noised, and the noise's standard deviation."""
+    noise = Observer()
+    release(pictures, event, relation, noise, unit_of)
+    ((_, values, sigma),) = noise.asked
+    return values, sigma
 
 
 def largest_moves() -> tuple[float, float]:
     """Over all datasets of three images: the most that replacing, and that removing, one moves what is noised."""
     replaced = removed = 0.0
     for start in product(PICTURES, repeat=3):
-        before = sum_looks(dataset(start))[0]
-        removed = max(removed, float(np.linalg.norm(before - sum_looks(dataset(start[1:]))[0])))
+        before, _ = sum_looks(start)
+        removed = max(removed, np.linalg.norm(before - sum_looks(start[1:])[0]))
         for other in PICTURES:
-            replaced = max(
-                replaced, float(np.linalg.norm(before - sum_looks(dataset((other, *start[1:])))[0]))
-            )
-    return replaced, removed
+            replaced = max(replaced, np.linalg.norm(before - sum_looks((other, *start[1:]))[0]))
+    return float(replaced), float(removed)
 
 
 @pytest.mark.statistical
 def test_no_neighbour_moves_the_sum_by_more_than_the_sensitivity_that_is_claimed():
     replaced, removed = largest_moves()
-    claimed = {
-        r: sum_looks(dataset(PICTURES), r, Event("gaussian", "1"))[1] for r in ("replace-one", "add-remove")
-    }
+    claimed = {r: sum_looks(PICTURES, r, Event("gaussian", "1"))[1] for r in ("replace-one", "add-remove")}
     assert replaced <= claimed["replace-one"] <= 2.001
     assert removed <= claimed["add-remove"] <= 1.001
     assert replaced > 0.7 * claimed["replace-one"]  # 30 % less would not be enough
@@ -98,14 +80,14 @@ def test_no_neighbour_moves_the_sum_by_more_than_the_sensitivity_that_is_claimed
 
 
 def test_a_unit_of_many_images_counts_as_one():
-    alone, _ = sum_looks(dataset(PICTURES[:1]))
-    many, _ = sum_looks(dataset((PICTURES[0],) * 5, (7,) * 5))
+    alone, _ = sum_looks(PICTURES[:1])
+    many, _ = sum_looks((PICTURES[0],) * 5, unit_of=(7,) * 5)
     assert many == pytest.approx(alone, abs=1e-6)
 
 
 def test_without_noise_it_is_the_mean():
     pictures = PICTURES[:4]  # none of them clipped
-    found = release(dataset(pictures), 4, PRIOR, QUIET, "replace-one", SecureNoise())
+    found = release(pictures, QUIET, "replace-one", SecureNoise())
     mean = np.mean([Appearance.of(each).vector for each in pictures], axis=0)
     assert found.vector == pytest.approx(mean, abs=1e-4)
 
@@ -113,9 +95,7 @@ def test_without_noise_it_is_the_mean():
 @pytest.mark.statistical
 def test_the_noise_has_the_deviation_that_was_paid_for():
     event, draws = Event("gaussian", "1/8"), 400
-    rows = [
-        release(dataset(PICTURES), 4, PRIOR, event, "add-remove", SecureNoise()).vector for _ in range(draws)
-    ]
+    rows = [release(PICTURES, event, "add-remove", SecureNoise()).vector for _ in range(draws)]
     sigma = 1 / 8 / 4
     trusted = 0.1 / (0.1 + sigma**2)
     middle = np.array(rows)[:, :2]  # ground and ink lie inside the cube, where nothing is cut off

@@ -25,25 +25,14 @@ FloatArray = NDArray[np.float64]
 WIDTH = 8
 
 
-@dataclass(frozen=True)
-class Model:
-    """RANDOM_API and VARIATION_API: a text is a point, and what comes back follows from what was asked.
+def make_random(label: str, index: int) -> str:
+    """RANDOM_API: the ``index``-th first text of a class. A text is a point, which follows from what was asked."""
+    return write(draw("random", label, index))
 
-    Attributes:
-        spread: Of first texts around the origin, in each direction.
-        step: From a text to a variation, in each direction.
-    """
 
-    spread: float = 1.0
-    step: float = 0.5
-
-    def random(self, label: str, index: int) -> str:
-        """The ``index``-th first text of a class."""
-        return write(self.spread * draw("random", label, index))
-
-    def vary(self, text: str, iteration: int, index: int) -> str:
-        """The ``index``-th variation of a text in an iteration."""
-        return write(point(text) + self.step * draw("vary", text, iteration, index))
+def make_variation(text: str, iteration: int, index: int) -> str:
+    """VARIATION_API: the ``index``-th variation of a text in an iteration."""
+    return write(point(text) + 0.5 * draw("vary", text, iteration, index))
 
 
 def draw(*of: object) -> FloatArray:
@@ -61,7 +50,6 @@ def point(text: str) -> FloatArray:
 
 
 def run_published(
-    model: Model,
     private: Mapping[str, FloatArray],
     sizes: tuple[int, int, int],
     threshold: float,
@@ -75,7 +63,7 @@ def run_published(
         noise: Of each iteration and class, float64 ``(N_syn L,)``.
     """
     count, fold, iterations = sizes
-    pools = {label: [model.random(label, index) for index in range(count * fold)] for label in private}
+    pools = {label: [make_random(label, index) for index in range(count * fold)] for label in private}
     found = []
     for iteration in range(1, iterations + 1):
         survivors = {}
@@ -87,7 +75,9 @@ def run_published(
             histogram = np.maximum(histogram - threshold, 0)
             best = sorted(range(len(pool)), key=lambda place, of=histogram: -of[place])  # type: ignore[misc]
             survivors[label] = [pool[place] for place in best[:count]]
-            varied = [model.vary(text, iteration, k) for text in survivors[label] for k in range(fold - 1)]
+            varied = [
+                make_variation(text, iteration, k) for text in survivors[label] for k in range(fold - 1)
+            ]
             pools[label] = survivors[label] + varied
         found.append(survivors)
     return found
@@ -101,7 +91,6 @@ class Recorded(SeededNoise):
         self.added: list[FloatArray] = []
 
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
-        """Add noise."""
         noisy = super().gaussian(key, values, sigma)
         self.added.append(noisy - values)
         return noisy
@@ -115,23 +104,20 @@ class Points:
     frame: PublicFrame | None = None
 
     def embed(self, texts: Sequence[object]) -> FloatArray:
-        """float64 ``(texts, 8)``."""
         return np.array([point(str(text)) for text in texts])
 
 
 @dataclass
 class Run:
-    """The client's loop, chooser and selector around a model; its judge has no ledger."""
+    """The client's loop, chooser and selector around the model; its judge has no ledger."""
 
     plan: PublicPlan
-    model: Model
     private: Mapping[str, FloatArray]
     noise: SeededNoise
     texts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        method = METHODS["aug-pe"]
-        self.events = method.plan_events(self.plan)
+        self.events = METHODS["aug-pe"].plan_events(self.plan)
         self.selector = METHODS["aug-pe"].make_selector()
         self.chooser = Chooser(self.plan, Points(), lambda digest: self.texts[digest].encode(), self.selector)
         rows = np.concatenate([self.private[label] for label in self.plan.labels])
@@ -150,15 +136,11 @@ class Run:
 
     def _made(self, call: Call, index: int, parent: Candidate | None) -> Candidate:
         place = call.first + index
-        text = (
-            self.model.random(call.label, place)
-            if parent is None
-            else self.model.vary(
-                self.texts[parent.digest],
-                call.iteration,
-                place % (self.plan.candidates * self.plan.variations // self.plan.prototypes),
-            )
-        )
+        if parent is None:
+            text = make_random(call.label, place)
+        else:
+            each = self.plan.candidates * self.plan.variations // self.plan.prototypes
+            text = make_variation(self.texts[parent.digest], call.iteration, place % each)
         made = Candidate.received(call, index, parent and parent.id, text.encode(), "text/plain")
         self.texts[made.digest] = text
         return made
@@ -199,11 +181,11 @@ def test_a_pool_is_the_survivors_and_their_variations_and_the_last_survivors_are
     }
     noise = Recorded(3)
     plan = plan_of(votes - 1, count, labels, threshold=threshold, epsilon="40")
-    run = Run(plan, Model(), private, noise)
+    run = Run(plan, private, noise)
     evolved = run.evolved()
 
     by_class = [dict(zip(labels, np.split(added, len(labels)), strict=True)) for added in noise.added]
-    expected = run_published(run.model, private, (count, fold, votes), threshold, by_class)
+    expected = run_published(private, (count, fold, votes), threshold, by_class)
     kept = [
         {y: [run.texts[each.digest] for each in receipt.of(y)] for y in labels}
         for receipt in evolved.receipts
@@ -217,7 +199,7 @@ def test_a_pool_is_the_survivors_and_their_variations_and_the_last_survivors_are
 def test_what_was_voted_out_never_comes_back_and_what_is_drawn_twice_is_in_the_pool_once():
     private = {"a": np.random.default_rng(1).normal(size=(25, WIDTH))}
     for changes in ({}, {"selection": "prob"}):
-        evolved = Run(plan_of(4, 6, **changes), Model(), private, SeededNoise(1)).evolved()
+        evolved = Run(plan_of(4, 6, **changes), private, SeededNoise(1)).evolved()
         for before, at in pairwise(sorted(evolved.pools)):
             shown = [each.id for each in evolved.pools[at].candidates["a"]]
             survivors = {each.id for each in evolved.receipts[before - 1].of("a")}

@@ -13,6 +13,7 @@ from pcevolve.selectors import Measurement
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
 from support.examples import examples
+from support.neighbours import Observer
 
 ANCHORS = np.array([[0.0], [10.0], [20.0]])
 SCENE = Scene(("a",), (ANCHORS,), 1, 3, iteration=1, iterations=2, seed=1, relation="replace-one")
@@ -21,25 +22,18 @@ GROUPS = (0.0, 1.0, 2.0, 50.0, 51.0, 52.0, 53.0)
 """Two groups of first candidates."""
 
 
-class Silence:
-    """Noise of width 0: shows what is counted."""
-
-    def gaussian(self, key: str, values: np.ndarray, sigma: float) -> np.ndarray:
-        return values
-
-
 def count(places: list[float], scene: Scene) -> Measurement:
     """Release counts of records of one class, without noise."""
     rows = np.array(places)[:, None]
     private = PrivateEmbeddings(rows, np.zeros(len(rows), dtype=np.int64), np.arange(len(rows)))
-    return Cells().measure(private, scene, FINE, Silence())  # type: ignore[arg-type]
+    return Cells().measure(private, scene, FINE, Observer())
 
 
 def cells(places: list[int], units: list[int], caps: list[float]) -> np.ndarray:
     private = PrivateEmbeddings(
         ANCHORS[places], np.zeros(len(places), dtype=np.int64), np.array(units), caps=np.array(caps)
     )
-    return Cells().measure(private, replace(SCENE), FINE, Silence())["cells"]  # type: ignore[arg-type]
+    return Cells().measure(private, SCENE, FINE, Observer())["cells"]
 
 
 RECORD = st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans())

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from pcevolve.dp.accountants import epsilon, within
 from pcevolve.geometry.frame import STEP, Frame
 from pcevolve.privacy import Budget, Event, Events, Relation
-from pcevolve.selectors import METHODS, Scope
+from pcevolve.selectors import METHODS
 from pcevolve.selectors.control import uniform_lift
-from support.contract import CONTRACTED, find_payment
+from support.contract import CONTRACTED, find_payment, scope
 from support.examples import examples, is_nightly
 from support.neighbours import RELATIONS, Enumeration, Observer, World, records_of
 
@@ -148,18 +148,7 @@ def test_what_is_not_the_default_keeps_its_promise_too(name: str, relation: Rela
     assert min(promise.shares(relation, UNDERSTATED)) > 1
 
 
-def scope(**changes: object) -> Scope:
-    values: dict[str, object] = {
-        "relation": "replace-one",
-        "iterations": 3,
-        "classes": 2,
-        "shots": 10,
-        "candidates": 100,
-    }
-    return Scope(**{**values, **changes})  # type: ignore[arg-type]
-
-
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     name=st.sampled_from(sorted(CONTRACTED)),
     total=st.fractions(Fraction(1, 10), 20, max_denominator=1000),
@@ -186,12 +175,6 @@ def test_a_lift_lies_between_luck_and_1_and_a_larger_budget_never_has_a_smaller_
         for total in (1, 4, 16)
     ]
     assert uniform_lift((), sizes) <= lifts[0] <= lifts[1] <= lifts[2] <= 1
-
-
-@pytest.mark.parametrize("name", CONTRACTED)
-def test_every_guarantee_names_both_neighbour_relations(name):
-    assert "replace-one" in CONTRACTED[name].guarantee
-    assert "add-remove" in CONTRACTED[name].guarantee
 
 
 def test_what_looks_at_private_data_names_its_sensitivity_and_its_worst_case_and_nothing_else_does():

@@ -9,7 +9,7 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS
 from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, draw_ballots, sum_votes_for_tuples, vote_for_tuples
-from support.neighbours import Observer, World, records_of
+from support.neighbours import World, records_of
 
 
 def world(*pools: tuple[float, ...]) -> World:
@@ -59,16 +59,6 @@ def test_all_tuples_stand_if_they_are_few_enough_and_else_as_many_at_random():
     assert tuples.min() == 0
     assert tuples.max() == 27
     assert len({tuple(each) for each in tuples}) > MOST_TUPLES / 2
-
-
-def test_a_draw_has_twice_the_odds_per_vote_under_add_remove():
-    rates = []
-    for relation in ("add-remove", "replace-one"):
-        noise = Observer()
-        data, scene = records_of((((0.0, 0),),)), world((0.0,), (1.0,)).scene(relation)
-        METHODS["jvem"].make_selector().measure(data, scene, (Event("exponential", "3/4"),), noise)
-        rates += [rate for _, _, rate in noise.asked]
-    assert rates == [0.75, 0.375]
 
 
 def test_with_hardly_any_noise_the_elected_tuple_is_chosen_and_then_what_is_like_it():

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.dp.calibration import bounded_sum_sensitivity
@@ -22,9 +22,9 @@ from pcevolve.selectors.joint import joint_lift
 from pcevolve.selectors.means import means_lift
 from pcevolve.selectors.planner import plan, plan_for_noise
 from pcevolve.selectors.votes import draws_lift, histogram_lift
+from support.contract import SCOPES, scope
 
-unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
-SCOPE = Scope("replace-one", iterations=20, classes=2, shots=10, candidates=100)
+SCOPE = scope(iterations=20)
 TEN = Budget(Fraction(10), 1e-5)
 LIFTS = {
     exponential_lift: "exponential",
@@ -35,15 +35,6 @@ LIFTS = {
 }
 every_lift = pytest.mark.parametrize(
     ("lift", "mechanism"), LIFTS.items(), ids=lambda each: getattr(each, "__name__", "")
-)
-
-scopes = st.builds(
-    Scope,
-    relation=st.sampled_from(["replace-one", "add-remove"]),
-    iterations=st.integers(1, 60),
-    classes=st.integers(1, 40),
-    shots=st.integers(1, 1000),
-    candidates=st.integers(1, 2000),
 )
 
 
@@ -94,24 +85,21 @@ def test_every_method_has_a_plan_that_fits_and_is_plain_json(name):
 
 
 @every_lift
-@unhurried
-@given(scope=scopes)
+@given(scope=SCOPES)
 def test_a_hopeless_budget_is_no_better_than_chance(lift, mechanism, scope):
     worthless = 1e-9 if mechanism == "exponential" else 1e9
     assert lift(event(mechanism, worthless), scope) == pytest.approx(uniform_lift((), scope), rel=0.01)
 
 
 @every_lift
-@unhurried
-@given(scope=scopes)
+@given(scope=SCOPES)
 def test_a_boundless_budget_finds_the_best_tenth(lift, mechanism, scope):
     priceless = 1e6 if mechanism == "exponential" else 1e-9
     assert lift(event(mechanism, priceless), scope) == pytest.approx(1, abs=1e-3)
 
 
 @every_lift
-@unhurried
-@given(scope=scopes, value=st.floats(0.01, 20), factor=st.floats(1, 10))
+@given(scope=SCOPES, value=st.floats(0.01, 20), factor=st.floats(1, 10))
 def test_a_larger_budget_never_lifts_less(lift, mechanism, scope, value, factor):
     more = value * factor if mechanism == "exponential" else value / factor
     assert lift(event(mechanism, more), scope) >= lift(event(mechanism, value), scope) - 1e-9

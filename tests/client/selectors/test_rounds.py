@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.dp.accountants import epsilon, within
@@ -14,7 +14,6 @@ from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.selectors.rounds import (
-    Scope,
     exponential_draws,
     exponential_per_class,
     exponential_per_round,
@@ -26,26 +25,14 @@ from pcevolve.selectors.rounds import (
     pay_for_class_counts,
     published_gaussian_per_round,
 )
+from support.contract import SCOPES, scope
 
-unhurried = settings(deadline=None)  # other people's work on the same cores is no failure
 GAUSSIAN = [gaussian_per_round, gaussian_once]
 PUBLISHED = [published_gaussian_per_round]
 PURE = [free_draws, exponential_per_class, exponential_per_round, exponential_draws(5)]
 
-scopes = st.builds(
-    Scope,
-    relation=st.sampled_from(["replace-one", "add-remove"]),
-    iterations=st.integers(1, 60),
-    classes=st.integers(1, 40),
-    shots=st.integers(1, 1000),
-    candidates=st.integers(1, 1000),
-)
 totals = st.fractions(Fraction(1, 1000), 1000, max_denominator=10**6)
 deltas = st.floats(1e-12, 0.5)
-
-
-def scope(relation="replace-one", iterations=20, classes=2, shots=10, candidates=100) -> Scope:
-    return Scope(relation, iterations, classes, shots, candidates)
 
 
 def all_of(rounds):
@@ -60,8 +47,7 @@ def parametrize_named(functions):
 
 
 @parametrize_named(GAUSSIAN + PURE)
-@unhurried
-@given(total=totals, delta=deltas, scope=scopes, data=st.data())
+@given(total=totals, delta=deltas, scope=SCOPES, data=st.data())
 def test_a_calibrated_plan_fits_its_budget_when_charged_piece_by_piece(
     calibration, total, delta, scope, data
 ):
@@ -75,8 +61,7 @@ def test_a_calibrated_plan_fits_its_budget_when_charged_piece_by_piece(
 
 
 @parametrize_named([gaussian_per_round, gaussian_once, exponential_per_round, exponential_draws(5)])
-@unhurried
-@given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)
+@given(total=totals, delta=st.floats(1e-12, 0.05), scope=SCOPES)
 def test_a_calibrated_plan_leaves_nothing_over(calibration, total, delta, scope):
     events = all_of(calibration(Budget(total, delta), scope))
     assert epsilon(events, delta) >= float(total) * (1 - 1e-6)
@@ -84,8 +69,7 @@ def test_a_calibrated_plan_leaves_nothing_over(calibration, total, delta, scope)
 
 @pytest.mark.parametrize("besides", [pay_for_centre, pay_for_class_counts, pay_for_appearance])
 @parametrize_named(GAUSSIAN)
-@unhurried
-@given(total=totals, delta=st.floats(1e-12, 0.05), scope=scopes)
+@given(total=totals, delta=st.floats(1e-12, 0.05), scope=SCOPES)
 def test_what_is_released_besides_is_paid_out_of_the_same_budget(calibration, besides, total, delta, scope):
     budget = Budget(total, delta)
     events = all_of(besides(calibration(budget, scope)))
@@ -94,8 +78,7 @@ def test_what_is_released_besides_is_paid_out_of_the_same_budget(calibration, be
 
 
 @parametrize_named(GAUSSIAN + PUBLISHED + PURE)
-@unhurried
-@given(total=totals, delta=deltas, scope=scopes)
+@given(total=totals, delta=deltas, scope=SCOPES)
 def test_there_is_one_transaction_for_every_round(calibration, total, delta, scope):
     rounds = calibration(Budget(total, delta), scope)
     assert len(rounds) == scope.iterations
@@ -111,8 +94,7 @@ def test_gaussian_noise_without_delta_is_refused_with_the_option_to_give(calibra
 # Families.
 
 
-@unhurried
-@given(totals, scopes)
+@given(totals, SCOPES)
 def test_all_draws_of_pcevolve_together_cost_the_budget_exactly(total, scope):
     events = all_of(exponential_per_class(Budget(total), scope))
     assert sum(event.value * event.count for event in events) == total
@@ -132,8 +114,7 @@ def test_draws_without_delta_share_the_budget_exactly():
     assert rounds == ((Event("exponential", "1/2", 5),),) * 4
 
 
-@unhurried
-@given(totals, deltas, scopes)
+@given(totals, deltas, SCOPES)
 def test_a_delta_never_makes_draws_weaker(total, delta, scope):
     loose = exponential_per_round(Budget(total, delta), scope)[0][0]
     assert loose.value >= total / scope.iterations

@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.distances import FEW_PRODUCTS, distances, nearest, nearest_candidates
+from pcevolve.geometry.distances import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.privacy import Event
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, count_units
-from support.examples import examples
 from support.neighbours import World, records_of
 
 NAN = math.nan
@@ -26,21 +25,6 @@ def test_records_vote_in_their_own_class_and_ties_go_to_the_first_candidate():
     near_to_others, tie, to_a_copy = (2.1, 0), (1.0, 0), (1.9, 0)
     data = records_of(tuple((each,) for each in (near_to_others, tie, to_a_copy, (2.0, 1))))
     assert cast_votes(data, SCENE).tolist() == [[1], [0], [1], [5]]
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    shape=st.tuples(st.integers(1, 30), st.integers(1, 30), st.integers(1, 20)),
-    grid=st.booleans(),
-)
-@settings(max_examples=examples(200), deadline=None)
-def test_screening_many_records_elects_the_same_as_comparing_one_by_one(seed, shape, grid):
-    """On a coarse grid there are many ties."""
-    random, (count, others, width) = np.random.default_rng(seed), shape
-    points, pool = (random.normal(size=(each, width)) * 1.5 for each in (count, others))
-    if grid:
-        points, pool = np.rint(points), np.rint(pool)
-    assert np.array_equal(nearest_candidates(points, pool), nearest(points, pool))
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 40), width=st.integers(1, 40))
