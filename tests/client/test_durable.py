@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from pathlib import Path
@@ -98,10 +97,3 @@ def test_open_folder_is_closed(tmp_path):
     (tmp_path / "private").mkdir(mode=0o755)
     write_private(tmp_path / "private" / "x.json", {})
     assert mode(tmp_path / "private") == 0o700
-
-
-def test_result_replaces_an_older_one_and_leaves_nothing_else(tmp_path):
-    for value in (1, 2):
-        write_private(tmp_path / "private" / "x.json", {"mean": value})
-    assert json.loads((tmp_path / "private" / "x.json").read_text()) == {"mean": 2}
-    assert len(list((tmp_path / "private").iterdir())) == 1

@@ -43,15 +43,6 @@ def meter_of(run: SmallRun, allowance: Allowance = Allowance(), name: str = "get
     return Meter(allowance, dialect(name), run.transcript)
 
 
-def test_requests_and_reported_costs_add_up_over_processes(tmp_path):
-    run = SmallRun.open(tmp_path, provider=Billing())
-    run.evolve()
-    run.close()
-    again = SmallRun.open(tmp_path, provider=Billing())
-    meter = meter_of(again)
-    assert (meter.requests, meter.cost) == (CALLS + 1, EACH * IMAGES)
-
-
 @pytest.mark.parametrize(
     ("first", "then", "sent", "said"),
     [

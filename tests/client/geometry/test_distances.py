@@ -143,23 +143,6 @@ def test_no_score_is_farther_from_the_truth_than_the_bound(case):
     assert np.all(np.abs(scores - truth) <= screen._error(norms)[:, None])
 
 
-def test_scores_alone_would_give_wrong_answers():
-    rng = np.random.default_rng(0)
-    candidates = rng.integers(-2, 3, (400, 6)) / 3 + 1e5  # many are equally near, but for the last bits
-    records = rng.integers(-2, 3, (400, 6)) / 3 + 1e5
-    screen = _Screen(candidates)
-    scores = screen._halves - (records - screen._centre) @ screen._field.T
-    expected = brute_force(records, candidates)[:, 0].tolist()
-    assert scores.argmin(axis=1).tolist() != expected
-    assert nearest(records, candidates)[:, 0].tolist() == expected
-
-
-def test_the_screen_rules_out_nearly_all_candidates_that_are_farther():
-    records, candidates = (each.astype(np.float64) for each in CASES["random"])
-    kept = _Screen(candidates).keeps(records, 1)
-    assert (kept.sum(axis=1) == 1).all()
-
-
 def test_equals_are_decided_by_the_lowest_index():
     candidates = np.array([[9.0], [1.0], [-1.0], [1.0], [-1.0]])
     assert nearest(np.array([[0.0], [1.0], [-1.0], [5.0]]), candidates).tolist() == [[1], [1], [2], [0]]

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -76,16 +77,10 @@ def test_what_is_free_can_always_be_had(path):
 
 def test_a_draw_that_fails_costs_nothing_and_its_error_is_its_own(path):
     mine = account(path)
-    with pytest.raises(ZeroDivisionError):
-        mine.pay(query(1), [ONE], lambda: outcome(str(1 // 0))())
     with pytest.raises(FileNotFoundError, match="encoder"):
-        mine.pay(query(1), [ONE], lambda: _raise(FileNotFoundError("encoder")))
+        mine.pay(query(1), [ONE], Path("/no/encoder").read_bytes)
     assert mine.receipts() == ()
     pay(mine, 1)
-
-
-def _raise(error):
-    raise error
 
 
 def test_a_run_cannot_pay_for_another(path):
@@ -126,12 +121,6 @@ def test_a_second_run_on_the_same_data_sees_what_was_spent(path):
     with pytest.raises(BudgetError, match="earlier runs already spent epsilon=1 on these data"):
         other.require([Event("exponential", "1", 3)])
     account(path, run="b", lifetime=4).require([Event("exponential", "1", 3)])
-
-
-def test_a_run_that_shares_one_unit_sees_what_was_spent(path):
-    pay(account(path), 1)
-    assert account(path, run="b", units=images(b"unit 3", b"unit 9")).compute_spent_before() == 1
-    assert account(path, run="c", units=images(b"unit 8")).compute_spent_before() == 0
 
 
 def test_the_worst_unit_decides_and_not_the_sum_over_units(path):

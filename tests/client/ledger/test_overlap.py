@@ -71,31 +71,11 @@ def test_a_patient_of_one_image_has_a_neighbour_of_as_many_as_are_declared():
     assert worst(patients(q=[b"4"]), {"r": patients(q=[b"5"])}, "add-remove", most=5) == [{"r": 1, "mine": 1}]
 
 
-def test_units_that_lean_on_different_runs_are_all_kept_and_lesser_ones_are_not():
-    mine = patients(a=[b"1", b"2"], b=[b"3"], c=[b"4"], d=[b"5"])
-    others = {"r": images(b"1", b"2", b"3"), "s": images(b"3", b"4")}
-    assert worst(mine, others) == [{"r": 1, "s": 1, "mine": 1}, {"r": 2, "mine": 1}]
-
-
 def test_data_that_nobody_used_are_not_exposed():
     assert worst(IMAGES, {"r": images(b"9")}) == [{"mine": 1}]
 
 
 # -- the same patient ----------------------------------------------------------------------------------------------
-
-
-def test_what_a_patient_bears_is_found_over_his_other_images(path):
-    spend(path, "p", patients(p=[b"1", b"2", b"3"]), THREE, unit="patient", lifetime=6)
-    spend(path, "i1", images(b"1"), THREE, lifetime=6)
-    second = account(path, "i2", images(b"2"), 3, 6)
-    assert second.compute_spent_before() == 6
-    with pytest.raises(
-        BudgetError,
-        match=r"spent epsilon=6 on these data, for the one patient that is worst off.*would make it 9",
-    ):
-        second.require([THREE])
-    with pytest.raises(BudgetError, match="would make it 9"):
-        second.pay(query(1, "i2"), [THREE], outcome())
 
 
 def test_a_patient_with_new_images_is_the_same_patient(path):
@@ -294,15 +274,6 @@ def test_gaussian_events_count_for_a_patient_once_and_for_all_images_by_group_pr
     assert account(other, run="images", **AS_IMAGES, **gaussian(90)).compute_spent_before() == pytest.approx(
         epsilon([NOISE], 1e-5)
     )
-
-
-def test_earlier_runs_of_both_kinds_compose_for_the_patient_who_is_in_all_of_them(path):
-    spend(path, "images", IMAGES, PURE, limit=9, lifetime=9)
-    spend(path, "patients", PATIENTS, PURE, unit="patient", limit=9, lifetime=9)
-    spend(path, "fourth", images(b"4"), Event("exponential", "1/8"), limit=9, lifetime=9)
-    now = account(path, run="now", units=PATIENTS, unit="patient", limit=9, lifetime=9)
-    assert now.compute_spent_before() == 2.0
-    assert account(path, run="then", units=images(b"4"), limit=9, lifetime=9).compute_spent_before() == 1.125
 
 
 @pytest.mark.parametrize("mine", [{"units": images(b"2")}, {"units": patients(p=[b"9"]), "unit": "patient"}])

@@ -69,18 +69,6 @@ def test_embeddings_take_half_the_memory_where_that_changes_none(numbers, kept, 
     assert np.array_equal(rows[:, 0], numbers, equal_nan=True)
 
 
-@pytest.mark.filterwarnings("error")
-def test_rows_that_are_still_to_come_are_not_cast_from_memory_that_nobody_wrote(monkeypatch):
-    def unwritten(shape: tuple[int, ...], dtype: type) -> np.ndarray:
-        assert dtype == np.float32
-        return np.full(shape, 0x7FA00000, dtype=np.uint32).view(np.float32)  # a NaN that casts warn of
-
-    monkeypatch.setattr(np, "empty", unwritten)
-    monkeypatch.setattr(engines, "BATCH_IMAGES", 1)
-    rows = LocalEngine().embed([0.1, 0.2], Numbers(), None, lambda done, total: None)
-    assert rows.tolist() == [[0.1], [0.2]]
-
-
 def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(monkeypatch):
     random = np.random.default_rng(0)
     points, candidates = (random.integers(0, 3, (count, 4)).astype(float) for count in (200, 40))
