@@ -115,9 +115,8 @@ def test_a_receipt_that_does_not_fit_opens_nothing(forged: Receipt | None, why: 
 
 def test_a_receipt_with_another_digest_opens_nothing():
     state = state_before(FIRST)
-    state.note_receipt(
-        dataclasses.replace(HONEST, choices=(Choice("cut", (Chosen("i000-c000-000001", "f" * 64),)),))
-    )
+    choice = Choice("cut", (Chosen("i000-c000-000001", "f" * 64),))
+    state.note_receipt(dataclasses.replace(HONEST, choices=(choice,)))
     assert "not what the API sent" in expect_refusal(state, PLAN.calls[FIRST])
 
 

@@ -315,10 +315,7 @@ def echoing() -> FakeProvider:
 )
 def test_nothing_is_released_where_nothing_that_came_can_be_chosen(tmp_path: Path, make: Make):
     run = SmallRun.open(tmp_path, provider=meddling(make))
-    with pytest.raises(
-        UnusableError,
-        match=r"too little that can be used and differs: of class 'cut' .* 2 different ones are needed",
-    ):
+    with pytest.raises(UnusableError, match=r"of class 'cut' .* 2 different ones are needed"):
         run.evolve()
     assert run.account.receipts() == ()
 
@@ -357,11 +354,8 @@ def unusable(root: Path) -> list[str]:
 def test_an_auditor_finds_a_release_that_chose_among_nothing(tmp_path: Path):
     root = finish_regardless(tmp_path / "black", meddling(lambda seed: flat(0)))
     faults = unusable(root)
-    assert [fault.partition(":")[0] for fault in faults] == [
-        "receipt for iteration 1",
-        "receipt for iteration 2",
-        "the dataset",
-    ]
+    places = [fault.partition(":")[0] for fault in faults]
+    assert places == ["receipt for iteration 1", "receipt for iteration 2", "the dataset"]
     assert "0 of 3 images can be used (3 are all of one colour), 2 different ones are needed" in faults[0]
     assert unusable(finish_regardless(tmp_path / "honest", FakeProvider())) == []
 

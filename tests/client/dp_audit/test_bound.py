@@ -127,10 +127,7 @@ def test_a_rare_index_is_found_on_whichever_dataset_it_is_likelier(releases):
 
 def test_evidence_of_several_draws_adds_up(releases):
     high, low = [0.6, 0.4], [0.4, 0.6]
-    one, four = (
-        bound(releases.draws(high), releases.draws(low)),
-        bound(releases.draws(*[high] * 4), releases.draws(*[low] * 4)),
-    )
+    one, four = (bound(releases.draws(*[high] * n), releases.draws(*[low] * n)) for n in (1, 4))
     assert one < math.log(1.5) < 2 * math.log(1.5) < four < 4 * math.log(1.5)
 
 

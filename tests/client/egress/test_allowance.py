@@ -46,17 +46,13 @@ def meter_of(run: SmallRun, allowance: Allowance = Allowance(), name: str = "get
 @pytest.mark.parametrize(
     ("first", "then", "sent", "said"),
     [
-        (
-            Allowance(requests=4),
-            Allowance(requests=CALLS + 1),
-            4,
-            r"made 4 requests.*--resume RUN and a higher provider.max_requests",
-        ),
+        (Allowance(requests=4), Allowance(requests=CALLS + 1), 4, "made 4 requests.*--resume RUN"),
+        # the greeting, and 1.25 USD
         (
             Allowance(cost=1.3),
             Allowance(cost=EACH * IMAGES),
-            1 + 3,  # the greeting, and 1.25 USD
-            r"cost 1.25 USD, and the next request would exceed --max-cost 1.3",
+            1 + 3,
+            "next request would exceed --max-cost 1.3",
         ),
     ],
     ids=["requests", "cost"],
@@ -127,9 +123,7 @@ def test_a_bill_is_in_the_provider_s_currency_and_names_no_sum_that_nobody_knows
 def test_a_limit_on_cost_ends_a_run_whose_answers_stop_saying_what_they_cost(tmp_path):
     provider = Forgetful()
     run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=100.0))
-    with pytest.raises(
-        AllowanceError, match=r"did not say what an answer cost.*--resume RUN and --set provider.price=PRICE"
-    ):
+    with pytest.raises(AllowanceError, match=r"did not say what an answer cost.*provider\.price=PRICE"):
         run.evolve()
     assert len(provider.requests) == 4
     run.close()
@@ -146,13 +140,11 @@ def test_a_retry_too_many_stops_the_run_before_it_leaves(tmp_path):
 
 def test_a_forecast_is_what_is_still_to_come(tmp_path):
     run = SmallRun.open(tmp_path, provider=Billing())
-    meter = meter_of(run, Allowance(price=2.0))
-    assert meter.forecast(run.plan.calls.values()) == Forecast(CALLS, IMAGES, 2.0 * IMAGES)
-    assert meter_of(run, name="siliconflow").forecast(run.plan.calls.values()) == Forecast(
-        CALLS + IMAGES, IMAGES, None
-    )
+    meter, calls = meter_of(run, Allowance(price=2.0)), run.plan.calls.values()
+    assert meter.forecast(calls) == Forecast(CALLS, IMAGES, 2.0 * IMAGES)
+    assert meter_of(run, name="siliconflow").forecast(calls) == Forecast(CALLS + IMAGES, IMAGES, None)
     run.evolve()
-    assert meter.forecast(run.plan.calls.values()) == Forecast(0, 0, 0.0)
+    assert meter.forecast(calls) == Forecast(0, 0, 0.0)
 
 
 @pytest.mark.parametrize(

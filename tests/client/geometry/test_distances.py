@@ -20,12 +20,8 @@ def brute_force(records: np.ndarray, candidates: np.ndarray, count: int = 1) -> 
     usable = np.flatnonzero(np.isfinite(candidates).all(axis=1))
     entrants = candidates[usable].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.array(
-            [
-                usable[np.square(record - entrants).sum(axis=1).argsort(kind="stable")[:count]]
-                for record in records.astype(np.float64)
-            ]
-        )
+        gaps = [np.square(record - entrants).sum(axis=1) for record in records.astype(np.float64)]
+    return np.array([usable[each.argsort(kind="stable")[:count]] for each in gaps])
 
 
 def draw_clusters(

@@ -164,17 +164,15 @@ def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
 # -- what a run is bound to ----------------------------------------------------------------------------------------
 
 
+OTHERS = "not those that this run began with"
 OTHERWISE = "began with privacy.relation replace-one, one image as its privacy unit"
 
 
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ({"units": images(b"unit 1")}, "not those that this run began with"),
-        (
-            {"units": patients(p=[b"unit 1", b"unit 2"], q=[b"unit 3"]), "unit": "patient"},
-            "not those that this run began with",
-        ),
+        ({"units": images(b"unit 1")}, OTHERS),
+        ({"units": patients(p=[b"unit 1", b"unit 2"], q=[b"unit 3"]), "unit": "patient"}, OTHERS),
         *(
             (other, OTHERWISE)
             for other in (

@@ -36,9 +36,7 @@ def test_a_run_with_noise_is_refused_on_data_that_an_insecure_run_used(path):
     pay(account(path, "a", secure=False), 1)
     later = account(path, "b", lifetime=99)
     assert later.compute_spent_before() == math.inf
-    with pytest.raises(
-        BudgetError, match=r"an INSECURE run used these data.* with --set privacy.forget_insecure=true"
-    ):
+    with pytest.raises(BudgetError, match=rf"{REFUSED}.* with --set privacy.forget_insecure=true"):
         later.require([ONE])
     account(path, "c", images(b"other")).require([ONE])
 
@@ -82,10 +80,8 @@ def test_an_insecure_run_is_marked_wherever_the_ledger_is_read(path):
     ledger = Ledger(path)
     rows = [(row.noise, row.forgets_insecure, row.epsilon) for row in ledger.runs()]
     assert rows == [("INSECURE", False, math.inf), ("os-csprng", True, 1.0)]
-    assert [(row.noise, row.epsilon) for row in ledger.history()] == [
-        ("INSECURE", math.inf),
-        ("os-csprng", 1.0),
-    ]
+    told = [(row.noise, row.epsilon) for row in ledger.history()]
+    assert told == [("INSECURE", math.inf), ("os-csprng", 1.0)]
     first, second = json.loads(json.dumps(ledger.export()))["runs"]
     assert (first["noise"], set(first["epsilon"].values())) == ("INSECURE", {None})
     assert (second["noise"], second["forgets_insecure"]) == ("os-csprng", True)
@@ -143,9 +139,8 @@ def test_the_sentence_adds_up_all_releases():
 
 
 def test_the_sentence_says_where_nothing_can_be_added_up():
-    assert "cannot be added up" in state_cumulative_loss(
-        small_plan(earlier=Earlier(releases=1, events=None)), [ONE]
-    )
+    unknown = small_plan(earlier=Earlier(releases=1, events=None))
+    assert "cannot be added up" in state_cumulative_loss(unknown, [ONE])
     noisy = small_plan(earlier=Earlier(releases=1, events=(Event("gaussian", "1"),)))
     assert "more than any epsilon bounds" in state_cumulative_loss(noisy, [ONE])
 

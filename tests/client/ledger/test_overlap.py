@@ -57,9 +57,7 @@ def worst(mine, others, relation="replace-one", most=None):
 def test_taking_an_image_away_changes_a_patient_which_is_a_removal_and_an_addition():
     sizes = {"r": 2, "mine": 1}
     assert sizes in worst(images(b"1"), {"r": PATIENTS}, "add-remove", most=3)
-    assert sizes in worst(images(b"4"), {"r": PATIENTS}, "add-remove", most=3), (
-        "another image may come to his own"
-    )
+    assert sizes in worst(images(b"4"), {"r": PATIENTS}, "add-remove", most=3)  # another may come to his own
     assert worst(PATIENTS, {"r": PATIENTS}, "add-remove") == [{"r": 1, "mine": 1}]
 
 
@@ -127,9 +125,7 @@ def test_units_that_cannot_be_told_apart_are_refused(path, units, fault):
 
 
 def test_no_unit_may_have_more_images_than_declared(path):
-    with pytest.raises(
-        DataError, match=r"a patient has more images than data.unit_size 2 says: nothing was spent"
-    ):
+    with pytest.raises(DataError, match=r"a patient has more images than data.unit_size 2 says"):
         account(path, "a", PATIENTS, unit="patient", unit_size=2)
 
 
@@ -267,20 +263,16 @@ def test_gaussian_events_count_for_a_patient_once_and_for_all_images_by_group_pr
     mine = account(path, run="patients", **AS_PATIENTS, **gaussian(90)).compute_spent_before()
     assert mine == pytest.approx(epsilon([Event("gaussian", "2")], 1e-5))
     assert mine > 1.5 * epsilon([Event("gaussian", "6", 3)], 1e-5), "composition understates it"
-    more = account(path, run="more images", **AS_IMAGES, **gaussian(90))
-    assert more.compute_spent_before() == pytest.approx(epsilon([NOISE], 1e-5))
+    once = pytest.approx(epsilon([NOISE], 1e-5))
+    assert account(path, run="more", **AS_IMAGES, **gaussian(90)).compute_spent_before() == once
     other = path.with_name("other.sqlite")
     spend(other, "patients", event=NOISE, **AS_PATIENTS, **gaussian(90))
-    assert account(other, run="images", **AS_IMAGES, **gaussian(90)).compute_spent_before() == pytest.approx(
-        epsilon([NOISE], 1e-5)
-    )
+    assert account(other, run="images", **AS_IMAGES, **gaussian(90)).compute_spent_before() == once
 
 
 @pytest.mark.parametrize("mine", [{"units": images(b"2")}, {"units": patients(p=[b"9"]), "unit": "patient"}])
 def test_the_relation_of_every_run_that_touches_the_same_patient_is_checked(path, mine):
     spend(path, "patients", patients(p=[b"1", b"2"]), PURE, unit="patient")
     later = account(path, "later", relation="add-remove", unit_size=2, **mine)
-    with pytest.raises(
-        LedgerError, match=r"another neighbour relation: use the same, --set privacy.relation=replace-one"
-    ):
+    with pytest.raises(LedgerError, match="another neighbour relation: use the same"):
         later.require([PURE])

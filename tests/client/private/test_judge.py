@@ -122,9 +122,8 @@ def test_later_rounds_and_the_dataset_follow_from_what_was_measured_once(tmp_pat
     assert not first.events[0].free
     forgetful = dataclasses.replace(DATA, items=tuple(plain(BLUE) for _ in DATA.items))
     for iteration, wanted in ((2, 1), (3, 2)):
-        again = dataclasses.replace(
-            judge(tmp_path, 5000, "dp-means", **shape), views=PrivateViews(forgetful, MeanColour())
-        )
+        again = judge(tmp_path, 5000, "dp-means", **shape)
+        again = dataclasses.replace(again, views=PrivateViews(forgetful, MeanColour()))
         receipt = again.release(Query(RUN, iteration), POOL)
         assert receipt.events == (FREE,)
         assert chosen(receipt, "red")[0] == "red"

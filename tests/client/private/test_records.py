@@ -127,20 +127,12 @@ def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_pat
         ("t.csv", b"text,label\na,b\nwell, so to say,b\n", "row 2 has more cells than the first line"),
         ("t.parquet", b"PAR1 is not all", "cannot be read"),
         ("t.csv", b"text,label\n", "holds no texts"),
-        (
-            "t.csv",
-            b"text,label,text\na bird,animal,x\na boat,thing,y\n",
-            "has two columns 'text': rename one",
-        ),
+        ("t.csv", b"text,label,text\na bird,animal,x\n", "has two columns 'text': rename one"),
         ("t.xlsx", b"", "is a spreadsheet: export it as CSV in UTF-8"),
         ("t.csv.gz", b"", "is an archive: unpack it"),
         ("t.md", b"", "no table that can be read"),
         ("t.csv", b"", "is empty"),
-        (
-            "t.csv",
-            b"text;label\na bird;animal\n",
-            "has semicolons between its cells, and a .csv file needs commas",
-        ),
+        ("t.csv", b"text;label\na;b\n", "has semicolons between its cells, and a .csv file needs commas"),
         ("t.csv", b"text\tlabel\na bird\tanimal\n", "has tabs between its cells"),
         ("t.csv", b"sep=;\ntext;label\n", "has semicolons between its cells"),
         ("t.tsv", b"text,label\na bird,animal\n", "has commas between its cells, and a .tsv file needs tabs"),
@@ -211,9 +203,8 @@ def test_a_small_file_of_very_many_rows_is_refused_soon(tmp_path, rows, text, gr
     ],
 )
 def test_a_column_that_is_no_text_is_refused(tmp_path, column, complaint):
-    parquet.write_table(
-        pa.table({"text": column, "label": ["a"]}), tmp_path / "t.parquet", compression="zstd"
-    )
+    table = pa.table({"text": column, "label": ["a"]})
+    parquet.write_table(table, tmp_path / "t.parquet", compression="zstd")
     assert complaint in quote_refusal(tmp_path / "t.parquet")
 
 
@@ -246,11 +237,9 @@ def test_a_page_that_unpacks_to_more_than_the_footer_says_is_not_unpacked(tmp_pa
     parquet.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     with_a_lying_footer(path)
     assert parquet.ParquetFile(path).metadata.row_group(0).column(0).total_uncompressed_size == 1_000
-    said, small = run_bounded(
-        f"{CODE}print(pyarrow.default_memory_pool().max_memory() < 2**24)", path
-    ).splitlines()
-    assert "unpacks to more than a hundred times its size" in said
-    assert small == "True"
+    said = run_bounded(f"{CODE}print(pyarrow.default_memory_pool().max_memory())", path).splitlines()
+    assert "unpacks to more than a hundred times its size" in said[0]
+    assert int(said[1]) < 2**24
 
 
 def test_pages_are_added_up_as_their_writer_made_them(tmp_path):
@@ -274,9 +263,8 @@ def test_bytes_that_are_no_pages_are_a_fault(data):
 
 
 def test_texts_that_share_beginnings_are_not_unpacked(tmp_path):
-    table = pa.table(
-        {"text": ["x" * 10_000 + str(number) for number in range(2_000)], "label": ["a"] * 2_000}
-    )
+    texts = ["x" * 10_000 + str(number) for number in range(2_000)]
+    table = pa.table({"text": texts, "label": ["a"] * 2_000})
     encoding = {"text": "DELTA_BYTE_ARRAY", "label": "PLAIN"}
     parquet.write_table(table, tmp_path / "t.parquet", use_dictionary=False, column_encoding=encoding)
     assert "has the encoding DELTA_BYTE_ARRAY" in quote_refusal(tmp_path / "t.parquet")
@@ -284,28 +272,23 @@ def test_texts_that_share_beginnings_are_not_unpacked(tmp_path):
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "none"])
 def test_usual_parquet_files_are_read_whole(tmp_path, compression):
-    rows = [
-        {"text": f"text {n} of a report {'word ' * (n % 50)}", "label": "ab"[n % 2]} for n in range(3_000)
-    ]
+    rows = [{"text": f"text {n} of {'word ' * (n % 50)}", "label": "ab"[n % 2]} for n in range(3_000)]
     table = pa.Table.from_pylist(rows)
     table = table.set_column(1, "label", table["label"].dictionary_encode())
     parquet.write_table(table, tmp_path / "t.parquet", compression=compression, row_group_size=700)
     found = read_records(tmp_path / "t.parquet", Columns())
     assert len(found.texts) == 3_000
     assert set(found.labels) == {"a", "b"}
-    assert found.texts[51] == "text 51 of a report word"
+    assert found.texts[51] == "text 51 of word"
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
 def test_a_table_that_is_a_pipe_does_not_block(tmp_path, name):
     os.mkfifo(tmp_path / name)
     begun = time.monotonic()
-    for read in (
-        lambda path: require_records(path, "--private "),
-        lambda path: read_records(path, Columns()),
-    ):
+    for read, more in ((require_records, "--private "), (read_records, Columns())):
         with pytest.raises(DataError, match="is a file; give a folder"):
-            read(tmp_path / name)
+            read(tmp_path / name, more)
     assert time.monotonic() - begun < 5
 
 
@@ -323,12 +306,9 @@ def test_of_texts_in_folders_none_is_left_out_without_a_word(tmp_path):
     (tmp_path / "data" / "b" / "round").symlink_to(tmp_path / "data")
     with pytest.raises(DataError) as error:
         read_records(tmp_path / "data", Columns())
-    said = (
-        "a/3.txt cannot be read: it is no regular",
-        "a/4.txt cannot be read: No such file",
-        "a/5.txt is empty",
-    )
-    assert all(each in str(error.value) for each in (*said, "b/round is the same folder as another one"))
+    said = ("a/3.txt cannot be read: it is no regular", "a/4.txt cannot be read: No such file")
+    said += ("a/5.txt is empty", "b/round is the same folder as another one")
+    assert all(each in str(error.value) for each in said)
 
 
 @pytest.mark.parametrize("kept", [range(1, 12), (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11)])

@@ -59,24 +59,14 @@ DETECTED = ("call +49 30 1234567", "again: +49 30 1234567.", "call me", "born 1.
 @pytest.mark.parametrize(
     ("sources", "data", "holds", "said"),
     [
-        (
-            list_secrets("john", "jane"),
-            dataset(*TEXTS),
-            (1, 1, 0, 0),
-            "secret 2 of method.secrets stands in 2",
-        ),
+        (list_secrets("john", "jane"), dataset(*TEXTS), (1, 1, 0, 0), "secret 2 of method.secrets"),
         (
             Sources((), ("patient", "town"), False, ETA),
             dataset(*TEXTS, marks=MARKS),
             (1, 1, 0, 1),
-            "the value of column 'patient' in row 1 stands in 2",
+            "the value of column 'patient' in row 1",
         ),
-        (
-            Sources((), (), True, ETA),
-            dataset(*DETECTED),
-            (1, 1, 0, 1),
-            "something detected in row 1 stands in 2",
-        ),
+        (Sources((), (), True, ETA), dataset(*DETECTED), (1, 1, 0, 1), "something detected in row 1"),
     ],
     ids=["listed", "columns", "detected"],
 )
@@ -84,7 +74,7 @@ def test_a_text_with_a_secret_counts_less_and_a_secret_in_more_than_was_said_is_
     sources, data, holds, said
 ):
     assert cap_weights(sources, data, 2, by_budget).tolist() == [ETA / 2 if each else 1.0 for each in holds]
-    with pytest.raises(DataError, match=f"{said} texts, and method.secret_size says 1") as error:
+    with pytest.raises(DataError, match=f"{said} stands in 2 texts, and method.secret_size says 1") as error:
         cap_weights(sources, data, 1, by_budget)
     assert not any(each in str(error.value) for each in ("jane", "1234567"))
 
@@ -137,10 +127,7 @@ def test_a_declaration_is_recognised_by_what_it_says_alone():
         (b"jane\t1e-4\n", "line 1 is not of the form"),
         (b"jane\tdoe\t3\n", "line 1 is not of the form"),
         (b"nobody\njane\t0.5\t0.1\n", "line 2 is not of the form"),
-        (
-            b"nobody\njane doe\t1e-4\t2e-3\n",
-            "line 2 allows more than method.secret_prior and method.secret_b",
-        ),
+        (b"nobody\njane doe\t1e-4\t2e-3\n", "line 2 allows more than method.secret_prior and"),
     ],
 )
 def test_a_list_that_cannot_be_used_is_refused(tmp_path, content, complaint):

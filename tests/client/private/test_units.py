@@ -58,9 +58,7 @@ def test_every_image_is_a_unit_of_its_own_or_grouped_across_classes_and_the_head
 def test_images_that_are_not_listed_are_named_up_to_five(folder, grouped):
     for number in range(7):
         save(folder / "good" / f"x{number}.png", 100 + number)
-    with pytest.raises(
-        DataError, match=r"does not list good/x0\.png, .*x4\.png and 2 more; list every"
-    ) as caught:
+    with pytest.raises(DataError, match=r"does not list good/x0\.png, .*x4\.png and 2 more") as caught:
         grouped(ROWS)
     assert "x5" not in str(caught.value)
 
@@ -97,8 +95,7 @@ def test_a_unit_of_more_images_than_declared_is_refused_by_its_files_and_not_by_
     units = [dataset.unit_names[unit] for unit in dataset.unit_of]
     require_unit_size(units, dataset.names, "patient", 2)
     with pytest.raises(
-        DataError,
-        match=r"a patient has more images than data.unit_size 1 says, such as the one of bad/a\.png, bad/b",
+        DataError, match=r"data.unit_size 1 says, such as the one of bad/a\.png, bad/b"
     ) as caught:
         require_unit_size(units, dataset.names, "patient", 1)
     assert not {"p0", "p1"} & set(str(caught.value).replace(",", " ").split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -33,11 +34,8 @@ def test_every_class_gets_its_images_in_every_iteration(candidates, batch, itera
     for call in plan.calls.values():
         assert 1 <= call.count <= batch
         made.setdefault((call.iteration, call.label), []).extend(range(call.first, call.first + call.count))
-    assert made == {
-        (t, label): list(range(candidates + 2 * (t == 0)))
-        for t in range(iterations + 1)
-        for label in plan.labels
-    }
+    rounds = product(range(iterations + 1), plan.labels)
+    assert made == {(t, label): list(range(candidates + 2 * (t == 0))) for t, label in rounds}
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4), st.integers(1, 4))
@@ -252,12 +250,7 @@ def of_texts(**changes: object) -> PublicPlan:
 def test_a_plan_for_texts_has_their_settings_and_none_of_images():
     plan = of_texts()
     assert plan.texts == Texts(kind="text", tokens=40, temperature=1.0)
-    assert json.loads(plan.model_dump_json())["modality"] == {
-        "kind": "text",
-        "tokens": 40,
-        "temperature": 1.0,
-        "fields": [],
-    }
+    assert json.loads(plan.model_dump_json())["modality"] == {**TEXTS["modality"], "fields": []}
     with pytest.raises(TypeError, match="no settings of images"):
         _ = plan.images
     with pytest.raises(TypeError, match="no settings of texts"):

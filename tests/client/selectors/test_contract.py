@@ -77,12 +77,8 @@ class Promise:
 
 def best_of_worlds(name: str, relation: Relation, overstating: float = 1.0) -> list[float]:
     """For each access of a method's round, the most that any world shows of it."""
-    return [
-        max(each)
-        for each in zip(
-            *(Promise(name, world).shares(relation, overstating) for world in WORLDS), strict=True
-        )
-    ]
+    shares = (Promise(name, world).shares(relation, overstating) for world in WORLDS)
+    return [max(each) for each in zip(*shares, strict=True)]
 
 
 @statistical
@@ -170,10 +166,8 @@ def test_every_method_spends_its_budget_and_no_more(name, total, iterations, cla
 @pytest.mark.parametrize("name", CONTRACTED)
 def test_a_lift_lies_between_luck_and_1_and_a_larger_budget_never_has_a_smaller_one(name, relation):
     chosen, sizes = CONTRACTED[name], scope(relation=relation)
-    lifts = [
-        chosen.lift(chosen.events(Budget(Fraction(total), chosen.delta), sizes)[0], sizes)
-        for total in (1, 4, 16)
-    ]
+    budgets = (Budget(Fraction(total), chosen.delta) for total in (1, 4, 16))
+    lifts = [chosen.lift(chosen.events(each, sizes)[0], sizes) for each in budgets]
     assert uniform_lift((), sizes) <= lifts[0] <= lifts[1] <= lifts[2] <= 1
 
 

@@ -76,10 +76,6 @@ def test_a_class_without_private_images_is_an_error_and_nothing_is_drawn():
 
 
 def test_with_hardly_any_noise_the_best_is_chosen_and_then_what_is_like_it():
-    scene, selector, event = (
-        WORLD.scene("replace-one", wanted=3),
-        Contrastive(),
-        Event("exponential", "1000", 2),
-    )
-    picked = selector.pick(selector.measure(DATA, scene, (event,), SeededNoise(1)), scene)
+    scene, event = WORLD.scene("replace-one", wanted=3), Event("exponential", "1000", 2)
+    picked = Contrastive().pick(Contrastive().measure(DATA, scene, (event,), SeededNoise(1)), scene)
     assert [each.tolist() for each in picked] == [[0, 1, 2], [0, 1, 0]]

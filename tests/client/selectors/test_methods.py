@@ -29,13 +29,9 @@ def test_a_method_that_does_not_look_costs_nothing(name):
 def test_a_statement_tells_a_sum_from_a_composition():
     pure = find_method("pcevolve").statement(small_plan(method="pcevolve"))
     assert pure == find_method("pcevolve").guarantee
-    rounds, strengths = 20, (0.5,) * 20
-    composed = find_method("pcevolve").statement(
-        small_plan(method="pcevolve", delta=1e-5, iterations=rounds, strengths=strengths)
-    )
-    assert composed.startswith(
-        f"{pure}; the epsilon of this run holds with delta = 1e-05, at which its draws compose"
-    )
+    long = small_plan(method="pcevolve", delta=1e-5, iterations=20, strengths=(0.5,) * 20)
+    composed = find_method("pcevolve").statement(long)
+    assert composed.startswith(f"{pure}; the epsilon of this run holds with delta = 1e-05, at which")
     assert composed.endswith("with delta = 0 it is the sum, 10")
 
 

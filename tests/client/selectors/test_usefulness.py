@@ -29,18 +29,14 @@ def scene_of(seed: int, gap: float = 0.0, frame: Frame | None = None) -> Scene:
 def private_of(seed: int, gap: float) -> PrivateEmbeddings:
     random = np.random.default_rng([seed, 2])
     targets = np.repeat(np.arange(CLASSES), SHOTS)
-    return PrivateEmbeddings(
-        random.normal(size=(len(targets), WIDTH)) * 0.1 + gap * np.eye(WIDTH)[targets],
-        targets,
-        np.arange(len(targets)),
-    )
+    places = random.normal(size=(len(targets), WIDTH)) * 0.1 + gap * np.eye(WIDTH)[targets]
+    return PrivateEmbeddings(places, targets, np.arange(len(targets)))
 
 
 def apart_of(seed: int, candidates: float, private: float) -> float:
     scene = scene_of(seed, candidates)
-    found = classes_apart(
-        Means().measure(private_of(seed, private), scene, EVENTS, SeededNoise(seed)), scene, EVENTS
-    )
+    measured = Means().measure(private_of(seed, private), scene, EVENTS, SeededNoise(seed))
+    found = classes_apart(measured, scene, EVENTS)
     assert found is not None
     return found
 
@@ -87,10 +83,8 @@ def test_classes_that_do_not_differ_are_not_told_apart_whatever_the_candidates_d
 @pytest.mark.statistical
 def test_noise_alone_tells_two_classes_apart_in_three_of_a_hundred_releases():
     random = np.random.default_rng(5)
-    found = [
-        classes_apart(*release(random.normal(size=(2, 16)) * 0.075, "replace-one"), EVENTS)
-        for _ in range(4000)
-    ]
+    noise = (random.normal(size=(2, 16)) * 0.075 for _ in range(4000))
+    found = [classes_apart(*release(each, "replace-one"), EVENTS) for each in noise]
     assert 0.018 < np.mean([each >= 5.0 for each in found]) < 0.038
 
 
