@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from pcevolve.errors import ModelError
 from pcevolve.evolution import Ask, Pool
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate
 from pcevolve.selectors import find_method
-from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
+from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator, find_frame
 from pcevolve_shared import images
 from support.runs import small_plan
 
@@ -90,6 +92,16 @@ def test_what_no_release_compares_is_not_embedded(changes, calls, decided) -> No
     used = chooser(**changes)
     assert bring(used, list(calls(used.plan)), decided)
     assert used.encoder.seen == 0
+
+
+@pytest.mark.parametrize("brought", [None, "1" * 64])
+def test_a_run_in_a_public_frame_that_the_encoder_does_not_bring_is_refused(brought: str | None) -> None:
+    plan, encoder, other = small_plan(frame="0" * 64), Counting(), Counting()
+    encoder.frame = SimpleNamespace(digest=plan.frame)
+    assert find_frame(plan, encoder) is encoder.frame
+    other.frame = brought and SimpleNamespace(digest=brought)
+    with pytest.raises(ModelError, match="was judged in the public frame with sha256 0000"):
+        find_frame(plan, other)
 
 
 def test_variations_are_embedded_where_candidates_are_judged_by_them() -> None:

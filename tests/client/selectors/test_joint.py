@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.privacy import Event
+from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.selectors import METHODS
 from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, draw_ballots, sum_votes_for_tuples, vote_for_tuples
+from support.contract import scope
 from support.neighbours import World, records_of
 
 
@@ -66,6 +69,18 @@ def test_with_hardly_any_noise_the_elected_tuple_is_chosen_and_then_what_is_like
     measured = selector.measure(data, scene, (Event("exponential", "1000"),), SeededNoise(1))
     assert measured["chosen"].tolist() == [1, 1, 0]
     assert [each.tolist() for each in selector.pick(measured, scene)] == [[1, 2], [1, 0], [0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "relation", "rounds"),
+    [(10, "replace-one", 3), (10, "add-remove", 6), (1, "replace-one", 1), (1000, "replace-one", 20)],
+)
+def test_there_are_as_many_rounds_as_epsilon_and_ten_shots_bear(
+    epsilon: int, relation: Relation, rounds: int
+):
+    """``epsilon K / 30``, or ``/ 15`` under add-remove, between 1 and 20."""
+    sizes = scope(relation=relation, shots=10)
+    assert METHODS["jvem"].iterations(None, Budget(Fraction(epsilon)), sizes) == rounds
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pcevolve.privacy import Event
 from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.usefulness import classes_apart, count_rounding_bits
+from pcevolve.selectors.usefulness import agreement, classes_apart, count_rounding_bits, distance
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
@@ -86,6 +86,37 @@ def test_noise_alone_tells_two_classes_apart_in_three_of_a_hundred_releases():
     noise = (random.normal(size=(2, 16)) * 0.075 for _ in range(4000))
     found = [classes_apart(*release(each, "replace-one"), EVENTS) for each in noise]
     assert 0.018 < np.mean([each >= 5.0 for each in found]) < 0.038
+
+
+MEASURED = {"centre": np.zeros(2), "axes": np.eye(2), "means": np.array([[1.0, 0.0], [-1.0, 0.0]])}
+NONE = [np.nan, np.nan]
+"""What is no image."""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "cosine"),
+    [
+        ([[2.0, 0.0], [4.0, 0.0]], [[-3.0, 0.0], NONE], 1.0),
+        ([[-1.0, 7.0]], [[1.0, 7.0]], -1.0),
+        ([[1.0, 1.0]], [[-1.0, -1.0]], 0.71),
+        ([[0.0, 1.0]], [[0.0, -1.0]], 0.0),
+        ([[5.0, 5.0]], [[5.0, 5.0]], 0.0),
+        ([[1.0, 0.0]], [NONE], None),
+    ],
+)
+def test_agreement_is_the_cosine_of_what_parts_the_dataset_s_classes_and_what_parts_the_released_means(
+    first, second, cosine
+):
+    assert agreement(MEASURED, [np.array(first), np.array(second)]) == cosine
+
+
+def test_distance_is_the_mean_over_classes_of_their_images_distances_from_the_released_mean_in_radii():
+    frame = Frame(np.zeros(2), np.eye(2), 2.0, np.ones(2), STEP)
+    scene = Scene(("a", "b"), (np.zeros((1, 2)),) * 2, 4, SHOTS, 1, 0, 7, "replace-one", frame=frame)
+    points = [np.array([[2.0, 0.0], [4.0, 0.0]]), np.array([[-1.0, 4.0], NONE])]  # 1, 3 and 4 away
+    assert distance(MEASURED, scene, points) == 1.5
+    assert distance(MEASURED, scene, [points[0], np.array([NONE])]) == 1.0
+    assert distance(MEASURED, scene, [np.array([NONE])] * 2) is None
 
 
 @pytest.mark.parametrize(
