@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from scipy import stats
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.frame import STEP, Frame
@@ -146,6 +147,11 @@ def test_the_word_follows_from_the_bounds(
     assert f"{distance:.2f} clip radii" in found.reason("image")
     assert ("cosine" in found.reason("image")) == (alike is not None)
     assert found.advice("image")
+
+
+def test_one_class_is_taken_for_another_where_noise_goes_half_of_the_way_between_them():
+    assert Assessment(classes_apart=5.0, distance=1).confusion == pytest.approx(stats.norm.sf(2.5))
+    assert Assessment(classes_apart=None, distance=1).confusion is None
 
 
 def test_numbers_that_are_none_are_no_assessment():
