@@ -25,10 +25,6 @@ ASK = {"model": "fake", "prompt": "a cat", "seed": 7}
 GENERATING = [wire.TEXT_TO_IMAGE, wire.IMAGE_TO_IMAGE, wire.IP_ADAPTER]
 
 
-def picture_text(width=64, height=32, colour=(1, 2, 3)):
-    return images.to_base64(images.encode(Image.new("RGB", (width, height), colour)))
-
-
 def image_in(text):
     return images.decode(images.from_base64(text))
 
@@ -130,14 +126,15 @@ def test_with_the_key_everything_is_answered_and_health_needs_none(serve, fake):
         assert client.post(wire.TEXT_TO_IMAGE, json=ASK, headers=headers).status_code == 200
 
 
-def test_the_key_is_asked_for_before_the_body_is_read(serve, fake):
-    def body():
-        yield b"{"
-        raise AssertionError("the body was read")
+def unread():
+    """A body that nobody should read: the test transport reads lazily, so doing so raises."""
+    yield b"{"
+    raise AssertionError("the body was read")
 
+
+def test_the_key_is_asked_for_before_the_body_is_read(serve, fake):
     with serve(fake, keys=(Key(KEY),)) as client:
-        # The test transport reads a body lazily, so reading it would raise.
-        error_in(client.post(wire.TEXT_TO_IMAGE, content=body()), 401, "invalid_api_key")
+        error_in(client.post(wire.TEXT_TO_IMAGE, content=unread()), 401, "invalid_api_key")
 
 
 def test_a_body_too_long_is_refused_by_its_declared_length(client, fake):
@@ -156,11 +153,7 @@ OPEN = [wire.HEALTH, wire.READY, "/docs", "/openapi.json"]
 
 @pytest.mark.parametrize("path", [*OPEN, wire.MODELS, wire.BALANCE, wire.METRICS])
 def test_a_route_that_takes_no_body_refuses_one_without_reading_it(client, path):
-    def body():
-        yield b"x"
-        raise AssertionError("the body was read")
-
-    response = client.request("GET", path, content=body())
+    response = client.request("GET", path, content=unread())
     assert "takes no request body" in error_in(response, 413, "request_too_large")
     assert response.headers["Connection"] == "close"
 
@@ -263,10 +256,8 @@ def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
     app = create_app(Settings(), on_thread(lambda: fake if gate.wait(20) else None))
     with TestClient(app, base_url=HERE) as client:
         assert client.get(wire.HEALTH).status_code == 200
-        assert (client.get(wire.READY).status_code, client.get(wire.READY).json()) == (
-            503,
-            {"status": "loading"},
-        )
+        ready = client.get(wire.READY)
+        assert (ready.status_code, ready.json()) == (503, {"status": "loading"})
         response = client.post(wire.TEXT_TO_IMAGE, json=ASK)
         error_in(response, 503, "loading")
         assert int(response.headers["Retry-After"]) >= 1
@@ -335,9 +326,7 @@ def test_metrics_count_by_route_and_never_by_a_callers_text(client):
     text = client.get(wire.METRICS).text
     assert f'pcevolve_requests_total{{route="{wire.TEXT_TO_IMAGE}",status="200"}} 1.0' in text
     assert "pcevolve_images_total 2.0" in text
-    assert (
-        'pcevolve_stage_seconds_count{stage="wait"} 1.0' in text
-    )  # one run for each image: bits are theirs alone
+    assert 'pcevolve_stage_seconds_count{stage="wait"} 1.0' in text
     assert 'pcevolve_stage_seconds_count{stage="write"} 1.0' in text
     assert "process_resident_memory_bytes" in text
     assert "SECRET" not in text
@@ -347,7 +336,7 @@ def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fak
     caplog.set_level(logging.DEBUG)
     # pytest keeps one handler for all tests of a process
     monkeypatch.setattr(caplog.handler, "formatter", JsonFormatter())
-    image = picture_text()
+    image = images.to_base64(images.encode(Image.new("RGB", (64, 32), (1, 2, 3))))
     headers = {"Authorization": f"Bearer {KEY}"}
     with serve(fake, keys=(Key(KEY),)) as client:
         for prompt in ("SECRET", "explode"):
@@ -377,11 +366,7 @@ def test_several_images_take_consecutive_seeds(client):
 
 
 def test_a_body_to_an_unknown_route_is_not_read(client):
-    def body():
-        yield b"x"
-        raise AssertionError("the body was read")
-
-    response = client.post("/v1/nope", content=body())
+    response = client.post("/v1/nope", content=unread())
     error_in(response, 404, "not_found")
     assert response.headers["Connection"] == "close"
 

@@ -102,17 +102,27 @@ async def behind_a_running_batch(batcher, generator, *requests):
     return await asyncio.gather(*waiting, return_exceptions=True)
 
 
+def queued(generator, *requests, **options):
+    """Run requests that came while the model was held up by another."""
+    return running(
+        lambda batcher: behind_a_running_batch(batcher, generator, *requests), generator, **options
+    )
+
+
 def test_merging_fills_a_batch_with_requests_of_the_same_recipe(fake):
     requests = [tasks(1), tasks(2, steps=9), tasks(3, 4), tasks(5)]
-    results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
+    results = queued(fake, *requests)
     assert [seeds_of(result) for result in results] == [[1], [2], [3, 4], [5]]
     assert batches_of(fake) == [[99], [1, 3, 4, 5], [2]]
 
 
-def test_exact_batching_runs_each_chunk_alone_where_companions_would_show(fake):
-    requests = [tasks(1), tasks(2), tasks(*range(3, 8))]
-    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=Batching.EXACT)
-    assert batches_of(fake) == [[99], [1], [2], [3, 4, 5, 6], [7]]
+@pytest.mark.parametrize(
+    ("companions", "batches"), [(1, [[1], [2], [3, 4, 5, 6], [7]]), (4, [[1, 2, 3, 4], [5, 6, 7]])]
+)
+def test_exact_batching_shares_runs_only_where_companions_do_not_show(fake, companions, batches):
+    fake.bit_exact_batch_size = companions
+    queued(fake, tasks(1), tasks(2), tasks(*range(3, 8)), batching=Batching.EXACT)
+    assert batches_of(fake) == [[99], *batches]
 
 
 @pytest.mark.parametrize("batching", list(Batching))
@@ -122,14 +132,14 @@ def test_a_single_image_waits_for_about_one_batch_of_another_key(fake, batching)
         ("greedy", tasks(*range(8, 16), steps=3)),
         ("modest", tasks(77)),
     ]
-    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=batching)
+    queued(fake, *requests, batching=batching)
     assert batches_of(fake)[:3] == [[99], [0, 1, 2, 3], [77]]
     assert [seed for batch in batches_of(fake)[3:] for seed in batch] == list(range(4, 16))
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_back(fake):
     requests = [tasks(1, steps=2), tasks(2, steps=2), tasks(3)]
-    results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, queue_steps=4)
+    results = queued(fake, *requests, queue_steps=4)
     assert [seeds_of(result) for result in results[:2]] == [[1], [2]]
     assert isinstance(results[2], BusyError)
     assert results[2].retry_after_seconds >= 1
@@ -137,7 +147,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(fake):
 
 def test_one_key_cannot_fill_the_queue_for_others(fake):
     requests = [("greedy", tasks(1, 2, steps=5)), ("greedy", tasks(3)), ("modest", tasks(4))]
-    results = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, key_steps=10)
+    results = queued(fake, *requests, key_steps=10)
     assert isinstance(results[1], BusyError)
     assert "this key" in str(results[1])
     assert [seeds_of(results[place]) for place in (0, 2)] == [[1, 2], [4]]
@@ -182,7 +192,7 @@ def test_a_refusing_batcher_tells_whoever_waits_and_whoever_is_served(fake):
 
 def test_a_failing_batch_fails_its_requests_and_no_other(fake):
     requests = [tasks(1, prompt="explode"), tasks(2, steps=3)]
-    failed, fine = running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
+    failed, fine = queued(fake, *requests)
     assert isinstance(failed, GenerationError)
     assert "SECRET" not in str(failed)
     assert seeds_of(fine) == [2]
@@ -221,14 +231,7 @@ def test_closing_finishes_the_running_batch_and_refuses_the_rest(fake):
     running(scenario, fake)
 
 
-def test_exact_batching_shares_runs_where_companions_do_not_show(fake):
-    fake.bit_exact_batch_size = 4
-    requests = [tasks(1), tasks(2), tasks(*range(3, 8))]
-    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake, batching=Batching.EXACT)
-    assert batches_of(fake) == [[99], [1, 2, 3, 4], [5, 6, 7]]
-
-
 def test_room_beside_a_key_in_turn_is_for_others_of_the_same_recipe(fake):
     requests = [("one", tasks(1, 2, 3)), ("two", tasks(4, 5)), ("three", tasks(6))]
-    running(lambda batcher: behind_a_running_batch(batcher, fake, *requests), fake)
+    queued(fake, *requests)
     assert batches_of(fake) == [[99], [1, 2, 3, 4], [6, 5]]  # two had a place already, so it is three's turn

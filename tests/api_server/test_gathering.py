@@ -53,28 +53,27 @@ class Padding:
     descriptions = (ModelDescription(FakeGenerator().info, FULL, True),)
 
     def __init__(self, replicas):
-        self.replicas, self.sizes, self.begun = replicas, [], []
+        self.replicas, self.sizes = replicas, []
 
     async def run(self, asked, _):
         self.sizes.append(len(asked))
-        self.begun.append(asyncio.get_running_loop().time())
         await asyncio.sleep(RUN_SECONDS)
         return [Picture(Image.new("RGB", (8, 8))) for _ in asked]
 
 
-async def measure_under_load(replicas, clients, write_seconds=0.003, seconds=8, back_seconds=0.0):
+async def measure_under_load(replicas, clients, back_seconds=0.0):
     """Sizes of batches and waits while clients ask again and again; images are written one by one, and travel."""
     engine, loop, writing = Padding(replicas), asyncio.get_running_loop(), asyncio.Lock()
     batcher, waits = Batcher(engine, Metrics(), Settings()), []
 
     async def ask(number):
         await asyncio.sleep(RUN_SECONDS * number / clients)
-        while loop.time() < seconds:
+        while loop.time() < 8:
             begun = loop.time()
             await batcher.submit([Task(Recipe(8, 8), "p", "", number)])
             waits.append(loop.time() - begun)
             async with writing:
-                await asyncio.sleep(write_seconds)
+                await asyncio.sleep(0.003)
             await asyncio.sleep(back_seconds)
 
     await asyncio.gather(*map(ask, range(clients)))
@@ -107,14 +106,14 @@ def test_a_lone_client_waits_for_nobody(replicas):
     assert passing(measure_under_load(replicas, 1))[1] == pytest.approx(RUN_SECONDS, abs=1e-6)
 
 
-async def answered(under_way, requests=12, images=30, read_seconds=0.1):
+async def answered(under_way):
     """Seconds until one client's requests are answered, so many under way at once; each answer is read first."""
-    batcher, left = Batcher(Padding(1), Metrics(), Settings()), iter(range(requests))
+    batcher, left = Batcher(Padding(1), Metrics(), Settings()), iter(range(12))
 
     async def ask():
         for _ in left:
-            await batcher.submit([Task(Recipe(8, 8), "p", "", seed) for seed in range(images)])
-            await asyncio.sleep(read_seconds)
+            await batcher.submit([Task(Recipe(8, 8), "p", "", seed) for seed in range(30)])
+            await asyncio.sleep(0.1)
 
     await asyncio.gather(*(ask() for _ in range(under_way)))
     await batcher.close()
@@ -128,15 +127,12 @@ def test_one_client_with_two_requests_under_way_keeps_a_replica_at_work_and_with
     assert passing(answered(1)) > 1.3 * at_work
 
 
-async def time_batch(limit, arrivals, answered=0, seconds=1.0, stopping=False, ago=0.0):
-    """Seconds that a batch waited while images arrived at these times, so long after a run of so many seconds."""
+async def time_batch(limit, arrivals, answered):
+    """Seconds that a batch waited while images arrived at these times, after a run of a second."""
     loop, gathering = asyncio.get_running_loop(), Gathering()
-    gathering.learn(seconds, answered)
-    await asyncio.sleep(ago)
+    gathering.learn(1.0, answered)
     begun = loop.time()
-    await gathering.fill(
-        limit, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping
-    )
+    await gathering.fill(limit, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: False)
     return loop.time() - begun
 
 

@@ -7,14 +7,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pcevolve_server import models, sources
-from pcevolve_server.errors import AbandonedError, ModelLoadError
+from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
 from pcevolve_server.language.counts import Counts
 from pcevolve_server.language.model import Drawn
 from pcevolve_server.language.phrases import Phrases
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Completion, TextRecipe, TextTask
 from pcevolve_shared.blanks import BLANK, question
-from support.tiny_writer import load, save_writer
+from support.tiny_writer import CONTEXT, TEMPLATE, load, save_writer
 
 pytestmark = pytest.mark.models
 
@@ -69,6 +69,24 @@ def test_a_stop_ends_the_text_and_is_no_part_of_it(model):
     stopped, other = model.write([task(recipe=recipe), task("other", 7, recipe=recipe)])
     assert (stopped.text, stopped.finish) == (whole[:5], "stop")
     assert other.text == texts(model, task("other", 7))[0][: len(other.text)]
+
+
+def test_a_chat_is_read_in_the_model_s_own_template_or_refused(tmp_path):
+    model = load(save_writer(tmp_path, TEMPLATE))
+    (written,) = model.write([task("hello")])
+    assert written.prompt_tokens == len("[user]hello")
+    with pytest.raises(InvalidRequestError, match="this model's template takes no such chat"):
+        model.write([TextTask(RECIPE, (("assistant", "hello"),), 1)])
+
+
+def test_of_a_prompt_that_is_too_long_the_beginning_is_dropped_and_that_is_said(model):
+    whole, cut = model.write(
+        [task("b" * (CONTEXT - RECIPE.tokens)), task("a" * 9 + "b" * (CONTEXT - RECIPE.tokens))]
+    )
+    assert (whole.cut_tokens, cut.cut_tokens) == (0, 9)
+    assert whole.text == cut.text
+    (long,) = model.write([task("b", recipe=TextRecipe(1000))])
+    assert long.tokens <= CONTEXT // 2
 
 
 def test_a_text_that_nobody_waits_for_ends(model):

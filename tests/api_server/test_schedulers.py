@@ -143,13 +143,13 @@ def flow(request):
     return FlowMatchEulerDiscreteScheduler(**config), mu
 
 
-def levels(flow, strength, steps, sigmas=None):
+def levels(flow, strength, steps):
     """Noise levels of a run from ``strength`` on, the last of which is zero; and its times."""
     from pcevolve_server.diffusion.schedulers import begin_at
 
     scheduler, mu = flow
     begun = begin_at(scheduler, round(strength * 1000))
-    begun.set_timesteps(steps, sigmas=sigmas, mu=mu)
+    begun.set_timesteps(steps, mu=mu)
     return begun.sigmas, begun.timesteps
 
 

@@ -77,19 +77,21 @@ def test_without_fixed_sizes_companions_show():
     assert any(draw(loose, [each]) != [one] for each, one in zip(tasks, draw(loose, tasks), strict=True))
 
 
-def counting(calls, function):
-    def count_call(*positional, **named):
-        calls.append(1)
-        return function(*positional, **named)
+def noting(shapes, forward):
+    """A network that notes the shape of what it is given at each step."""
 
-    return count_call
+    def note_shape(sample, *positional, **named):
+        shapes.append(tuple(sample.shape))
+        return forward(sample, *positional, **named)
+
+    return note_shape
 
 
 def test_a_run_ends_after_the_step_at_which_nobody_wants_it(monkeypatch):
     generator = load(model="bundled", device="cpu")
     steps = []
     unet = generator.text_to_image.unet
-    monkeypatch.setattr(unet, "forward", counting(steps, unet.forward))
+    monkeypatch.setattr(unet, "forward", noting(steps, unet.forward))
     with pytest.raises(AbandonedError):
         generate(generator, [task(0, steps=9)], lambda *_: len(steps) == 2)
     assert len(steps) == 2
@@ -109,14 +111,6 @@ def test_the_usual_shape_is_compiled_before_the_model_is_ready_and_no_other(tiny
     generate(generator, [task(1, width=40, height=40), task(2, width=40, height=40)])
     generate(generator, [dataclasses.replace(task(1), recipe=Recipe(**size | {"guidance": 1.0}))])
     assert not shapes
-
-
-def noting(shapes, forward):
-    def note_shape(sample, *positional, **named):
-        shapes.append(tuple(sample.shape))
-        return forward(sample, *positional, **named)
-
-    return note_shape
 
 
 class Network:

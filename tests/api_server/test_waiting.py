@@ -27,23 +27,26 @@ def chunks(loop):
     return make_chunks
 
 
-def order(waiting, most=16, merges=False, runs=10**6, least=1):
+@pytest.fixture
+def waiting():
+    return Waiting(10**6, 10**6)
+
+
+def order(waiting, runs=10**6, least=1):
     """Callers of the batches that follow."""
     found = []
-    while len(found) < runs and (batch := waiting.take(most, merges, least)):
+    while len(found) < runs and (batch := waiting.take(16, False, least)):
         found.append(batch[0].caller)
     return found
 
 
-def test_callers_of_equal_batches_take_turns(chunks):
-    waiting = Waiting(10**6, 10**6)
+def test_callers_of_equal_batches_take_turns(chunks, waiting):
     for caller in "abc":
         waiting.add(chunks(caller, 2), 0.0)
     assert order(waiting) == ["a", "b", "c"] * 2
 
 
-def test_who_asks_for_ten_times_the_work_gets_a_tenth_of_the_turns(chunks):
-    waiting = Waiting(10**6, 10**6)
+def test_who_asks_for_ten_times_the_work_gets_a_tenth_of_the_turns(chunks, waiting):
     waiting.add(chunks("greedy", 20, images=2, steps=50), 0.0)
     waiting.add(chunks("modest", 100, steps=10), 0.0)
     first = order(waiting, runs=44)
@@ -51,8 +54,7 @@ def test_who_asks_for_ten_times_the_work_gets_a_tenth_of_the_turns(chunks):
     assert first[:2] == ["greedy", "modest"]
 
 
-def test_coming_back_does_not_make_a_long_batch_forgotten(chunks):
-    waiting = Waiting(10**6, 10**6)
+def test_coming_back_does_not_make_a_long_batch_forgotten(chunks, waiting):
     waiting.add(chunks("modest", 100), 0.0)
     turns = []
     for _ in range(60):  # one request at a time, asked again as soon as it was taken
@@ -62,15 +64,13 @@ def test_coming_back_does_not_make_a_long_batch_forgotten(chunks):
     assert turns.count("greedy") == 3
 
 
-def test_a_batch_that_is_padded_costs_what_a_full_one_does(chunks):
-    waiting = Waiting(10**6, 10**6)
+def test_a_batch_that_is_padded_costs_what_a_full_one_does(chunks, waiting):
     waiting.add(chunks("singles", 40, steps=3), 0.0)
     waiting.add(chunks("full", 40, images=16, steps=3), 0.0)
     assert order(waiting, runs=20, least=16).count("singles") == 10
 
 
-def test_who_shares_a_batch_pays_for_a_share(chunks):
-    waiting = Waiting(10**6, 10**6)
+def test_who_shares_a_batch_pays_for_a_share(chunks, waiting):
     for caller, count in (("a", 3), ("b", 2), ("c", 1)):
         waiting.add(chunks(caller, count), 0.0)
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["a", "a", "a", "b"]
@@ -78,24 +78,21 @@ def test_who_shares_a_batch_pays_for_a_share(chunks):
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["c", "b"]
 
 
-def test_going_away_saves_nothing_up(chunks):
-    waiting = Waiting(10**6, 10**6)
+def test_going_away_saves_nothing_up(chunks, waiting):
     waiting.add(chunks("here", 50), 0.0)
     assert order(waiting, runs=20) == ["here"] * 20
     waiting.add(chunks("new", 50), 0.0)
     assert order(waiting, runs=10).count("new") == 5
 
 
-def test_who_has_had_no_more_than_others_is_forgotten(chunks):
-    waiting = Waiting(10**6, 10**6)
+def test_who_has_had_no_more_than_others_is_forgotten(chunks, waiting):
     for number in range(1000):
         waiting.add(chunks(f"key {number}", 1), 0.0)
         order(waiting)
     assert len(waiting._had) <= 2
 
 
-def test_when_nobody_waits_nobody_is_owed_anything(chunks):
-    waiting = Waiting(10**6, 10**6)
+def test_when_nobody_waits_nobody_is_owed_anything(chunks, waiting):
     waiting.add(chunks("early", 30), 0.0)
     order(waiting)
     waiting.add(chunks("early", 4), 0.0)

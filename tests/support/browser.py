@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import itertools
 import json
@@ -117,10 +116,10 @@ class Tab:
         """Call the browser about this tab."""
         return self.browser.call(name, self.session, **parameters)
 
-    def prefer(self, media: str = "screen") -> None:
-        """Show the page on a screen or on paper."""
+    def prefer(self) -> None:
+        """Show the page on a screen, in the colours that the person prefers."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if self.dark else "light"}
-        self("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        self("Emulation.setEmulatedMedia", media="screen", features=[scheme])
 
     def open(self, page: Path) -> Tab:
         """Load a page and wait until it is there."""
@@ -148,10 +147,6 @@ class Tab:
             self(
                 "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text
             )
-
-    def screenshot(self, path: Path) -> None:
-        """Take a picture of the window."""
-        path.write_bytes(base64.b64decode(self("Page.captureScreenshot", format="png")["data"]))
 
     def told(self, name: str) -> list[dict[str, Any]]:
         """All the browser reported about this tab under a name."""

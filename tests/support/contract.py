@@ -41,6 +41,6 @@ def find_payment(name: str, relation: Relation, classes: int, candidates: int) -
 
 
 @cache
-def event_of(name: str, classes: int, candidates: int = 5) -> Event:
+def event_of(name: str, classes: int) -> Event:
     """One event that pays for one round of a method's selector; means are released at once."""
-    return replace(find_payment(name, "replace-one", classes, candidates)[-1], parameter="1/2")
+    return replace(find_payment(name, "replace-one", classes, 5)[-1], parameter="1/2")

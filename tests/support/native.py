@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pcevolve.egress.transport import Outgoing
 from pcevolve_shared import wire
 from support.online import Heard, LocalServer, Reply, answer_json
 from support.provider import SIZE, FakeProvider
 
 
-def native_server(*models: str, recommended: Mapping[str, object] | None = None) -> LocalServer:
-    """An API server whose models, one called ``bundled`` if none are named, answer with noise.
-
-    Args:
-        models: Their ids.
-        recommended: What each of them announces that it is best asked with.
-    """
+def native_server(*models: str) -> LocalServer:
+    """An API server whose models, one called ``bundled`` if none are named, answer with noise."""
     provider = FakeProvider()
     told = {"base_resolution": {"width": SIZE, "height": SIZE}}
-    told |= {} if recommended is None else {"recommended": dict(recommended)}
     known = [{"id": each, **told} for each in models or ("bundled",)]
 
     def speak(heard: Heard) -> Reply:

@@ -52,7 +52,6 @@ LONGEST = (
     "hostile/test_texts.py",
     "system/test_destinations.py",
     "api_server/test_bundled_model.py",
-    "system/test_methods.py",
     "system/test_examples.py",
     "system/test_without_api.py",
     "hostile/test_pictures.py",

@@ -12,13 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks.oracles.cases import Subject
 from benchmarks.oracles.stops import share
-from benchmarks.release.data import load_real_set
-from benchmarks.release.seen import VOTER, Draw, Seen
 from benchmarks.selectors.yardsticks import RADIUS, sum_clipped
 from benchmarks.usefulness.cases import Verdict
-from pcevolve.encoders import load_encoder
 from pcevolve.private.dataset import PrivateDataset
 
 ROOT = Path(__file__).parents[2]
@@ -57,38 +53,6 @@ def test_the_selector_benchmark_writes_its_table_its_figures_and_its_picture(sel
     assert [each["images"] for each in found] == [6, 24]
     assert (results / "selectors.png").read_bytes().startswith(b"\x89PNG")
     assert "| dp-means | 1 |" in (results / "selectors.md").read_text()
-
-
-def thumbnails(pictures):
-    """A judge: small grey copies."""
-    return np.array([np.asarray(each.convert("L").resize((12, 12)), np.float64).ravel() for each in pictures])
-
-
-def profiles(pictures):
-    """Another judge: ink by row and by column."""
-    grey = [np.asarray(each.convert("L"), np.float64) for each in pictures]
-    return np.array([np.concatenate([each.mean(axis=0), each.mean(axis=1)]) for each in grey])
-
-
-def static(count: int, seed: int) -> list[Image.Image]:
-    """Body of a generator that draws nothing."""
-    pixels = np.random.default_rng(seed).integers(0, 256, (count, 64, 64, 3), dtype=np.uint8)
-    return [Image.fromarray(each) for each in pixels]
-
-
-LOOKS = {VOTER: load_encoder("bundled").embed, "thumbnails": thumbnails, "profiles": profiles}
-JUDGES = {name: look for name, look in LOOKS.items() if name != VOTER}
-
-
-def see(name: str) -> tuple[Seen, Subject]:
-    real = load_real_set(name, 60)
-    drawn = [static(60, seed) for seed in range(len(real.labels))]
-    found = Seen(
-        {name: np.asarray(look(real.images), np.float64) for name, look in LOOKS.items()},
-        {name: [np.asarray(look(each), np.float64) for each in drawn] for name, look in LOOKS.items()},
-        real.targets,
-    )
-    return found, Subject(name, real, found, Draw.of(real.targets, 0), JUDGES)
 
 
 def test_an_interval_of_a_share_is_as_wide_as_draws_say():

@@ -147,12 +147,3 @@ def test_the_best_attack_reaches_the_bound_and_no_more():
 def test_too_little_noise_is_refuted(weaker: float):
     rate, error = attack(weaker, DRAWS)
     assert rate > BOUND + 5 * error
-
-
-def pick(asked: Scene, counts: list[float], shifts: list[float] | None = None) -> list[list[int]]:
-    measured = {
-        "cells": np.array(counts),
-        "shifts": np.array(shifts or [0.0] * len(counts))[:, None],
-        "sigma": np.array([4.0]),
-    }
-    return [each.tolist() for each in SampledCells(4.0).pick(measured, asked)]

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from pcevolve.dp.attacks import secret_budget
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve_benchmarks.baselines.secret_noise import Exposed, Sampled, fair_weights
+from pcevolve_benchmarks.baselines.secret_noise import Sampled, fair_weights
 from support.examples import is_nightly
 
 GROUPS = ((0, 1, 2), (2, 3, 4, 5), (6,))
@@ -123,10 +123,6 @@ def test_noise_that_is_30_percent_too_small_is_caught():
     rate, error, _ = attack(len(GROUPS[1]), 0.7 * SHARED)
     assert rate > BOUNDS[1] + 5 * error
     assert Sampled((0.1,) * 4, 10, 0.7 * SHARED).success(PRIOR) > BOUNDS[1]
-
-
-def toy(rate: float) -> list[Exposed]:
-    return [Exposed((rate,) * len(group), PRIOR, bound) for group, bound in zip(GROUPS, BOUNDS, strict=True)]
 
 
 @pytest.mark.statistical

@@ -57,11 +57,11 @@ def test_the_papers_noise_on_a_count_is_as_its_definition_says():
     assert chances.of_published_votes(10, PAPER) == pytest.approx(share, abs=1e-3)
 
 
-def official(distances: np.ndarray, own: int, epsilon: float, tau: float = 10.0) -> np.ndarray:
+def official(distances: np.ndarray, own: int, epsilon: float) -> np.ndarray:
     """Probabilities as the official code computes them, written down anew from its description.
 
     Scores are negated distances, minus infinity where another centre is nearer; they are normalised to [-1, 0] over
-    those that pass, exponentiated after division by the temperature 1/τ, and drawn with exp(ε u / 2).
+    those that pass, exponentiated after division by the temperature 1/10, and drawn with exp(ε u / 2).
     """
     nearest = distances[:, own] <= distances.min(axis=1)
     scores = np.where(nearest, -distances[:, own], -np.inf)
@@ -70,7 +70,7 @@ def official(distances: np.ndarray, own: int, epsilon: float, tau: float = 10.0)
         return np.full(len(scores), 1 / len(scores))
     low, high = passed.min(), passed.max()
     with np.errstate(divide="ignore"):
-        utility = np.ones(len(scores)) if low == high else np.exp(-(high - scores) / (high - low) * tau)
+        utility = np.ones(len(scores)) if low == high else np.exp(-(high - scores) / (high - low) * 10)
     weights = np.exp(epsilon * utility / 2)
     return weights / weights.sum()
 

@@ -33,9 +33,9 @@ COMMON = {"encoder": "bundled"}
 BUNDLED = by_flags(None, ("bundled",), "getimg", None)
 
 
-def list_places(of: Table, scale: Scale = FULL, data: tuple[BenchData, ...] = DATA) -> list:
+def list_places(of: Table, scale: Scale = FULL) -> list:
     columns = list_columns(of, scale, BUNDLED, ("bundled", "clip"))
-    return list(places(of, data, scale, columns, BUNDLED, COMMON))
+    return list(places(of, DATA, scale, columns, BUNDLED, COMMON))
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -61,8 +61,8 @@ def test_all_methods_get_the_same_shots_of_a_seed():
     assert seeds == {(seed, seed) for seed in range(FULL.seeds)}
 
 
-def cell(method: str, seed: int, yardstick: str = "") -> Cell:
-    return Cell("digits", f'{{"method": "{method}"}}', seed, yardstick, FULL.tested, FULL.heads)
+def cell(method: str, seed: int) -> Cell:
+    return Cell("digits", f'{{"method": "{method}"}}', seed, "", FULL.tested, FULL.heads)
 
 
 @pytest.fixture
