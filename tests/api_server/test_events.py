@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from starlette.requests import Request
@@ -38,6 +40,23 @@ def test_the_last_event_has_the_plain_answer(serve, fake):
         _, events = watch(client, ASK | {"n": 3})
     assert plain.headers["Content-Type"] == "application/json"
     assert events == [("running", {"images": 3, "done": 0}), ("done", plain.json())]
+
+
+def test_who_waits_is_told_how_many_are_before(serve, fake, wait):
+    with serve(fake) as client, ThreadPoolExecutor() as callers, ExitStack() as ending:
+        fake.gate.clear()
+        ending.callback(fake.gate.set)
+        first = callers.submit(client.post, wire.TEXT_TO_IMAGE, json=ASK | {"n": 2, "steps": 3})
+        wait(lambda: fake.batches)
+        asked = []
+        for images, queued in ((2, 2), (1, 3)):
+            asked.append(callers.submit(watch, client, ASK | {"n": images}))
+            wait(lambda queued=queued: f"pcevolve_queue_images {queued}.0" in client.get(wire.METRICS).text)
+        fake.gate.set()
+        assert first.result().status_code == 200
+        events = [each.result()[1] for each in asked]
+    assert events[1][0] == ("queued", {"images": 1, "done": 0, "ahead": 2})
+    assert [each[-1][0] for each in events] == ["done", "done"]
 
 
 def test_what_fails_later_ends_in_the_contracts_error_and_is_counted_as_one(serve, fake):

@@ -83,6 +83,7 @@ def test_an_address_brings_the_image_that_the_answer_would_have_held(serve, fake
     assert answer.url.startswith("http://127.0.0.1/v1/images/links/")
     assert (answer.seed, found.headers["Content-Type"]) == (7, media)
     assert found.content == images.from_base64(whole["image"])
+    assert images.media_type(found.content) == media
     assert "no-store" in found.headers["Cache-Control"]
 
 

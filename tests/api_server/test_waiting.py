@@ -1,9 +1,11 @@
 """Turns by work: nobody gets more of the model by longer batches, by going away, or by coming back."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from pcevolve_server.queue.progress import Progress
 from pcevolve_server.queue.waiting import Chunk, Waiting
 from pcevolve_server.work import Recipe, Task
 
@@ -76,6 +78,16 @@ def test_who_shares_a_batch_pays_for_a_share(chunks, waiting):
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["a", "a", "a", "b"]
     assert waiting._had == {"a": 6, "b": 2, "c": 0}
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["c", "b"]
+
+
+def test_who_waits_is_told_how_many_images_of_his_own_and_of_others_are_likely_to_run_before(chunks, waiting):
+    one, other = Progress(), Progress()
+    *first, last = chunks("greedy", 3, images=2)
+    waiting.add([*first, replace(last, progress=one)], 0.0)
+    waiting.add([replace(each, progress=other) for each in chunks("modest", 1, images=5)], 0.0)
+    waiting.tell(4)
+    told = [(name, numbers["ahead"]) for name, numbers in (one.news(), other.news())]
+    assert told == [("queued", 4 + 5), ("queued", 4)]
 
 
 def test_going_away_saves_nothing_up(chunks, waiting):

@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from pcevolve_shared import reading
-from pcevolve_shared.reading import read_file
+from pcevolve_shared.clusters import remove_folder
+from pcevolve_shared.reading import BoundedLines, read_file
 
 
-def test_a_small_file_is_read_whatever_the_bound(tmp_path: Path):
+def test_a_file_is_read_up_to_its_bound_and_with_a_large_bound_takes_no_more_than_it_holds(tmp_path: Path):
     """Python reserves what it is asked to read: a bound of gigabytes would be more than a process may have."""
     (tmp_path / "file").write_bytes(b"four")
-    assert read_file(tmp_path / "file", 2**60) == b"four"
+    assert read_file(tmp_path / "file", 2**60) == read_file(tmp_path / "file", 4) == b"four"
+    with pytest.raises(OSError, match="larger than 3 bytes"):
+        read_file(tmp_path / "file", 3)
+
+
+def test_a_record_may_take_so_many_characters_and_no_more():
+    lines = BoundedLines(io.StringIO("ab\ncd\nefg\n"), 6)
+    assert [next(lines), next(lines)] == ["ab\n", "cd\n"]
+    with pytest.raises(ValueError, match="a record is too long"):
+        next(lines)
+    lines.left = 6
+    assert list(lines) == ["fg\n"]
+
+
+def test_a_folder_that_is_still_written_into_is_gone_in_the_end(tmp_path: Path):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    writing = threading.Thread(target=_keep_writing, args=(folder,))
+    writing.start()
+    remove_folder(folder)
+    writing.join()
+    assert not folder.exists()
+
+
+def _keep_writing(folder: Path) -> None:
+    """Write for a third of a second, as processes do that are ending."""
+    for _ in range(30):
+        with contextlib.suppress(OSError):
+            folder.mkdir(exist_ok=True)
+            (folder / "file").touch()
+        time.sleep(0.01)
 
 
 def test_a_file_that_grows_meanwhile_is_read_to_its_end_and_not_beyond_the_bound(

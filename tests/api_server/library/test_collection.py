@@ -44,6 +44,16 @@ def collect(tmp_path):
     return collect
 
 
+def test_a_vector_of_this_name_is_what_it_always_was():
+    """Indexes are kept by the embedder's name: other numbers need another."""
+    rows, columns = np.mgrid[:80, :96]
+    image = Image.fromarray(np.stack([3 * rows, 2 * columns, rows * columns % 251], axis=-1).astype(np.uint8))
+    parts = np.array_split(Appearance().embed(image).astype(float), 16)
+    golden = [34.4, 42.4, 38.8, 15.1, 14.5, 11.2, 10.5, 10.3, 10.0, 10.5, 10.5, 10.9, 11.4, 14.6, 57.9, 58.0]
+    assert Appearance.name == "appearance-1"
+    assert [part.mean() for part in parts] == pytest.approx(golden, abs=0.2)
+
+
 def test_neighbours_are_exact_and_only_among_those_that_are_asked_for():
     codes = np.random.default_rng(0).integers(0, 256, (500, 12), dtype=np.uint8)
     index, query = Neighbours(codes), codes[7]

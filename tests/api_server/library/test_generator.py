@@ -1,8 +1,11 @@
 """A library behind the API: draws by words, neighbours by nearness, and what it says of itself."""
 
 import numpy as np
+import pytest
 from PIL import Image
 
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.model_settings import Embedding, Lora, SafetyPolicy
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared import images, wire
 from support.collections import library, pixels
@@ -38,12 +41,35 @@ def test_strength_0_returns_the_image_that_was_posted(root, loaded):
     assert all(same(posted, each) for each in ask(loaded(root), range(4), image=posted, strength=0.0))
 
 
+def test_strength_1_is_the_creation_of_that_seed(root, loaded):
+    generator = loaded(root)
+    posted = ask(generator, [3])[0]
+    varied = ask(generator, range(8), image=posted, strength=1.0)
+    assert all(map(same, varied, ask(generator, range(8))))
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ({"safety": SafetyPolicy.REQUIRED}, "a library has no safety checker"),
+        ({"adapter": "ip"}, "for diffusion models"),
+        ({"scheduler": "ddim"}, "for diffusion models"),
+        ({"loras": (Lora("style"),)}, "for diffusion models"),
+        ({"embeddings": (Embedding("word"),)}, "for diffusion models"),
+    ],
+)
+def test_what_only_a_model_that_draws_can_do_is_refused(root, loaded, setting, reason):
+    with pytest.raises(ModelLoadError, match=reason):
+        loaded(root, **setting)
+
+
 def test_neighbours_are_farther_for_larger_strengths_and_others_for_other_seeds(tmp_path, loaded):
     generator = loaded(library(tmp_path / "many", images=24))
     posted = Image.fromarray(pixels((200, 40, 40), 0))
     found = {s: ask(generator, range(32), image=posted, strength=s) for s in (0.2, 0.5, 0.8, 0.95)}
     means = [np.mean([distance(posted, image) for image in each]) for each in found.values()]
     assert means == sorted(means)
+    assert min(distance(posted, image) for each in found.values() for image in each) > 0
     distinct = [len({image.tobytes() for image in each}) for each in found.values()]
     assert distinct == sorted(distinct)
     assert distinct[-1] > distinct[0]

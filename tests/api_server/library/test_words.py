@@ -24,6 +24,15 @@ def test_consecutive_seeds_repeat_an_image_only_where_there_are_fewer_than_asked
         assert {draw(np.ones(8), seed) for seed in seeds} == set(range(8))
 
 
+def test_an_image_weighs_by_the_share_of_a_prompt_s_rarer_words_that_it_has_less_that_of_the_negative_prompt():
+    index = WordIndex(map(frozenset, [("tile", "red"), ("tile", "red", "old"), ("tile", "blue"), ("tile",)]))
+    red, old = np.log(4 / 2), np.log(4 / 1)  # all have "tile", so that it decides nothing
+    half = np.exp(3 * (red / (red + old) - 1))
+    assert index.weights("a red old tile", guidance=3) == pytest.approx([half, 1, 0, 0])
+    assert index.weights("a red tile", "old", guidance=3) == pytest.approx([1, np.exp(-3), 0, 0])
+    assert index.weights("a tile of nobody").tolist() == [1, 1, 1, 1]
+
+
 def test_captions_come_from_folders_names_tables_and_text_files(tmp_path):
     root = library(tmp_path, images=2)
     (root / "manifest.csv").write_text(
@@ -87,6 +96,15 @@ def test_words_choose_first_and_the_model_among_what_they_chose(likeness):
     assert weights.argmax() == 1
     assert np.count_nonzero(weights) == 6
     assert np.all(weights[6:] == 0)
+
+
+def test_images_that_the_model_cannot_tell_apart_weigh_alike():
+    blind = Likeness(CELLS, np.stack([quantize(EAST)] * 12), lambda text: NORTH)
+    assert blind.weights("a tractor").tolist() == [1] * 12
+
+
+def test_a_direction_in_bytes_is_that_of_any_length():
+    assert quantize(np.array([3, -1.5, 0], np.float32)).tolist() == [255, 64, 128]
 
 
 def test_guidance_says_how_much_the_model_tells_and_none_of_it_at_zero(likeness):

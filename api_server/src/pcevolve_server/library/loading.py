@@ -88,10 +88,9 @@ def _fits(
 def _require_none_for_others(settings: ModelSettings) -> None:
     if settings.safety is SafetyPolicy.REQUIRED:
         raise ModelLoadError("a library has no safety checker: use --safety-checker auto or off")
-    if settings.adapter or settings.scheduler or settings.loras:
-        raise ModelLoadError(
-            "--ip-adapter, --lora and --scheduler are for diffusion models: leave them out for a library"
-        )
+    if settings.adapter or settings.scheduler or settings.loras or settings.embeddings:
+        others = "--ip-adapter, --lora, --embedding and --scheduler"
+        raise ModelLoadError(f"{others} are for diffusion models: leave them out for a library")
 
 
 def cache_folder(settings: ModelSettings, root: Path) -> Path:
