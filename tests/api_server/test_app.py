@@ -358,6 +358,16 @@ def test_a_model_that_computes_no_numbers_says_what_helps_and_is_not_to_be_asked
     assert "--precision bfloat16 or float32" in error.message
 
 
+def test_an_image_is_varied_and_not_created_with_its_strength(serve, fake):
+    fake.vary, fake.create = fake.create, None
+    image = images.to_base64(images.encode(Image.new("RGB", (64, 32), (9, 8, 7))))
+    with serve(fake) as client:
+        answer = client.post(wire.IMAGE_TO_IMAGE, json=ASK | {"image": image, "strength": 0.3})
+    assert answer.status_code == 200
+    ((task,),) = fake.batches
+    assert (task.recipe.strength, task.image.getpixel((0, 0))) == (0.3, (9, 8, 7))
+
+
 def test_several_images_take_consecutive_seeds(client):
     response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3, "seed": 2**32 - 2})
     answer = wire.BatchResponse.model_validate_json(response.content)

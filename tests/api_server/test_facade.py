@@ -67,6 +67,16 @@ def test_an_edit_of_what_is_no_image_is_refused(client, fake, image):
     assert fake.batches == []
 
 
+@pytest.mark.parametrize("fields", [{"n": "SECRET"}, {"surprise": "SECRET"}, {"prompt": b"SECRET\xff"}])
+def test_an_invalid_field_of_a_form_is_named_and_not_echoed(client, fake, fields):
+    response = edit(client, **fields)
+    assert read_refusal(response, 422, "invalid_request").startswith(
+        (*fields, "a field of the form is not UTF-8")
+    )
+    assert "SECRET" not in response.text
+    assert fake.batches == []
+
+
 def test_an_image_beyond_the_limit_is_refused_before_it_is_decoded(client):
     big = PNG + b"\0" * limits.MAX_IMAGE_BYTES
     assert "image: more than" in read_refusal(edit(client, image=big), 422, "invalid_image")
