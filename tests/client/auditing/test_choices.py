@@ -39,6 +39,7 @@ SELECTED = {"pool": "all", "keep": "selected", "initial": 8, "prototypes": 2, "c
 MEANS = {"method": "dp-means", **SELECTED}
 AUG_PE = {"method": "aug-pe", "pool": "survivors", "keep": "selected", "prototypes": 4}
 PE = {"method": "pe", "prototypes": 4}
+FALLING = {"threshold": 3.0, "threshold_end": 1.0}
 SECPE = {"method": "secpe", "pool": "all", "keep": "selected"}
 RUNS = {
     "dp-means in the look that fits": {**MEANS, "appearance": "auto"},
@@ -50,12 +51,7 @@ RUNS = {
     "dp-means without evolution": {**MEANS, "iterations": 0, "strengths": ()},
     "dp-means, one image more or less": {**MEANS, "relation": "add-remove"},
     "pe": {**PE, "lookahead": 2},
-    "pe with several votes and a threshold that falls": {
-        **PE,
-        "votes": 2,
-        "threshold": 3.0,
-        "threshold_end": 1.0,
-    },
+    "pe with several votes and a threshold that falls": {**PE, **FALLING, "votes": 2},
     "pe with class counts": {**PE, "class_counts": True},
     "pe with class counts, matched": {**PE, "class_counts": True, "appearance": "matched"},
     "pe-em": {"method": "pe-em", "prototypes": 4},
@@ -63,12 +59,8 @@ RUNS = {
     "secpe in few cells": {**SECPE, "cells": 2},
     "aug-pe": AUG_PE,
     "aug-pe of all rounds": {**AUG_PE, "pool": "all"},
-    "aug-pe that draws from more variations by votes above a threshold": {
-        **AUG_PE,
-        "selection": "prob",
-        "variations": 3,
-        "threshold": 1.0,
-    },
+    "aug-pe that draws by votes above a threshold": {**AUG_PE, "selection": "prob", "threshold": 1.0},
+    "aug-pe that draws from more variations": {**AUG_PE, "selection": "prob", "variations": 3},
     "pcevolve": {"method": "pcevolve"},
     "pcevolve through an IP-Adapter": {"method": "pcevolve", "adapter": "ip", "adapter_scale": 0.5},
     "pcevolve with another tau": {"method": "pcevolve", "tau": 3.0},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -85,17 +84,3 @@ def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
     assert (first.partition(" ± ")[0], second) == ("random, ε 4: 50.0%", "random, ε 8: 60.0%")
     assert [each.low != each.high for each in curve.marks(curve.series[0])] == [True, False]
     assert Value.of(repeated).half is not None
-
-
-def test_curves_on_the_page_are_the_report_s_charts(tmp_path: Path):
-    roots = [finish_run(tmp_path / epsilon, epsilon=epsilon) for epsilon in ("4", "8")]
-    judges = {"cnn": {"voted": False, **ACCURACY}}
-    found = [
-        replace(each, judges=judges, settings={**each.settings, "ε": at})
-        for at, each in zip((4.0, 8.0), read_runs(roots), strict=True)
-    ]
-    write_page(found, roots, tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert page.count('<figure class="chart">') == 1
-    assert "random, ε 8: 50.0%" in page
-    assert page.startswith("<!doctype html>")
