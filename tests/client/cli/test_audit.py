@@ -120,12 +120,6 @@ def test_a_broken_run_still_gets_its_page_and_exit_code_1(run: Path, command):
     assert "NO, transcript line" in told.said
 
 
-def test_a_folder_that_is_no_run_is_one_line_and_exit_code_2(tmp_path: Path, command):
-    told = command("audit", tmp_path / "nope", "--html")
-    assert told.code == 2
-    assert "nope is not the folder of a run: it has no transcript" in told.said
-
-
 def test_a_card_in_other_words_is_not_checked_and_has_a_code_of_its_own(run: Path, command):
     card = run / "release" / "README.md"
     card.write_text(card.read_text().replace("## Guarantee", "## What is promised"))

@@ -102,12 +102,8 @@ def test_a_notebook_shows_marks_promise_and_pictures(evolved, tmp_path):
     assert page.count("<img ") == 4
     assert "ε = " in page
     assert 'role="alert"' not in page
-    marked = evolved(
-        insecure_noise_seed=1,
-        lifetime_epsilon="99",
-        out=tmp_path / "marked",
-        ledger=tmp_path / "other.sqlite",
-    )
+    apart = {"out": tmp_path / "marked", "ledger": tmp_path / "other.sqlite"}
+    marked = evolved(insecure_noise_seed=1, lifetime_epsilon="99", **apart)
     assert 'role="alert"' in marked._repr_html_()
     assert "No guarantee" in marked._repr_html_()
     assert repr(marked).startswith("<Result: INSECURE: noise came from a seed")

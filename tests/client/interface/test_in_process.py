@@ -15,12 +15,8 @@ from support.provider import png
 
 LOUD = "NO BOUNDARY"
 PAGES = (
-    "preview.html",
-    "report.html",
-    "audit/wire.html",
-    "summary.json",
-    "release/README.md",
-    "release/manifest.json",
+    *("preview.html", "report.html", "audit/wire.html", "summary.json"),
+    *("release/README.md", "release/manifest.json"),
 )
 
 

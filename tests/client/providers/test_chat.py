@@ -176,15 +176,8 @@ def begin(tmp_path, monkeypatch) -> Callable[..., Path]:
 
     def run(api: str, *more: str) -> Path:
         options = {"private": notes, "domain": "note", "api": api, "dialect": "chat", "method": "aug-pe"}
-        options |= {
-            "candidates": 4,
-            "iterations": 2,
-            "shots": 2,
-            "pad_selection": 0,
-            "patience": 0,
-            "yes": True,
-        }
-        options |= {"out": tmp_path / "run", "ledger": tmp_path / "ledger.sqlite"}
+        options |= {"candidates": 4, "iterations": 2, "shots": 2, "pad_selection": 0, "patience": 0}
+        options |= {"out": tmp_path / "run", "ledger": tmp_path / "ledger.sqlite", "yes": True}
         cli.app(["run", *map(str, spell_words(**options)), *more], standalone_mode=False)
         return tmp_path / "run"
 

@@ -15,7 +15,6 @@ from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.providers import DIALECTS
 from pcevolve.transcript.records import Failed
 from support.online import LOGIN, answer_json
-from support.provider import png
 from support.typed import spell_words
 
 
@@ -27,15 +26,6 @@ def spellings(key: str) -> set[bytes]:
 
 def read_everything(root: Path) -> bytes:
     return b"\n".join(path.read_bytes() + str(path).encode() for path in root.rglob("*") if path.is_file())
-
-
-@pytest.fixture
-def private(tmp_path) -> Path:
-    for label in ("cut", "good"):
-        (tmp_path / "private" / label).mkdir(parents=True)
-        for seed in range(2):
-            (tmp_path / "private" / label / f"{seed}.png").write_bytes(png(seed + 100 * (label == "cut")))
-    return tmp_path / "private"
 
 
 @pytest.fixture
@@ -55,19 +45,10 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
     key_file.chmod(0o600)
     evolves = "strength" in DIALECTS[name].capabilities
     options = {
-        "private": private if DIALECTS[name].makes == "image" else texts,
-        "domain": "scratch",
-        "out": out,
-        "ledger": tmp_path / "ledger.sqlite",
-        "api": api.server.address,
-        "api_key_file": key_file,
-        "dialect": name,
-        "model": api.plan["model"],
-        "method": "random" if evolves else "t2i",
-        "candidates": 2,
-        "pad_selection": 0.1,
-        "batch": api.plan["batch"],
-        **({"iterations": 1} if evolves else {}),
+        **{"private": private if DIALECTS[name].makes == "image" else texts, "domain": "scratch", "out": out},
+        **{"ledger": tmp_path / "ledger.sqlite", "api": api.server.address, "api_key_file": key_file},
+        **{"dialect": name, "model": api.plan["model"], "batch": api.plan["batch"], "candidates": 2},
+        **({"method": "random", "iterations": 1} if evolves else {"method": "t2i"}),
         **({"image_hosts": api.pictures.host} if api.pictures else {}),
     }
     cli.app(["run", *map(str, spell_words(**options))], standalone_mode=False)

@@ -129,9 +129,7 @@ CHANGES = {
     "parquet": lambda run: _append(run / "release-parquet" / "data" / "train-00000-of-00001.parquet"),
     "tar": lambda run: _append(run / "release-webdataset" / "data" / "train-00000.tar"),
     "another file": lambda run: (run / "release-parquet" / "note.txt").write_text("patient 17"),
-    "a file in data": lambda run: (run / "release-webdataset" / "data" / "more.tar").write_bytes(
-        b"patient 17"
-    ),
+    "a file in data": lambda run: (run / "release-webdataset" / "data" / "more.tar").write_text("patient 17"),
     "a missing file": lambda run: (run / "release-webdataset" / "data" / "train-00000.tar").unlink(),
     "a link": lambda run: (run / "release-parquet" / "data" / "link").symlink_to("/etc/hostname"),
     "a folder": lambda run: (run / "release-parquet" / "patient 17").mkdir(),

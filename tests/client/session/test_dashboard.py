@@ -74,14 +74,9 @@ def test_nothing_can_be_done_to_a_run(address: str):
 
 def test_the_answer_may_not_be_kept_framed_or_sniffed(address: str):
     headers = httpx.get(address).headers
-    bare = ("Cache-Control", "X-Frame-Options", "X-Content-Type-Options", "Referrer-Policy", "Server")
-    assert [headers[name].strip() for name in bare] == [
-        "no-store",
-        "DENY",
-        "nosniff",
-        "no-referrer",
-        "pcevolve",
-    ]
+    said = {"Cache-Control": "no-store", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff"}
+    said |= {"Referrer-Policy": "no-referrer", "Server": "pcevolve"}
+    assert {name: headers[name].strip() for name in said} == said
 
 
 def test_it_listens_on_this_machine_alone(address: str):

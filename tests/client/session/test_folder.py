@@ -26,12 +26,6 @@ def test_a_new_folder_is_made_with_a_private_part_for_the_owner_alone(tmp_path):
     assert (tmp_path / "a" / "run" / "private").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_with_other_things_in_it_is_refused(tmp_path):
-    (tmp_path / "thesis.txt").write_text("x")
-    with pytest.raises(UsageError, match="holds something else"), claim(tmp_path, resume=True):
-        pass
-
-
 def test_two_processes_cannot_work_in_one_folder(tmp_path):
     with claim(tmp_path), pytest.raises(UsageError, match="another process is at work"), claim(tmp_path):
         pass

@@ -300,11 +300,7 @@ def encode_unmarked(values: np.ndarray) -> bytes:
 
 
 NATIVE = ["ImplicitVRLittleEndian", "ExplicitVRLittleEndian", "ExplicitVRBigEndian"]
-
-
 NATIVE += ["DeflatedExplicitVRLittleEndian"]
-
-
 COLOURS = [
     *((syntax, "RGB", native(RGB, planar), planar, 0) for syntax in NATIVE for planar in (0, 1)),
     *((syntax, "YBR_FULL", native(YBR, planar), planar, 2) for syntax in NATIVE for planar in (0, 1)),
@@ -346,8 +342,8 @@ def test_colours_are_those_that_were_stored_whatever_they_are_stored_as(
     tmp_path, syntax, photometric, pixels, planar, off
 ):
     shown = np.asarray(read_image(colour(tmp_path / "x.dcm", syntax, photometric, pixels, planar))[0])
-    assert np.abs(shown[32, 32].astype(int) - (200, 100, 55)).max() <= off
-    assert np.abs(shown[2, 2].astype(int) - (20, 10, 235)).max() <= off
+    assert np.abs(shown[32, 32].astype(int) - DISC).max() <= off
+    assert np.abs(shown[2, 2].astype(int) - GROUND).max() <= off
 
 
 @pytest.mark.parametrize("missing", ["preamble", "mark", "meta"])

@@ -54,24 +54,12 @@ def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (
-            {"relation": "replace-one"},
-            "whether one given image was used, or another in its place. Whoever wrongly",
-        ),
-        (
-            {"relation": "add-remove"},
-            "whether one given image was used. Whoever wrongly says yes in 5 of 100",
-        ),
-        (
-            {"unit": "patient", "relation": "add-remove"},
-            "one given patient's images were used. Whoever wrongly",
-        ),
-        (
-            {"unit": "patient", "relation": "replace-one"},
-            "one given patient's images were used, or another in its place. Whoever",
-        ),
+        ({"relation": "replace-one"}, "whether one given image was used, or another in its place. Whoever wrongly"),
+        ({"relation": "add-remove"}, "whether one given image was used. Whoever wrongly says yes in 5 of 100"),
+        ({"unit": "patient", "relation": "add-remove"}, "one given patient's images were used. Whoever wrongly"),
+        ({"unit": "patient", "relation": "replace-one"}, "patient's images were used, or another in its place."),
     ],
-)
+)  # fmt: skip
 def test_the_odds_are_about_the_neighbours_of_the_promise(
     finished: Make, changes: dict[str, object], words: str
 ):

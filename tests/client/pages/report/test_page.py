@@ -55,18 +55,9 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
     assert text.index("What left") < text.index("What an attacker can tell") < text.index("Privacy loss ε")
 
 
-SELECTED = {
-    "method": "dp-means",
-    "delta": 1e-5,
-    "pool": "all",
-    "keep": "selected",
-    "appearance": "matched",
-    "initial": 5,
-}
-
-
 def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finished: Make):
-    root = finished(**SELECTED)
+    selected = {"method": "dp-means", "delta": 1e-5, "pool": "all", "keep": "selected", "initial": 5}
+    root = finished(**selected, appearance="matched")
     shown = page(root)
     assert "selected from all rounds, appearance matched" in shown.text
     assert "accessed 2 times (gaussian mechanism)" in shown.text

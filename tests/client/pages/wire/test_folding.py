@@ -24,7 +24,7 @@ from pcevolve.pages.wire.folding import (
 )
 from pcevolve.transcript import Attempt
 from pcevolve.transcript.bodies import BodyRef
-from pcevolve.transcript.records import Answered, Sent
+from pcevolve.transcript.records import Sent
 from support.provider import FakeProvider
 from support.viewer import Page, html, steps
 
@@ -38,22 +38,15 @@ def test_a_body_of_no_known_shape_is_shown_whole_and_what_is_left_out_is_counted
 
 
 Make = Callable[..., Path]
-DIGEST = "0" * 64
 
 
-def attempt(
-    number: int, body: str, status: int | None = None, repeats: Attempt | None = None, **fields
-) -> Attempt:
-    """A request with this body, and what came of it."""
-    reference = BodyRef(sha256=DIGEST, size=len(body), text=body)
+def attempt(number: int, body: str) -> Attempt:
+    """A request with this body, of which nothing came."""
+    reference = BodyRef(sha256="0" * 64, size=len(body), text=body)
     sent = Sent(
         slot="s", method="POST", url="http://h/x", headers=(("a", "b"),), body=reference, wire_bytes=10
     )
-    came = BodyRef(sha256=DIGEST, size=0, text="")
-    outcome = (
-        None if status is None else Answered(slot="s", status=status, headers=(), body=came, wire_bytes=1)
-    )
-    return Attempt(number, number, sent, None, 1, repeats, fields.get("proven", True), outcome)
+    return Attempt(number, number, sent, None, 1, None, True, None)
 
 
 def busy(times: int) -> FakeProvider:
@@ -88,11 +81,8 @@ def test_a_request_that_was_refused_first_stands_once_under_its_answer_with_ever
     request = shown["r5"]
     assert "prompt A leather texture image" in request.text
     assert "The same bytes left 3 more times: status 503 … status 503" in request.text
-    assert [each["id"] for tag, each in request.elements if tag == "li" and "id" in each] == [
-        "r2",
-        "r3",
-        "r4",
-    ]
+    below = [each["id"] for tag, each in request.elements if tag == "li" and "id" in each]
+    assert below == ["r2", "r3", "r4"]
     assert request.text.count('{"error": "busy"}') == 3
     assert request.text.count("Retry-After 0") == 3
     assert "data-trouble" in request.elements[0][1]
