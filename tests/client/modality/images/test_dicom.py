@@ -150,6 +150,14 @@ def test_what_cannot_be_shown_is_refused_with_the_way_to_convert_it(tmp_path, ta
     assert re.match(told, outcome(save_scan(tmp_path / "x.dcm", RAMP * 16, **tags)))
 
 
+@pytest.mark.filterwarnings("ignore:The value:UserWarning")
+def test_nothing_but_the_picture_may_be_large(tmp_path):
+    large = np.tile(RAMP * 16, (50, 50))
+    assert outcome(save_scan(tmp_path / "x.dcm", large)) == "800x800"
+    found = outcome(save_scan(tmp_path / "y.dcm", RAMP * 16, VOILUTFunction="X" * 2**21))
+    assert found.startswith("is DICOM that cannot be decoded here")
+
+
 def rewrite_elements(path: Path, elements: bytes, syntax: str = "1.2.840.10008.1.2.1.99") -> Path:
     """A file with those bytes where its elements were."""
     data = save_scan(path, RAMP * 16).read_bytes()

@@ -52,8 +52,10 @@ def test_signed_values_and_the_inverted_kind_are_shown_as_viewers_do(tmp_path):
     signed = (RAMP.astype(np.int16) - 128) * 16
     shown = greys(save_scan(tmp_path / "x.dcm", signed))
     inverted = greys(save_scan(tmp_path / "y.dcm", signed, photometric="MONOCHROME1"))
+    sloped = greys(save_scan(tmp_path / "z.dcm", signed, RescaleSlope=2, RescaleIntercept=-7))
     assert shown.ravel()[0] == 0
     assert (shown + inverted == 255).all()
+    assert np.array_equal(sloped, shown)
 
 
 CT = {"RescaleSlope": 1, "RescaleIntercept": -1024}
