@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from pcevolve.cli.main import app
+from pcevolve.errors import UsageError
 from pcevolve.pages.report.charts import Chart, Value
 from pcevolve.session.finished import comparison
 from pcevolve.session.finished.comparison import PICTURES, Point, draw_curves, read_runs, write_page
 from pcevolve.session.folder import RunFolder
 from support.paid import make_paid_run
-from support.runs import small_plan
+from support.runs import SmallRun, small_plan
 
 ACCURACY = {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}
 JUDGED = {"judge": "cnn", "voted": False, "dataset": {"accuracy": ACCURACY}}
@@ -58,6 +60,14 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
     assert [each["run"] for each in found] == ["one", "other"]
     assert found[0]["judges"]["cnn"]["mean"] == 0.5
+
+
+def test_a_run_that_has_not_ended_is_not_compared(tmp_path: Path):
+    SmallRun.open(tmp_path / "begun").close()
+    RunFolder(finish_run(tmp_path / "published")).summary.unlink()
+    for name in ("begun", "published"):
+        with pytest.raises(UsageError, match="has not ended: continue it with pcevolve run --resume"):
+            read_runs([tmp_path / name])
 
 
 def point(accuracy: float, epsilon: str = "4", spent: float | None = 4.0, **changes: object) -> Point:
