@@ -234,6 +234,18 @@ FORGERIES: list[Forgery] = [
                 headed(lambda headers: headers.append(["Authorization", "(hidden)"]), 0, slot=LINK),
                 r"request .*/link0 \(line \d+\): carried headers that no link is followed with",
             ),
+            "a link that carries a cookie": (
+                headed(lambda headers: headers.append(["Cookie", "patient=17"]), 0, slot=LINK),
+                r"request .*/link0 \(line \d+\): carried headers that no link is followed with",
+            ),
+            "a link that was posted to": (
+                edited("sent", lambda event: event.update(method="POST"), slot=LINK),
+                r"request .*/link0 \(line \d+\): went to .*, not where the plan says",
+            ),
+            "a link of another length": (
+                edited("sent", lambda event: event.update(wire_bytes=event["wire_bytes"] + 1), slot=LINK),
+                r"request .*/link0 \(line \d+\): its recorded length is wrong",
+            ),
             "a link of another number": (rewritten(renumbered), r"(request|line) .*link7"),
         },
         "linked",
