@@ -126,10 +126,7 @@ def test_copies_that_look_the_same_are_told_and_are_no_fault(check, folder):
     [
         ("", "the classes hold 4 units each, and --shots says 10: give --shots 4: use all of them"),
         ("--shots 4 --unit-map units.csv", "units.csv does not list cut/1.png"),
-        (
-            "--set data.subsample=9",
-            "data.subsample draws 9 of each: give '--set data.subsample=4' or fewer",
-        ),
+        ("--set data.subsample=9", "data.subsample draws 9 of each: give '--set data.subsample=4' or fewer"),
         ("--shots 4 --set data.window=-160,240", "is a colour image, and data.window is for grey values"),
         ("--shots 4 --set=data.window=-160,240", "is a colour image, and data.window is for grey values"),
     ],
@@ -154,6 +151,10 @@ def test_options_that_fit_are_in_the_next_command(check, folder, options):
     [
         ("nowhere", "nowhere: no such folder"),
         ("data/cut", "has no class folders: put the images into one subfolder"),
+        (
+            "data/cut/0.png",
+            "0.png is one image: give the folder that holds a folder of images for each class",
+        ),
     ],
 )
 def test_a_folder_that_is_none_is_told_in_a_line(check, tmp_path, name, fault):
@@ -167,12 +168,6 @@ def test_labels_in_a_table_beside_images_are_told_to_be_unread(check, folder):
     assert "which is not read" not in check(images)[1]
     (images / "labels.csv").write_text("file,label\n0.png,cut\n")
     assert "labels.csv beside them, which is not read, may say which goes where" in check(images)[1]
-
-
-def test_one_image_is_told_to_be_no_folder_of_classes(check, folder):
-    code, told = check(folder / "cut" / "0.png")
-    assert code == 3
-    assert "0.png is one image: give the folder that holds a folder of images for each class" in told
 
 
 def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check, folder):
@@ -215,15 +210,8 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
 
 
 def test_faults_of_texts_are_all_told_at_once(check, tmp_path):
-    rows = [
-        "text,label",
-        *(f"text {number} of a,a" for number in range(4)),
-        "of b,b",
-        ",b",
-        "1, 2,b",
-        "of b,b",
-    ]
-    (tmp_path / "t.csv").write_text("\n".join(rows))
+    good = "".join(f"text {number} of a,a\n" for number in range(4))
+    (tmp_path / "t.csv").write_text(f"text,label\n{good}of b,b\n,b\n1, 2,b\nof b,b\n")
     code, told = check(tmp_path / "t.csv", "--shots", 4, "--set", "data.window=1,2")
     assert code == 3
     for fault in (
