@@ -25,10 +25,16 @@ from pcevolve.transcript.records import GENESIS, Line, digest
 Event = dict[str, Any]
 
 
-def forge(root: Path, change: Callable[[list[Event]], list[Event]]) -> None:
-    """Replace the events of a transcript, chain them anew and anchor the new end in the manifest."""
+def forge(root: Path, change: Callable[[list[Event]], list[Event] | None]) -> None:
+    """Replace the events of a transcript, chain them anew and anchor the new end in the manifest.
+
+    Args:
+        root: The run's folder.
+        change: Changes the events where they stand, or returns others.
+    """
     log = root / "transcript" / "log.jsonl"
-    events = change([json.loads(line)["event"] for line in log.read_bytes().splitlines()])
+    events = [json.loads(line)["event"] for line in log.read_bytes().splitlines()]
+    events = change(events) or events
     previous, lines = GENESIS, []
     for seq, event in enumerate(events):
         raw = Line(seq=seq, prev=previous, event=event).encode()
@@ -36,6 +42,11 @@ def forge(root: Path, change: Callable[[list[Event]], list[Event]]) -> None:
         previous = digest(raw)
     log.write_bytes(b"".join(lines))
     reissue(root)
+
+
+def find_event(events: Iterable[Event], kind: str) -> Event:
+    """The first event of a kind."""
+    return next(each for each in events if each["kind"] == kind)
 
 
 def faults_of(root: Path) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from pcevolve.auditing import Audit, audit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images
 from support.examples import examples
-from support.forge import Event, faults_of, forge
+from support.forge import faults_of, find_event, forge
 from support.paid import make_paid_run
 from support.provider import FakeProvider, ok, png
 from support.runs import small_plan
@@ -112,20 +111,10 @@ def test_the_quick_forgeries_are_all_there():
     assert {*QUICK} <= {each.name for each in FORGERIES if each.kind == "control"}
 
 
-def edit_events(root: Path, edit: Callable[[list[Event]], object]) -> None:
-    """Forge a record in which events are changed where they stand."""
-
-    def change(events: list[Event]) -> list[Event]:
-        edit(events)
-        return events
-
-    forge(root, change)
-
-
 def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
     """Where nothing is chosen, no receipt says whose it is."""
     finish(tmp_path, method="t2i", iterations=0, strengths=())
-    edit_events(tmp_path, lambda events: find(events, "planned")["plan"].update(run_id="f" * 32))
+    forge(tmp_path, lambda events: find_event(events, "planned")["plan"].update(run_id="f" * 32))
     said = "the plan is for another run, address or dialect than the record was opened for"
     assert faults_of(tmp_path) == [said]
 
@@ -133,13 +122,8 @@ def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
 def test_the_receipt_of_the_dataset_is_one_of_this_run(tmp_path: Path):
     """No request follows it that another run's would not allow."""
     finish(tmp_path, pool="all", keep="selected")
-    edit_events(tmp_path, lambda events: find(events[::-1], "released")["receipt"].update(run_id="f" * 32))
+    forge(tmp_path, lambda events: find_event(events[::-1], "released")["receipt"].update(run_id="f" * 32))
     assert "for another run or relation" in " ".join(faults_of(tmp_path))
-
-
-def find(events: list[Event], kind: str) -> Event:
-    """The first event of a kind."""
-    return next(each for each in events if each["kind"] == kind)
 
 
 # -- what is left of a run -----------------------------------------------------------------------------------------

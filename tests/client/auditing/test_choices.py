@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ from pcevolve.selectors import find_method
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
-from support.forge import faults_of, forge
+from support.forge import Event, faults_of, find_event, forge
 from support.paid import encoder, make_paid_run
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, rng, small_plan
@@ -113,10 +112,8 @@ def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
     ]
     lost = next(each for each in first if each not in before.of("cut"))
 
-    def bring_back(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        receipt = next(each["receipt"] for each in reversed(events) if each["kind"] == "released")
-        receipt["choices"][0]["chosen"][0] = asdict(lost)
-        return events
+    def bring_back(events: list[Event]) -> None:
+        find_event(events[::-1], "released")["receipt"]["choices"][0]["chosen"][0] = asdict(lost)
 
     forge(root, bring_back)
     told = "names an image that is not among those it chose from, for 'cut'"
@@ -126,11 +123,7 @@ def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
 def test_a_plan_on_record_of_more_votes_than_its_method_pays_for_is_told(tmp_path: Path):
     root = make_judged_run(tmp_path, small_plan(method="pe-em", candidates=4, initial=4, shots=SHOTS))
 
-    def vote_twice(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        next(each["plan"] for each in events if each["kind"] == "planned")["votes"] = 2
-        return events
-
-    forge(root, vote_twice)
+    forge(root, lambda events: find_event(events, "planned")["plan"].update(votes=2))
     assert any("'pe-em' takes no method.votes: leave it out" in fault for fault in faults_of(root))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.forge import Event, forge, rewrite_body
+from support.forge import Event, find_event, forge, rewrite_body
 
 
 @pytest.fixture
@@ -18,12 +18,9 @@ def finished_otherwise(finished: Callable[..., Path]) -> Callable[..., Path]:
     def make(**fields: object) -> Path:
         root = finished()
 
-        def edit(all_of: list[Event]) -> list[Event]:
-            place = max(index for index, event in enumerate(all_of) if event["kind"] == "sent")
-            all_of[place] = rewrite_body(
-                root, all_of[place], lambda body: json.dumps(json.loads(body) | fields).encode()
-            )
-            return all_of
+        def edit(all_of: list[Event]) -> None:
+            last = find_event(all_of[::-1], "sent")
+            last |= rewrite_body(root, last, lambda body: json.dumps(json.loads(body) | fields).encode())
 
         forge(root, edit)
         return root

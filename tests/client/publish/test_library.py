@@ -14,7 +14,7 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
 from pcevolve.public.parts import Library, Licence
 from pcevolve_shared import wire
-from support.forge import Event, faults_of, forge
+from support.forge import faults_of, find_event, forge
 from support.paid import make_paid_run
 from support.provider import FakeProvider, ok
 from support.runs import small_plan
@@ -119,11 +119,5 @@ def test_nothing_that_the_provider_says_is_markup_in_the_card(run: Path):
 def test_the_run_passes_the_audit_and_a_plan_that_says_otherwise_does_not(run: Path):
     assert faults_of(run) == []
 
-    def deny(events: list[Event]) -> list[Event]:
-        for event in events:
-            if "plan" in event:
-                event["plan"]["library"] = None
-        return events
-
-    forge(run, deny)
+    forge(run, lambda events: find_event(events, "planned")["plan"].update(library=None))
     assert "the plan says another thing of the provider's images than the provider did" in faults_of(run)

@@ -212,17 +212,10 @@ def test_without_findings_nothing_holds(finished: Make):
 def test_an_image_that_leaves_towards_a_link_has_no_reason(finished: Make):
     root = finished(FakeProvider(linking), dialect="siliconflow", image_hosts=("127.0.0.1:8",))
 
-    def smuggle(all_of: list[Event]) -> list[Event]:
-        carrying = next(
-            event for event in all_of if event["kind"] == "sent" and "{{" in event["body"]["text"]
-        )
-        place = next(
-            index
-            for index, event in enumerate(all_of)
-            if event["kind"] == "sent" and event["slot"] == f"{carrying['slot']}/link0"
-        )
-        all_of[place] |= {"body": carrying["body"]}
-        return all_of
+    def smuggle(all_of: list[Event]) -> None:
+        sent = {event["slot"]: event for event in all_of if event["kind"] == "sent"}
+        carrying = next(slot for slot, event in sent.items() if "{{" in event["body"]["text"])
+        sent[f"{carrying}/link0"]["body"] = sent[carrying]["body"]
 
     forge(root, smuggle)
     assert "No reason on record for this image to leave" in Page(html(root)).text
