@@ -144,8 +144,9 @@ def test_a_certificate_that_no_authority_mends_is_told_as_what_it_is(tmp_path, h
     assert "ca_file" not in ADVICE[error.value.reason]
 
 
-def test_a_certificate_of_ones_own_authority_is_trusted_where_it_is_named_alone(secure):
+def test_a_certificate_of_ones_own_authority_is_trusted_where_it_is_named_alone(secure, monkeypatch):
     certificate, server = secure
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))  # anybody's word in the environment is none
     asked = Address(server.url).outgoing(REQUEST)
     assert HttpTransport(5, Route(ca_file=certificate)).send(asked).status == 200
     with pytest.raises(ConnectionTroubleError) as error:

@@ -59,12 +59,6 @@ def test_private_work_takes_a_whole_number_of_ticks_that_cover_it(lasted, took, 
     assert passed / tick == pytest.approx(round(passed / tick), abs=1e-6)
 
 
-@pytest.mark.parametrize("took", [0.0, 0.01, 1.3, 4.99])
-def test_private_work_of_any_length_within_a_tick_looks_the_same(took):
-    clock = Clock()
-    assert section(make_pace(clock, tick=5.0), clock, took) == pytest.approx(5.0)
-
-
 @pytest.mark.parametrize("public", [0.0, 0.4, 0.8, 7.3])
 @pytest.mark.parametrize("private", [0.0, 0.5, 0.9])
 def test_how_long_public_work_took_does_not_carry_private_work_over_a_tick(public, private):

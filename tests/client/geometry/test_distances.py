@@ -139,33 +139,11 @@ def test_no_score_is_farther_from_the_truth_than_the_bound(case):
     assert np.all(np.abs(scores - truth) <= screen._error(norms)[:, None])
 
 
-def test_equals_are_decided_by_the_lowest_index():
-    candidates = np.array([[9.0], [1.0], [-1.0], [1.0], [-1.0]])
-    assert nearest(np.array([[0.0], [1.0], [-1.0], [5.0]]), candidates).tolist() == [[1], [1], [2], [0]]
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_candidate_that_is_not_finite_is_never_the_nearest(bad):
-    candidates = np.array([[0.0, bad], [3.0, 3.0], [bad, bad], [1.0, 1.0]])
-    assert nearest(np.array([[0.0, 0.0], [9.0, 9.0]]), candidates).tolist() == [[3], [1]]
-
-
 def test_without_a_usable_candidate_there_is_no_answer_and_without_records_no_vote():
     for candidates in (np.empty((0, 2)), np.full((3, 2), np.nan)):
         with pytest.raises(ValueError, match="no candidate has a finite embedding"):
             nearest(np.zeros((4, 2)), candidates)
     assert nearest(np.empty((0, 2)), np.zeros((3, 2))).shape == (0, 1)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
-def test_a_record_that_cannot_be_compared_votes_for_the_first_usable_candidate_and_changes_no_other(bad):
-    records, candidates = CASES["random"]
-    candidates = np.concatenate([np.full((1, 128), np.nan), candidates])
-    spoilt = records.astype(np.float64)
-    spoilt[5] = bad
-    votes, expected = nearest(spoilt, candidates), nearest(records, candidates)
-    assert votes[5] == 1
-    assert np.delete(votes, 5, axis=0).tolist() == np.delete(expected, 5, axis=0).tolist()
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])

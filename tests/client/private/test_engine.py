@@ -80,14 +80,3 @@ def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(mo
     several = nearest_of_some(points, places, candidates, 3)
     assert np.array_equal(several[:, :1], whole)
     assert np.array_equal(LocalEngine().find_nearest(points, places, candidates, 3), several)
-
-
-def test_a_pool_without_a_usable_candidate_takes_bounded_memory_and_the_first_is_named(monkeypatch):
-    asked, real = [], distances.squared_distances
-    monkeypatch.setattr(distances, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(
-        distances, "squared_distances", lambda rows, pool: asked.append(len(rows)) or real(rows, pool)
-    )
-    near = nearest_of_some(np.zeros((20, 2)), np.arange(20), np.full((5, 2), np.nan))
-    assert near.tolist() == [[0]] * 20
-    assert max(asked) == 7

@@ -109,11 +109,6 @@ def test_joint_votes_get_the_known_ranges(delta, iterations, expected):
     assert float(event.value) == pytest.approx(expected, abs=0.005 if iterations == 3 else 0.0006)
 
 
-def test_draws_without_delta_share_the_budget_exactly():
-    rounds = exponential_draws(5)(Budget(Fraction(10)), scope(iterations=4))
-    assert rounds == ((Event("exponential", "1/2", 5),),) * 4
-
-
 @given(totals, deltas, SCOPES)
 def test_a_delta_never_makes_draws_weaker(total, delta, scope):
     loose = exponential_per_round(Budget(total, delta), scope)[0][0]
