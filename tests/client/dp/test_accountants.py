@@ -73,11 +73,14 @@ def test_private_evolution_s_cat_experiments_cost_what_the_paper_says():
     assert epsilon([gaussian(2, 13)], 1e-3) == pytest.approx(6.62, abs=0.005)
 
 
-def test_zcdp_converts_as_bun_and_steinke_do():
-    rho = 20 * 0.5**2 / 8
-    assert ZCDP.epsilon([exponential("1/2", 20)], 1e-5) == pytest.approx(
-        rho + 2 * math.sqrt(rho * math.log(1e5))
-    )
+@given(eta=st.fractions(Fraction(1, 1000), 100, max_denominator=1000), count=st.integers(1, 99), delta=deltas)
+def test_zcdp_converts_as_bun_and_steinke_do_and_rounds_up(eta, count, delta):
+    with localcontext() as context:
+        context.prec = 60
+        rho = count * (Decimal(eta.numerator) / eta.denominator) ** 2 / 8
+        exact = rho + 2 * (rho * -Decimal(delta).ln()).sqrt()
+    found = Decimal(ZCDP.epsilon([Event("exponential", str(eta), count)], delta))
+    assert exact <= found <= exact * Decimal("1.00000000001")
 
 
 # Two other implementations.
