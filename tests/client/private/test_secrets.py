@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.dp.attacks import secret_budget
@@ -42,11 +42,11 @@ def write(folder: Path, content: str | bytes) -> Path:
 
 
 def test_secrets_are_read_in_one_form_and_the_strictest_bound_of_each_counts(tmp_path):
-    content = "JANE  Doe\n\nMu\u0308ller\njane doe\t1e-3\t2e-3\nfever\t1e-4\t2e-4\n"
+    content = "JANE  Doe\n\nMu\u0308ller\njane doe\t1e-3\t2e-3\nfever\t1e-4\t2e-4\nema\t1e-4\t1e-3\n"
     secrets = read_secrets(write(tmp_path, content), ETA)
     fever, jane = secret_budget(1e-4, 2e-4), secret_budget(1e-3, 2e-3)
     assert {each.letters: each.budget for each in secrets} == {
-        "jane doe": jane, "m\u00fcller": ETA, "fever": fever
+        "jane doe": jane, "m\u00fcller": ETA, "fever": fever, "ema": ETA
     }  # fmt: skip
     found = cap_weights(Sources(secrets, (), False, ETA), dataset(*TEXTS), 2, by_budget)
     assert found.tolist() == [fever / 2, jane / 2, 1.0, ETA / 2]
@@ -102,9 +102,10 @@ def test_forms_that_are_detected(text, found):
 
 
 @given(
-    st.lists(st.text("abcäß", min_size=3, max_size=5), min_size=1, max_size=20, unique=True),
-    st.lists(st.text("abcäß ", max_size=12), max_size=20),
+    st.lists(st.text("abß", min_size=3, max_size=5), min_size=1, max_size=20, unique=True),
+    st.lists(st.text("abß ", max_size=12), max_size=20),
 )
+@example(["bab"], ["bab a"])
 def test_texts_that_hold_secrets_are_those_that_contain_them(secrets, texts):
     expected = [[place for place, text in enumerate(texts) if secret in text] for secret in secrets]
     assert find_holders(secrets, texts) == expected
