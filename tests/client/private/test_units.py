@@ -55,6 +55,11 @@ def test_every_image_is_a_unit_of_its_own_or_grouped_across_classes_and_the_head
     assert dataset.privacy_units() == (PrivateUnit((a, c), "p0"), PrivateUnit((b, d), "p1"))
 
 
+def test_a_unit_and_a_file_are_the_same_however_a_table_spells_them(grouped):
+    rows = ROWS.replace("p0", "Zoe\u0301", 1).replace("p0", " Zo\u00e9").replace("good/b", ".\\good\\b")
+    assert grouped(rows).unit_of.tolist() == grouped(ROWS).unit_of.tolist()
+
+
 def test_images_that_are_not_listed_are_named_up_to_five(folder, grouped):
     for number in range(7):
         save(folder / "good" / f"x{number}.png", 100 + number)
