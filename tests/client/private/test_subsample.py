@@ -150,3 +150,9 @@ def test_the_draw_follows_from_the_seed_and_every_unit_is_drawn_equally_often():
     assert draws[3] == whole.draw(3, 3)[0].files
     often = Counter(file for drawn in draws for file in drawn)
     assert all(abs(often[file] - 600) < 5 * (2000 * 0.3 * 0.7) ** 0.5 for file in whole.files)
+
+
+def test_a_draw_is_the_same_however_unicode_spells_the_names():
+    composed, apart = ([f"Zo{e} {number}" for number in range(20)] * 2 for e in ("\u00e9", "e\u0301"))
+    targets = [0] * 20 + [1] * 20
+    assert draw_places(composed, targets, 3, 5) == draw_places(apart, targets, 3, 5)
