@@ -25,9 +25,9 @@ from pcevolve.private.tables import Columns
 from support.bounded import run_bounded
 
 ROWS = [
-    {"text": "a  bird", "label": "animal", "patient": "p1"},
+    {"text": "a  bird", "label": "animal", "patient": "Zo\u00e9"},
     {"text": "the boat, of wood", "label": "thing", "patient": "p2"},
-    {"text": 'a "fever"\nagain', "label": "animal", "patient": "p1"},
+    {"text": 'a "fever"\nagain', "label": "animal", "patient": " Zoe\u0301"},
     {"text": "\u00e9t\u00e9", "label": "thing", "patient": "p3"},
 ]
 SEEN = ("a bird", "the boat, of wood", 'a "fever" again', "\u00e9t\u00e9")
@@ -70,7 +70,7 @@ def test_a_dataset_of_texts_is_one_unit_each_or_as_the_column_says(tmp_path):
     assert [len(each.images) for each in alone.privacy_units()] == [1] * 4
     grouped = read_records(path, Columns(unit="patient")).dataset("patient")
     assert (grouped.unit_name, grouped.unit_of.tolist()) == ("patient", [0, 1, 0, 2])
-    assert [each.name for each in grouped.privacy_units()] == ["p1", "p2", "p3"]
+    assert [each.name for each in grouped.privacy_units()] == ["Zo\u00e9", "p2", "p3"]
     assert alone.digests == grouped.digests
     assert len(set(alone.digests)) == 4
 
