@@ -6,6 +6,7 @@ import csv
 import decimal
 import io
 import json
+import math
 import os
 import time
 from contextlib import suppress
@@ -73,6 +74,15 @@ def test_a_dataset_of_texts_is_one_unit_each_or_as_the_column_says(tmp_path):
     assert [each.name for each in grouped.privacy_units()] == ["Zo\u00e9", "p2", "p3"]
     assert alone.digests == grouped.digests
     assert len(set(alone.digests)) == 4
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+def test_a_unit_may_be_a_number_and_not_one_that_is_none(tmp_path, name):
+    rows: list[dict[str, object]] = [{**row, "patient": number / 2} for number, row in enumerate(ROWS)]
+    assert read_records(write(tmp_path / name, rows), Columns(unit="patient")).units[1] == "0.5"
+    rows[1]["patient"] = math.nan
+    with pytest.raises(DataError, match="row 2 has no patient"):
+        read_records(write(tmp_path / name, rows), Columns(unit="patient"))
 
 
 def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
