@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from leaks import secrets
-from leaks.attempts import UNPLANNED, Attempt, attempts, call
+from leaks.attempts import UNPLANNED, Act, Attempt, attempts, call
 from leaks.families.receipts import ELSEWHERE, OTHER, PROTOTYPE, UNKNOWN
 from leaks.world import REWORDINGS, World
 from pcevolve.egress.address import Address
@@ -79,47 +79,35 @@ FIELDS: dict[str, object] = {
 }
 VARY = ("vary-1", "vary-2")
 OTHER_REWRITER = "another rewriter than the one"
+REWORDED: dict[str, tuple[Act, str]] = {
+    **{f"a question with another {name}": (call(**{name: each}), UNPLANNED) for name, each in FIELDS.items()},
+    "a prompt that nothing chose": (lambda world: world.ask(source=None), PROTOTYPE),
+    "a prompt that the plan is said to name": (
+        lambda world: world.ask(source=PublicEcho(world.candidate)),
+        PROTOTYPE,
+    ),
+    "another image's prompt": (_another, OTHER),
+    "a prompt of another class": (_of_another_class, f"{ELSEWHERE}|{OTHER}"),
+    "a prompt that nobody paid for": (_unpaid, UNKNOWN),
+    "an image drawn before its prompt is reworded": (
+        lambda world: world.ask(call=_later_call(world)),
+        "out of order",
+    ),
+    "the trial again, about a prototype": (lambda world: world.ask(call=world.first_call), "must carry"),
+    "the image provider as rewriter": (lambda world: _fixed(world, ADDRESS), OTHER_REWRITER),
+    "no rewriter": (_fixed, OTHER_REWRITER),
+}
+VARIED: dict[str, tuple[Act, str]] = {
+    "an image with words of the client's": (call(words=secrets.PERSON), UNPLANNED),
+    "an image by the prompt as it was": (call(wording=0), UNPLANNED),
+    "a rewording for an image": (
+        lambda world: world.ask(source=world.with_reason(world.made["w001-c000-000000"])),
+        f"{OTHER}|{ELSEWHERE}",
+    ),
+}
 ATTEMPTS: list[Attempt] = [
-    *attempts(
-        "rewordings",
-        REWORDINGS,
-        {
-            **{
-                f"a question with another {name}": (call(**{name: each}), UNPLANNED)
-                for name, each in FIELDS.items()
-            },
-            "a prompt that nothing chose": (lambda world: world.ask(source=None), PROTOTYPE),
-            "a prompt that the plan is said to name": (
-                lambda world: world.ask(source=PublicEcho(world.candidate)),
-                PROTOTYPE,
-            ),
-            "another image's prompt": (_another, OTHER),
-            "a prompt of another class": (_of_another_class, f"{ELSEWHERE}|{OTHER}"),
-            "a prompt that nobody paid for": (_unpaid, UNKNOWN),
-            "an image drawn before its prompt is reworded": (
-                lambda world: world.ask(call=_later_call(world)),
-                "out of order",
-            ),
-            "the trial again, about a prototype": (
-                lambda world: world.ask(call=world.first_call),
-                "must carry",
-            ),
-            "the image provider as rewriter": (lambda world: _fixed(world, ADDRESS), OTHER_REWRITER),
-            "no rewriter": (_fixed, OTHER_REWRITER),
-        },
-    ),
-    *attempts(
-        "rewordings",
-        VARY,
-        {
-            "an image with words of the client's": (call(words=secrets.PERSON), UNPLANNED),
-            "an image by the prompt as it was": (call(wording=0), UNPLANNED),
-            "a rewording for an image": (
-                lambda world: world.ask(source=world.with_reason(world.made["w001-c000-000000"])),
-                f"{OTHER}|{ELSEWHERE}",
-            ),
-        },
-    ),
+    *attempts("rewordings", REWORDINGS, REWORDED),
+    *attempts("rewordings", VARY, VARIED),
     *attempts(
         "rewordings",
         VARY,

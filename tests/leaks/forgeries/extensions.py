@@ -10,6 +10,7 @@ from leaks.forgeries.forging import (
     Act,
     Events,
     Forgery,
+    Row,
     edited,
     forged,
     made_to_fit,
@@ -127,69 +128,45 @@ def unselected(run: RunReader) -> bytes:
 PICTURE = r"release/.*y001-.* is "
 UNSAID = r"line \d+: says something of the dataset's use, of which an extension says nothing"
 FAMILY = "extensions"
+AGAINST_LARGER: dict[str, Row] = {
+    "asked for twice": (inserted("extended", "extended", after=True), stands("'extended'", "request y001")),
+    "asked for again at the end": (rewritten(once_more), ANCHOR),
+    "never asked for": (dropped("extended"), CLOSED),
+    "never closed": (rewritten(never_closed), ANCHOR),
+    "asked for before the run was closed": (
+        moved("extended", 0, "finished", 0),
+        stands("'extended'", "the closing line"),
+    ),
+    "the run was never closed before": (dropped("finished", 0), stands("'extended'", "the closing line")),
+    "nothing came of it": (rewritten(without_what_it_asked_for), stands("'finished'", "request y001")),
+    "as if it had been planned": (rewritten(as_if_planned), DAMAGED),
+    "one more than was asked for": (asking(more=3), stands(".*", "request y001")),
+    "one less than was asked for": (asking(more=1), r"request y001.* \(line \d+\): "),
+    "none at all": (asking(more=0), DAMAGED),
+    "more than anybody may ask for": (asking(more=1001), DAMAGED),
+    "another strength": (asking(strength=0.25), BODY),
+    "a strength that is none": (asking(strength=1.5), DAMAGED),
+    "a key of its own": (asking(note="patient 17"), DAMAGED),
+    "a release in the middle": (rewritten(with_a_release), stands("'released'", "request y001")),
+    "the first count": (rewritten(uncounted), r"line \d+: counts \d+ requests, and \d+ are on record"),
+    "an image of an earlier round": (carrying(output("i000/c000/n000000")), BODY),
+    "another image of the dataset": (carrying(output("i002/c000/n000000", 1)), BODY),
+    "an image of another class": (carrying(output("i002/c001/n000000")), BODY),
+    "a picture of the owner's": (carrying(lambda run: png(4242)), BODY),
+    "left out of the release": (left_out, PICTURE + "missing"),
+    "another picture in the release": (of_the_owner_s, PICTURE + "not the image that the provider sent"),
+    "another picture brought": (brought_something_else, r"answer y001.* \(line \d+\): brought other outputs"),
+}
+AGAINST_SELECTION: dict[str, Row] = {
+    "another word on the dataset's use": (
+        edited("finished", lambda event: event.update(assessment=USEFUL), -1),
+        UNSAID,
+    ),
+    "another selected image": (carrying(chosen("cut", 1)), BODY),
+    "an image that was not selected": (carrying(unselected), BODY),
+    "an image that was added": (carrying(output("y001/c000/n000000"), "y002/c000/n000000"), BODY),
+}
 FORGERIES: list[Forgery] = [
-    *forged(
-        FAMILY,
-        {
-            "asked for twice": (
-                inserted("extended", "extended", after=True),
-                stands("'extended'", "request y001"),
-            ),
-            "asked for again at the end": (rewritten(once_more), ANCHOR),
-            "never asked for": (dropped("extended"), CLOSED),
-            "never closed": (rewritten(never_closed), ANCHOR),
-            "asked for before the run was closed": (
-                moved("extended", 0, "finished", 0),
-                stands("'extended'", "the closing line"),
-            ),
-            "the run was never closed before": (
-                dropped("finished", 0),
-                stands("'extended'", "the closing line"),
-            ),
-            "nothing came of it": (
-                rewritten(without_what_it_asked_for),
-                stands("'finished'", "request y001"),
-            ),
-            "as if it had been planned": (rewritten(as_if_planned), DAMAGED),
-            "one more than was asked for": (asking(more=3), stands(".*", "request y001")),
-            "one less than was asked for": (asking(more=1), r"request y001.* \(line \d+\): "),
-            "none at all": (asking(more=0), DAMAGED),
-            "more than anybody may ask for": (asking(more=1001), DAMAGED),
-            "another strength": (asking(strength=0.25), BODY),
-            "a strength that is none": (asking(strength=1.5), DAMAGED),
-            "a key of its own": (asking(note="patient 17"), DAMAGED),
-            "a release in the middle": (rewritten(with_a_release), stands("'released'", "request y001")),
-            "the first count": (
-                rewritten(uncounted),
-                r"line \d+: counts \d+ requests, and \d+ are on record",
-            ),
-            "an image of an earlier round": (carrying(output("i000/c000/n000000")), BODY),
-            "another image of the dataset": (carrying(output("i002/c000/n000000", 1)), BODY),
-            "an image of another class": (carrying(output("i002/c001/n000000")), BODY),
-            "a picture of the owner's": (carrying(lambda run: png(4242)), BODY),
-            "left out of the release": (left_out, PICTURE + "missing"),
-            "another picture in the release": (
-                of_the_owner_s,
-                PICTURE + "not the image that the provider sent",
-            ),
-            "another picture brought": (
-                brought_something_else,
-                r"answer y001.* \(line \d+\): brought other outputs",
-            ),
-        },
-        "larger",
-    ),
-    *forged(
-        FAMILY,
-        {
-            "another word on the dataset's use": (
-                edited("finished", lambda event: event.update(assessment=USEFUL), -1),
-                UNSAID,
-            ),
-            "another selected image": (carrying(chosen("cut", 1)), BODY),
-            "an image that was not selected": (carrying(unselected), BODY),
-            "an image that was added": (carrying(output("y001/c000/n000000"), "y002/c000/n000000"), BODY),
-        },
-        "larger selection",
-    ),
+    *forged(FAMILY, AGAINST_LARGER, "larger"),
+    *forged(FAMILY, AGAINST_SELECTION, "larger selection"),
 ]

@@ -76,8 +76,7 @@ KINDS = {
     "reworded": Kind(lambda: small_plan(**REWORDS, candidates=4, initial=4, prototypes=2)),
     "renamed": Kind(
         lambda: small_plan(
-            dialect="chat",
-            modality={"kind": "text", "tokens": 40, "temperature": None, "fields": RENAMED},
+            dialect="chat", modality={"kind": "text", "tokens": 40, "temperature": None, "fields": RENAMED}
         )
     ),
     "larger": Kind(small_plan, extensions=(Extension(more=2, strength=0.5),)),

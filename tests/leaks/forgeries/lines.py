@@ -10,6 +10,7 @@ from leaks.forgeries.forging import (
     Event,
     Events,
     Forgery,
+    Row,
     edited,
     forged,
     place,
@@ -321,6 +322,12 @@ COUNTS: dict[str, tuple[Act, str]] = {
         r"answer .* \(line \d+\): .*body is not what crossed the wire",
     ),
 }
+WORTH_OF_FRAMED: dict[str, Row] = {
+    "classes that are called further apart": (assessed(classes_apart=99.0), USE),
+    "classes that are called more alike than they are": (assessed(agreement=1.0), USE),
+    "an agreement that no cosine has": (assessed(agreement=1.5), DAMAGED),
+    "a distance as text": (assessed(distance="0.5"), DAMAGED),
+}
 FORGERIES: list[Forgery] = [
     *forged("spelling of a line", SPELLINGS, fault=EDITED),
     *forged("spelling of a line", UNREADABLE, fault=DAMAGED),
@@ -334,16 +341,7 @@ FORGERIES: list[Forgery] = [
         },
         "as-is",
     ),
-    *forged(
-        WORTH,
-        {
-            "classes that are called further apart": (assessed(classes_apart=99.0), USE),
-            "classes that are called more alike than they are": (assessed(agreement=1.0), USE),
-            "an agreement that no cosine has": (assessed(agreement=1.5), DAMAGED),
-            "a distance as text": (assessed(distance="0.5"), DAMAGED),
-        },
-        "framed",
-    ),
+    *forged(WORTH, WORTH_OF_FRAMED, "framed"),
     *forged(
         WORTH,
         {

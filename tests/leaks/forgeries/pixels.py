@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from leaks.forgeries.forging import SECRET, Act, Forgery, forged
+from leaks.forgeries.forging import SECRET, Act, Forgery, Row, forged
 from pcevolve_shared import images
 from support.forge import reissue
 from support.pngs import SIGNATURE, chunk, raw_png
@@ -220,6 +220,17 @@ BROKEN: dict[str, Change] = {
 MATCHED = ("control", "matched")
 ROUNDED = "values are one level off"
 PIXELS = "forged pixels"
+IN_MATCHED: dict[str, Row] = {
+    "two values one level off": (altered(moved_by(1, 2)), f"2 {ROUNDED}"),
+    "a value one level off in each of two images": (altered(moved_by(1), moved_by(1)), f"2 {ROUNDED}"),
+    "an image that nobody matched": (of_an_earlier_round, ANOTHER),
+}
+IN_CONTROL: dict[str, Row] = {
+    "an image of another class": (of_another_class, ANOTHER),
+    "an image of an earlier round": (of_an_earlier_round, ANOTHER),
+    "an image left out and called unreadable": (left_out, r"release/cut/.*\.png is missing"),
+    "an image twice": (twice, r"release/cut/i009-c000-000000\.png is not part of the dataset"),
+}
 FORGERIES: list[Forgery] = [
     *forged(
         "forged layout of an image",
@@ -247,25 +258,6 @@ FORGERIES: list[Forgery] = [
     *forged(
         PIXELS, {"the lowest bits of every value": altered(in_lowest_bits)}, "matched", "auto", fault=ROUNDED
     ),
-    *forged(
-        PIXELS,
-        {
-            "two values one level off": (altered(moved_by(1, 2)), f"2 {ROUNDED}"),
-            "a value one level off in each of two images": (
-                altered(moved_by(1), moved_by(1)),
-                f"2 {ROUNDED}",
-            ),
-            "an image that nobody matched": (of_an_earlier_round, ANOTHER),
-        },
-        "matched",
-    ),
-    *forged(
-        PIXELS,
-        {
-            "an image of another class": (of_another_class, ANOTHER),
-            "an image of an earlier round": (of_an_earlier_round, ANOTHER),
-            "an image left out and called unreadable": (left_out, r"release/cut/.*\.png is missing"),
-            "an image twice": (twice, r"release/cut/i009-c000-000000\.png is not part of the dataset"),
-        },
-    ),
+    *forged(PIXELS, IN_MATCHED, "matched"),
+    *forged(PIXELS, IN_CONTROL),
 ]

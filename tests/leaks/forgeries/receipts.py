@@ -15,6 +15,7 @@ from leaks.forgeries.forging import (
     Act,
     Event,
     Forgery,
+    Row,
     forged,
     made_to_fit,
     republished,
@@ -213,74 +214,90 @@ RECEIPTS, CHOICES, MEASUREMENTS = (
     "choices that do not follow",
     "forged measurements",
 )
+OF_CONTROL: dict[str, Row] = {
+    "another mechanism": (receipted(said(events=[EXPONENTIAL])), PRICE),
+    "a round that is not planned": (
+        receipted(said(iteration=17), 2),
+        stands("'released'", "the receipt for iteration 2"),
+    ),
+    "classes in another order": (receipted(lambda each: each["choices"].reverse()), SHAPE),
+    "a class of its own": (receipted(lambda each: each["choices"][0].update(label="patient 17")), SHAPE),
+    "an image of another class": (receipted(exchange_classes), OTHER_CLASS),
+    "an image of an earlier round": (from_round(2, 1), POOL),
+    "a number beside the choice": (receipted(said(values=[0.5])), SAID),
+}
+OF_EVOLVED: dict[str, Row] = {
+    "a smaller price": (receipted(priced("1/1000")), PRICE),
+    "a price in another spelling": (receipted(priced("10/4")), PRICE),
+    "no events": (receipted(said(events=[])), PRICE),
+    "another relation": (receipted(said(relation="add-remove")), ANOTHER),
+    "another run": (receipted(said(run_id="f" * 32)), ANOTHER),
+    "a run of its own words": (receipted(said(run_id="patient 17")), ANOTHER),
+    "fewer prototypes": (receipted(lambda each: chosen(each).pop()), SHAPE),
+    "more prototypes": (receipted(choose_more), SHAPE),
+}
+OF_AUTO: dict[str, Row] = {
+    "an event more": (receipted(lambda each: each["events"].append(UNIFORM)), PRICE),
+    "a zero that is negative": (followed(said(values=[-0.0]), 2), SAID),
+    "a look that is half of each": (receipted(said(values=[0.5])), SAID),
+    "a look that is negative": (look_of([-0.25, *LOOK[1:]]), NUMBERS),
+}
+OF_MATCHED: dict[str, Row] = {
+    "choices where a look is released": (receipted(said(choices=[{"label": "cut", "chosen": []}]), 0), SHAPE),
+    "a look that nobody left open": (receipted(said(values=[1.0])), SAID),
+    "a look in more digits than are released": (look_of([0.2000001, *LOOK[1:]]), NUMBERS),
+    "a look far outside": (look_of([1e17, *LOOK[1:]]), NUMBERS),
+    "a look of seven numbers": (receipted(said(values=[*LOOK, 0.5]), 0), NUMBERS),
+    "a look that is infinite": (receipted(said(values=[math.inf, *LOOK[1:]]), 0), DAMAGED),
+}
+OF_KEPT: dict[str, Row] = {
+    "a name in words": followed(lambda each: chosen(each)[0].update(id="patient 17"), 2),
+    "another image's bytes": followed(exchange_bytes, 2),
+    "bytes that the provider did not send": digest_of(b"\x89PNG"),
+}
+MEASURED_EVOLVED: dict[str, Row] = {
+    "another winner": (remeasured(another_winner), FOLLOWS),
+    "another winner in each round": (remeasured(another_winner, 1, 2), FOLLOWS),
+    "a winner that is no candidate": (remeasured(altered("chosen", lambda each: each + 40)), FORM),
+    "private floats for indices": (remeasured(lambda arrays: {"chosen": FLOATS}), FORM),
+    "an array more": (remeasured(with_array("note", FLOATS)), FORM),
+    "an empty array more": (remeasured(with_array("patient 17", np.zeros(0))), FORM),
+    "another integer type": (remeasured(altered("chosen", lambda each: each.astype(np.int32))), FORM),
+    "another shape": (remeasured(altered("chosen", lambda each: each[None])), FORM),
+    "text in its header": (remeasured(lambda arrays: arrays, metadata={"note": "patient 17"}), FORM),
+    "room in its header": (with_padding, FORM),
+    "bytes that are none": (stored_as(SECRET), FORM),
+    "nothing": (receipted(said(measured="")), WHERE + "does not say what was measured"),
+    "a name that is no digest": (receipted(said(measured="patient 17")), NO_NAME),
+    "a name that leads out of the transcript": (receipted(said(measured="../../private/x")), NO_NAME),
+    "a name that leads to a device without end": (receipted(said(measured="/dev/zero")), NO_NAME),
+    "a measurement that is not there": (receipted(said(measured="0" * 64)), NO_NAME),
+}
+MEASURED_AUTO: dict[str, Row] = {
+    "a picture": (stored_as(b"\x89PNG\r\n\x1a\n"), FORM),
+    "measured again for a free choice": (measured_again, UNPAID),
+    "not a number": (remeasured(altered("deviations", lambda each: each * np.nan)), FORM),
+    "private numbers beside the deviations": (
+        remeasured(with_array("deviations", np.resize(FLOATS, (2, 17)))),
+        FORM,
+    ),
+}
+MEASURED_AS_IS: dict[str, Row] = {
+    "single precision": (remeasured(altered("deviations", lambda each: each.astype(np.float32))), FORM),
+    "an array more": (remeasured(with_array("note", FLOATS)), FORM),
+    "the centre of other data": (remeasured(altered("centre", lambda each: each + 0.1)), FORM),
+    "deviations of other data": (remeasured(altered("deviations", lambda each: each[::-1])), FOLLOWS),
+    "no centre of all classes": (
+        remeasured(lambda arrays: {name: arrays[name] for name in arrays if name != "middle"}),
+        FORM,
+    ),
+}
 FORGERIES: list[Forgery] = [
-    *forged(
-        RECEIPTS,
-        {
-            "another mechanism": (receipted(said(events=[EXPONENTIAL])), PRICE),
-            "a round that is not planned": (
-                receipted(said(iteration=17), 2),
-                stands("'released'", "the receipt for iteration 2"),
-            ),
-            "classes in another order": (receipted(lambda each: each["choices"].reverse()), SHAPE),
-            "a class of its own": (
-                receipted(lambda each: each["choices"][0].update(label="patient 17")),
-                SHAPE,
-            ),
-            "an image of another class": (receipted(exchange_classes), OTHER_CLASS),
-            "an image of an earlier round": (from_round(2, 1), POOL),
-            "a number beside the choice": (receipted(said(values=[0.5])), SAID),
-        },
-    ),
-    *forged(
-        RECEIPTS,
-        {
-            "a smaller price": (receipted(priced("1/1000")), PRICE),
-            "a price in another spelling": (receipted(priced("10/4")), PRICE),
-            "no events": (receipted(said(events=[])), PRICE),
-            "another relation": (receipted(said(relation="add-remove")), ANOTHER),
-            "another run": (receipted(said(run_id="f" * 32)), ANOTHER),
-            "a run of its own words": (receipted(said(run_id="patient 17")), ANOTHER),
-            "fewer prototypes": (receipted(lambda each: chosen(each).pop()), SHAPE),
-            "more prototypes": (receipted(choose_more), SHAPE),
-        },
-        "evolved",
-    ),
-    *forged(
-        RECEIPTS,
-        {
-            "an event more": (receipted(lambda each: each["events"].append(UNIFORM)), PRICE),
-            "a zero that is negative": (followed(said(values=[-0.0]), 2), SAID),
-            "a look that is half of each": (receipted(said(values=[0.5])), SAID),
-            "a look that is negative": (look_of([-0.25, *LOOK[1:]]), NUMBERS),
-        },
-        "auto",
-    ),
-    *forged(
-        RECEIPTS,
-        {
-            "choices where a look is released": (
-                receipted(said(choices=[{"label": "cut", "chosen": []}]), 0),
-                SHAPE,
-            ),
-            "a look that nobody left open": (receipted(said(values=[1.0])), SAID),
-            "a look in more digits than are released": (look_of([0.2000001, *LOOK[1:]]), NUMBERS),
-            "a look far outside": (look_of([1e17, *LOOK[1:]]), NUMBERS),
-            "a look of seven numbers": (receipted(said(values=[*LOOK, 0.5]), 0), NUMBERS),
-            "a look that is infinite": (receipted(said(values=[math.inf, *LOOK[1:]]), 0), DAMAGED),
-        },
-        "matched",
-    ),
-    *forged(
-        RECEIPTS,
-        {
-            "a name in words": followed(lambda each: chosen(each)[0].update(id="patient 17"), 2),
-            "another image's bytes": followed(exchange_bytes, 2),
-            "bytes that the provider did not send": digest_of(b"\x89PNG"),
-        },
-        "kept",
-        fault=POOL,
-    ),
+    *forged(RECEIPTS, OF_CONTROL),
+    *forged(RECEIPTS, OF_EVOLVED, "evolved"),
+    *forged(RECEIPTS, OF_AUTO, "auto"),
+    *forged(RECEIPTS, OF_MATCHED, "matched"),
+    *forged(RECEIPTS, OF_KEPT, "kept", fault=POOL),
     *forged(
         CHOICES,
         {
@@ -308,28 +325,7 @@ FORGERIES: list[Forgery] = [
         "auto",
         fault=FOLLOWS,
     ),
-    *forged(
-        MEASUREMENTS,
-        {
-            "another winner": (remeasured(another_winner), FOLLOWS),
-            "another winner in each round": (remeasured(another_winner, 1, 2), FOLLOWS),
-            "a winner that is no candidate": (remeasured(altered("chosen", lambda each: each + 40)), FORM),
-            "private floats for indices": (remeasured(lambda arrays: {"chosen": FLOATS}), FORM),
-            "an array more": (remeasured(with_array("note", FLOATS)), FORM),
-            "an empty array more": (remeasured(with_array("patient 17", np.zeros(0))), FORM),
-            "another integer type": (remeasured(altered("chosen", lambda each: each.astype(np.int32))), FORM),
-            "another shape": (remeasured(altered("chosen", lambda each: each[None])), FORM),
-            "text in its header": (remeasured(lambda arrays: arrays, metadata={"note": "patient 17"}), FORM),
-            "room in its header": (with_padding, FORM),
-            "bytes that are none": (stored_as(SECRET), FORM),
-            "nothing": (receipted(said(measured="")), WHERE + "does not say what was measured"),
-            "a name that is no digest": (receipted(said(measured="patient 17")), NO_NAME),
-            "a name that leads out of the transcript": (receipted(said(measured="../../private/x")), NO_NAME),
-            "a name that leads to a device without end": (receipted(said(measured="/dev/zero")), NO_NAME),
-            "a measurement that is not there": (receipted(said(measured="0" * 64)), NO_NAME),
-        },
-        "evolved",
-    ),
+    *forged(MEASUREMENTS, MEASURED_EVOLVED, "evolved"),
     *forged(MEASUREMENTS, {"measured where nobody looked": stored_as(SECRET)}, fault=UNPAID),
     *forged(
         MEASUREMENTS,
@@ -339,36 +335,8 @@ FORGERIES: list[Forgery] = [
         },
         "matched",
     ),
-    *forged(
-        MEASUREMENTS,
-        {
-            "a picture": (stored_as(b"\x89PNG\r\n\x1a\n"), FORM),
-            "measured again for a free choice": (measured_again, UNPAID),
-            "not a number": (remeasured(altered("deviations", lambda each: each * np.nan)), FORM),
-            "private numbers beside the deviations": (
-                remeasured(with_array("deviations", np.resize(FLOATS, (2, 17)))),
-                FORM,
-            ),
-        },
-        "auto",
-    ),
-    *forged(
-        MEASUREMENTS,
-        {
-            "single precision": (
-                remeasured(altered("deviations", lambda each: each.astype(np.float32))),
-                FORM,
-            ),
-            "an array more": (remeasured(with_array("note", FLOATS)), FORM),
-            "the centre of other data": (remeasured(altered("centre", lambda each: each + 0.1)), FORM),
-            "deviations of other data": (remeasured(altered("deviations", lambda each: each[::-1])), FOLLOWS),
-            "no centre of all classes": (
-                remeasured(lambda arrays: {name: arrays[name] for name in arrays if name != "middle"}),
-                FORM,
-            ),
-        },
-        "as-is",
-    ),
+    *forged(MEASUREMENTS, MEASURED_AUTO, "auto"),
+    *forged(MEASUREMENTS, MEASURED_AS_IS, "as-is"),
     *forged(
         MEASUREMENTS,
         {

@@ -12,6 +12,7 @@ from leaks.forgeries.forging import (
     Event,
     Events,
     Forgery,
+    Row,
     edited,
     events_of,
     forged,
@@ -187,6 +188,83 @@ def at_first(change: Callable[[Event], object]) -> Act:
 
 OTHER_MODEL = stands("'received' i000/c000/n000000", "request i000/c000/n000000 is due")
 LINK = "i000/c000/n000000/link0"
+ADDRESSES: dict[str, Row] = {
+    "another host": at_first(
+        lambda each: each.update(url=each["url"].replace("127.0.0.1:9", "evil.example"))
+    ),
+    "a query": at_first(lambda each: each.update(url=each["url"] + "?p=17")),
+    "another method": at_first(lambda each: each.update(method="PUT")),
+}
+HEADED: dict[str, Row] = {
+    "a header of its own": headed(lambda headers: headers.append(["X-Ward", "3"])),
+    "two headers exchanged": headed(lambda headers: headers.reverse()),
+    "a header in other letters": headed(lambda headers: headers[1].__setitem__(0, "user-agent")),
+    "the key in another place": headed(key_moved),
+    "the key twice": headed(lambda headers: headers.insert(4, ["Authorization", "(hidden)"])),
+    "the key in clear": headed(lambda headers: headers[4].__setitem__(1, "Bearer 17")),
+}
+FOLLOWED: dict[str, Row] = {
+    "a link that nobody pointed to": (
+        edited("sent", lambda event: event.update(url="http://127.0.0.1:8/patient17.png"), slot=LINK),
+        r"request .*/link0 \(line \d+\): the provider had not pointed there",
+    ),
+    "a link that carries the key": (
+        headed(lambda headers: headers.append(["Authorization", "(hidden)"]), 0, slot=LINK),
+        r"request .*/link0 \(line \d+\): carried headers that no link is followed with",
+    ),
+    "a link that carries a cookie": (
+        headed(lambda headers: headers.append(["Cookie", "patient=17"]), 0, slot=LINK),
+        r"request .*/link0 \(line \d+\): carried headers that no link is followed with",
+    ),
+    "a link that was posted to": (
+        edited("sent", lambda event: event.update(method="POST"), slot=LINK),
+        r"request .*/link0 \(line \d+\): went to .*, not where the plan says",
+    ),
+    "a link of another length": (
+        edited("sent", lambda event: event.update(wire_bytes=event["wire_bytes"] + 1), slot=LINK),
+        r"request .*/link0 \(line \d+\): its recorded length is wrong",
+    ),
+    "a link of another number": (rewritten(renumbered), r"(request|line) .*link7"),
+}
+ANSWERED: dict[str, Row] = {
+    "outputs in another order": (edited("received", lambda event: event["outputs"].reverse()), OUTPUTS),
+    "an output that the provider did not send": (another_output, OUTPUTS),
+    "two answers exchanged": (rewritten(two_answers_exchanged), OUTPUTS),
+    "an image left in its text": (in_another_way(whole=False), SPELT),
+    "a text kept as a file": (in_another_way(whole=True), SPELT),
+    "a stored file changed": (changed_body, r"\(line \d+\): transcript file .* was changed"),
+    "a stored file under another name": (renamed_body, r"transcript/bodies/[0-9a-f]{64} is missing"),
+}
+UNREAD: dict[str, Row] = {
+    "an output that the provider did not send and nobody reads again": (
+        unread_output_of_another,
+        OUTPUTS.replace("answer ", "answer l"),
+    ),
+    "an output that nobody reads again": (
+        unread_output,
+        r"transcript/bodies/[0-9a-f]{64}: transcript file .* was changed",
+    ),
+}
+NAMED: dict[str, Row] = {
+    "a field by its usual name": (renamed("max_completion_tokens", "max_tokens"), BODY),
+    "a field by a name of its own": (renamed("max_completion_tokens", "patient_17"), BODY),
+    "a field that is left out": (fielded(lambda values: values.update(temperature=0.17)), BODY),
+    "another value under its name": (fielded(lambda values: values.update(max_completion_tokens=17)), BODY),
+    "both names": (fielded(lambda each: each.update(max_tokens=each["max_completion_tokens"])), BODY),
+    "a plan with the usual names": (planned(fields=["temperature="]), BODY),
+    "a plan that leaves none out": (
+        planned(fields=["max_tokens=max_completion_tokens"], temperature=1.0),
+        BODY,
+    ),
+    "a plan that renames what is said": (planned(fields=["seed=messages"]), DAMAGED),
+    "a plan whose rule is words": (planned(fields=["seed=patient 17"]), DAMAGED),
+    "an answer by another model": (answered_by("another-model"), OTHER_MODEL),
+    "an answer by neither of two names": (answered_by("another-model", "third-model"), OTHER_MODEL),
+    "a plan that names the model otherwise than all answers": (
+        edited("planned", lambda event: event["plan"].update(model="another-model")),
+        BODY,
+    ),
+}
 FORGERIES: list[Forgery] = [
     *forged(
         "forged requests",
@@ -199,111 +277,11 @@ FORGERIES: list[Forgery] = [
         "evolved",
         fault=BODY,
     ),
-    *forged(
-        "forged requests",
-        {
-            "another host": at_first(
-                lambda each: each.update(url=each["url"].replace("127.0.0.1:9", "evil.example"))
-            ),
-            "a query": at_first(lambda each: each.update(url=each["url"] + "?p=17")),
-            "another method": at_first(lambda each: each.update(method="PUT")),
-        },
-        fault=ELSEWHERE,
-    ),
-    *forged(
-        "forged requests",
-        {
-            "a header of its own": headed(lambda headers: headers.append(["X-Ward", "3"])),
-            "two headers exchanged": headed(lambda headers: headers.reverse()),
-            "a header in other letters": headed(lambda headers: headers[1].__setitem__(0, "user-agent")),
-            "the key in another place": headed(key_moved),
-            "the key twice": headed(lambda headers: headers.insert(4, ["Authorization", "(hidden)"])),
-            "the key in clear": headed(lambda headers: headers[4].__setitem__(1, "Bearer 17")),
-        },
-        fault=HEADERS,
-    ),
+    *forged("forged requests", ADDRESSES, fault=ELSEWHERE),
+    *forged("forged requests", HEADED, fault=HEADERS),
     *forged("forged requests", {"the key left out of one request": (at_first(without_key), KEY)}),
-    *forged(
-        "forged requests",
-        {
-            "a link that nobody pointed to": (
-                edited("sent", lambda event: event.update(url="http://127.0.0.1:8/patient17.png"), slot=LINK),
-                r"request .*/link0 \(line \d+\): the provider had not pointed there",
-            ),
-            "a link that carries the key": (
-                headed(lambda headers: headers.append(["Authorization", "(hidden)"]), 0, slot=LINK),
-                r"request .*/link0 \(line \d+\): carried headers that no link is followed with",
-            ),
-            "a link that carries a cookie": (
-                headed(lambda headers: headers.append(["Cookie", "patient=17"]), 0, slot=LINK),
-                r"request .*/link0 \(line \d+\): carried headers that no link is followed with",
-            ),
-            "a link that was posted to": (
-                edited("sent", lambda event: event.update(method="POST"), slot=LINK),
-                r"request .*/link0 \(line \d+\): went to .*, not where the plan says",
-            ),
-            "a link of another length": (
-                edited("sent", lambda event: event.update(wire_bytes=event["wire_bytes"] + 1), slot=LINK),
-                r"request .*/link0 \(line \d+\): its recorded length is wrong",
-            ),
-            "a link of another number": (rewritten(renumbered), r"(request|line) .*link7"),
-        },
-        "linked",
-    ),
-    *forged(
-        "forged answers and bodies",
-        {
-            "outputs in another order": (
-                edited("received", lambda event: event["outputs"].reverse()),
-                OUTPUTS,
-            ),
-            "an output that the provider did not send": (another_output, OUTPUTS),
-            "two answers exchanged": (rewritten(two_answers_exchanged), OUTPUTS),
-            "an image left in its text": (in_another_way(whole=False), SPELT),
-            "a text kept as a file": (in_another_way(whole=True), SPELT),
-            "a stored file changed": (changed_body, r"\(line \d+\): transcript file .* was changed"),
-            "a stored file under another name": (renamed_body, r"transcript/bodies/[0-9a-f]{64} is missing"),
-        },
-    ),
-    *forged(
-        "forged answers and bodies",
-        {
-            "an output that the provider did not send and nobody reads again": (
-                unread_output_of_another,
-                OUTPUTS.replace("answer ", "answer l"),
-            ),
-            "an output that nobody reads again": (
-                unread_output,
-                r"transcript/bodies/[0-9a-f]{64}: transcript file .* was changed",
-            ),
-        },
-        "slashed",
-    ),
-    *forged(
-        "forged fields",
-        {
-            "a field by its usual name": (renamed("max_completion_tokens", "max_tokens"), BODY),
-            "a field by a name of its own": (renamed("max_completion_tokens", "patient_17"), BODY),
-            "a field that is left out": (fielded(lambda values: values.update(temperature=0.17)), BODY),
-            "another value under its name": (
-                fielded(lambda values: values.update(max_completion_tokens=17)),
-                BODY,
-            ),
-            "both names": (fielded(lambda each: each.update(max_tokens=each["max_completion_tokens"])), BODY),
-            "a plan with the usual names": (planned(fields=["temperature="]), BODY),
-            "a plan that leaves none out": (
-                planned(fields=["max_tokens=max_completion_tokens"], temperature=1.0),
-                BODY,
-            ),
-            "a plan that renames what is said": (planned(fields=["seed=messages"]), DAMAGED),
-            "a plan whose rule is words": (planned(fields=["seed=patient 17"]), DAMAGED),
-            "an answer by another model": (answered_by("another-model"), OTHER_MODEL),
-            "an answer by neither of two names": (answered_by("another-model", "third-model"), OTHER_MODEL),
-            "a plan that names the model otherwise than all answers": (
-                edited("planned", lambda event: event["plan"].update(model="another-model")),
-                BODY,
-            ),
-        },
-        "renamed",
-    ),
+    *forged("forged requests", FOLLOWED, "linked"),
+    *forged("forged answers and bodies", ANSWERED),
+    *forged("forged answers and bodies", UNREAD, "slashed"),
+    *forged("forged fields", NAMED, "renamed"),
 ]
