@@ -19,13 +19,7 @@ def sends_bombs(line, request) -> None:
 
 
 CASES = [
-    Case(
-        "headers that drip",
-        "variation",
-        drips(OK + b"X-A: "),
-        options=(("timeout", 3),),
-        says="too long",
-    ),
+    Case("headers that drip", "variation", drips(OK + b"X-A: "), options=(("timeout", 3),), says="too long"),
     Case("pixels that inflate for ever", "first", sends_bombs, over=True, says="2 are all of one colour"),
 ]
 
