@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from support.browser import Browser, Tab
 from support.folders import class_folders, events
 from support.forkserver import ForkServer, Started
-from support.processes import Client, ServerProcess
+from support.processes import Client, ServerProcess, wait_for_page
 
 SECRETS = (b"secret-1", b"private/")
 
@@ -32,9 +31,7 @@ def test_receipts_are_seen_within_two_seconds_and_a_killed_page_leaves_the_run_a
     options = client.run_options(private, out, iterations=6)
     said = tmp_path / "said"
     started = begin(client, said, *options, "--dashboard", "--set", "privacy.pace=0.2")
-    address = wait_for_address(said)
-    tab = Tab(browser)
-    tab("Page.navigate", url=address)
+    tab = open_page(browser, said)
     seen, committed = {}, {}
     deadline = time.monotonic() + 60
     while len(seen) < 3 and time.monotonic() < deadline:
@@ -64,8 +61,7 @@ def test_the_page_says_how_the_run_ended_and_then_that_it_hears_no_more(
     private, out = class_folders(tmp_path / "private", seed=1, shots=4), tmp_path / "run"
     said = tmp_path / "said"
     started = begin(client, said, *client.run_options(private, out), "--dashboard")
-    tab = Tab(browser)
-    tab("Page.navigate", url=wait_for_address(said))
+    tab = open_page(browser, said)
     assert started.wait(120) == 0
     deadline = time.monotonic() + 10
     while tab.run("document.getElementById('gone').hidden") and time.monotonic() < deadline:
@@ -84,11 +80,8 @@ def begin(client: Client, said: Path, *arguments: object) -> Started:
     return client.forks.start(arguments, client.environment(), (said.with_suffix(".out"), said))
 
 
-def wait_for_address(said: Path) -> str:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        found = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{40,}/", said.read_text() if said.exists() else "")
-        if found:
-            return found[0]
-        time.sleep(0.05)
-    raise AssertionError("no address was told")
+def open_page(browser: Browser, said: Path) -> Tab:
+    port, path = wait_for_page(said)
+    tab = Tab(browser)
+    tab("Page.navigate", url=f"http://127.0.0.1:{port}{path}")
+    return tab

@@ -7,14 +7,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from hostile.attempt import RESUME_SECONDS, Attempt
 from hostile.launcher import Launcher
 from hostile.provider import Bystander, HostileProvider
 from hostile.verdict import KEY
+from support.folders import class_folders
 from support.forkserver import ForkServer
 
 
@@ -30,13 +29,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def private(folder: Path) -> Path:
     """Private images of two classes."""
-    random = np.random.default_rng(1)
-    for label in ("type A", "type B"):
-        (folder / "private" / label).mkdir(parents=True)
-        for number in range(3):
-            pixels = random.integers(0, 256, (40, 40, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(folder / "private" / label / f"{number}.png")
-    return folder / "private"
+    return class_folders(folder / "private", seed=1)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import io
-import re
 import resource
 import socket
 import threading
@@ -22,7 +21,7 @@ from hostile.attempt import TALLY, Attempt
 from hostile.launcher import environment
 from hostile.verdict import broken
 from pcevolve.session.dashboard import serve_dashboard
-from support.forkserver import Started
+from support.processes import wait_for_page
 
 DESCRIPTORS = 256
 """That the client may have."""
@@ -66,15 +65,13 @@ def besiege(port: int, opening: bytes, later: bytes) -> Iterator[None]:
                     connection.send(to_send[-1])
                     del to_send[1:]
 
-    attackers = [threading.Thread(target=attack)]
-    for each in attackers:
-        each.start()
+    attacker = threading.Thread(target=attack)
+    attacker.start()
     try:
         yield
     finally:
         over.set()
-        for each in attackers:
-            each.join()
+        attacker.join()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
@@ -89,7 +86,7 @@ def test_the_page_stays_to_be_seen_and_the_run_goes_on(name: str, attempt: Attem
         outputs=(attempt.root / "printed", told),
         first=("hostile.test_dashboard:confine", DESCRIPTORS),
     )
-    port, path = wait_for_address(told, started)
+    port, path = wait_for_page(told)
     seen: list[float] = []
     most = 0
     with besiege(port, *ATTACKS[name]):
@@ -135,17 +132,6 @@ def test_a_page_of_another_origin_learns_nothing_of_a_run(
     refused = refused and "Access-Control-Allow-Origin" not in answer.headers
     TALLY.add("survived" if refused else "leaked", "pages of others")
     assert refused, (answer.status_code, answer.content[:200])
-
-
-def wait_for_address(told: Path, started: Started) -> tuple[int, str]:
-    """Port and path of the page, once its address is told."""
-    deadline = time.monotonic() + 60
-    while started.poll() is None and time.monotonic() < deadline:
-        found = re.search(r"http://127\.0\.0\.1:(\d+)(/[\w-]{40,}/)", told.read_text())
-        if found:
-            return int(found[1]), found[2]
-        time.sleep(0.05)
-    raise AssertionError("no address was told")
 
 
 def look(port: int, path: str) -> int:

@@ -9,7 +9,9 @@ import pytest
 
 from hostile import pictures
 from hostile.attempt import RESUME_SECONDS, Attempt, Case
+from hostile.launcher import start_command
 from hostile.provider import Act, Line, Moment, Request, body_of, response
+from hostile.test_wire import OK, drips
 from hostile.verdict import list_paid
 from support.pngs import chunk, raw_png
 from support.provider import png
@@ -33,8 +35,9 @@ LARGE: dict[str, Make] = {
     "2 billion pixels on a side declared": pictures.fix(raw_png(2**31 - 1, 2**31 - 1, bytes(64))),
     "4096 x 4096 for 16 x 16": pictures.resize(4096, 4096),
 }
+BOMB = "pixels that inflate for ever"
 BOMBS: dict[str, Make] = {
-    "pixels that inflate for ever": lambda seed: raw_png(*SIDES, pictures.bomb()),
+    BOMB: lambda seed: raw_png(*SIDES, pictures.bomb()),
     "a colour profile that inflates for ever": lambda seed: raw_png(
         *SIDES, pictures.rows(*SIDES), chunk(b"iCCP", b"x\0\0" + pictures.bomb())
     ),
@@ -143,6 +146,18 @@ def test_an_answer_that_repeats_the_images_of_other_requests_earns_nothing(attem
         line.send(response(body_of([seen[0]] * request.count)))
 
     attempt(Case("the first image again", "variation", echo, **OVER))
+
+
+AS_INSTALLED = [
+    Case("headers that drip", "variation", drips(OK + b"X-A: "), options=(("timeout", 3),), says="too long"),
+    *cases({BOMB: BOMBS[BOMB]}, "first", code=6, over=True, says="2 are all of one colour"),
+]
+
+
+@pytest.mark.parametrize("case", AS_INSTALLED, ids=str)
+def test_the_installed_command_survives_as_its_forks_do(attempt: Attempt, case: Case):
+    """As a user starts it, where it matters most; everything else is tried in forks of it."""
+    attempt(case, lambda command, seconds: start_command(command, 6 * seconds, attempt.root))
 
 
 def test_a_preview_of_nothing_says_what_a_run_would(attempt: Attempt):
