@@ -4,6 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
+import diffusers
 import numpy as np
 import pytest
 import torch
@@ -20,9 +21,7 @@ FOLLOWED_AT_LEAST = 0.5  # the floor; MODEL_CARD.md has the measured share
 
 @pytest.fixture(scope="module")
 def pipeline():
-    from diffusers import AutoPipelineForText2Image
-
-    loaded = AutoPipelineForText2Image.from_pretrained(MODEL, local_files_only=True)
+    loaded = diffusers.AutoPipelineForText2Image.from_pretrained(MODEL, local_files_only=True)
     loaded.set_progress_bar_config(disable=True)
     return loaded
 
@@ -84,9 +83,7 @@ def test_prompts_are_followed_above_the_floor(pipeline, judge):
 
 
 def test_variations_move_away_from_their_source_as_strength_grows(pipeline):
-    from diffusers import AutoPipelineForImage2Image
-
-    vary = AutoPipelineForImage2Image.from_pipe(pipeline)
+    vary = diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
     vary.set_progress_bar_config(disable=True)
     sources = create(pipeline, [glyph_prompt(c) for c in "3KRT8"], seed=5)
     distances = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
+import torch
 
 from pcevolve_server.work import Recipe
 from support.drawing import noise_image, pixels, tasks
@@ -76,8 +77,6 @@ def test_an_image_has_the_same_bits_whether_its_inputs_were_encoded_before_or_fo
 
 
 def test_images_of_the_same_bytes_and_other_shapes_are_told_apart(loaded):
-    import torch
-
     autoencoder = loaded("sd15").image_to_image.vae
     wide = torch.zeros(1, 3, 16, 32)
     with torch.inference_mode():

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import diffusers
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -162,10 +163,8 @@ def test_a_folder_that_is_none_of_a_model_is_told_as_what_it_is(folder: Path, tm
 
 
 def test_a_folder_of_an_addition_to_a_model_says_how_it_is_given(tmp_path: Path):
-    from diffusers import ControlNetModel
-
     guide, adapter, style, word = (tmp_path / each for each in ("guide", "adapter", "style", "word"))
-    ControlNetModel.from_unet(tiny_unet()).save_pretrained(guide)
+    diffusers.ControlNetModel.from_unet(tiny_unet()).save_pretrained(guide)
     expect_refusal(guide, "it is a ControlNet, which guides a model by a picture of edges")
     save_adapter(adapter, tiny_pipeline().unet)
     expect_refusal(adapter, r"it is an IP-Adapter.*--model MODEL --ip-adapter \S+tiny-adapter\.safetensors")

@@ -1,7 +1,10 @@
 """A schedule that begins at an exact strength is the beginning of the model's own, also in flow matching."""
 
+import diffusers
 import pytest
 import torch
+
+from pcevolve_server.diffusion import schedulers
 
 pytestmark = pytest.mark.models
 
@@ -18,7 +21,6 @@ NAMES = [
     "pndm",
     "unipc",
 ]
-"""Written down a second time: diffusers takes seconds to import."""
 OWN = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "clip_sample": False}
 COSINE = {
     "beta_schedule": "squaredcos_cap_v2",
@@ -29,19 +31,10 @@ COSINE = {
 }
 
 
-@pytest.fixture(scope="module")
-def schedulers():
-    from pcevolve_server.diffusion import schedulers
-
-    return schedulers
-
-
 @pytest.fixture
 def own(request):
     """A model's own scheduler."""
-    from diffusers import DDIMScheduler
-
-    return DDIMScheduler(**request.param)
+    return diffusers.DDIMScheduler(**request.param)
 
 
 GETIMG = ["euler_a", "euler", "lms", "ddim", "dpmsolver++", "pndm"]
@@ -59,7 +52,7 @@ def test_a_request_as_getimg_takes_it_may_name_any_of_its_schedulers(generator, 
 @pytest.mark.parametrize("name", [None, *NAMES])
 @pytest.mark.parametrize("own", [OWN, COSINE], indirect=True)
 @pytest.mark.parametrize(("kept", "steps"), [(620, 7), (20, 1), (999, 50)])
-def test_the_first_timestep_is_the_last_that_is_kept(schedulers, name, own, kept, steps):
+def test_the_first_timestep_is_the_last_that_is_kept(name, own, kept, steps):
     begun = schedulers.begin_at(schedulers.scheduler_named(name, own), kept)
     begun.set_timesteps(steps)
     # Karras spacing finds its timesteps back from noise levels, and rounds down.
@@ -69,7 +62,7 @@ def test_the_first_timestep_is_the_last_that_is_kept(schedulers, name, own, kept
 
 @pytest.mark.parametrize("name", [None, *NAMES])
 @pytest.mark.parametrize("own", [OWN, COSINE], indirect=True)
-def test_every_kept_timestep_means_the_same_noise_as_before(schedulers, name, own):
+def test_every_kept_timestep_means_the_same_noise_as_before(name, own):
     full = schedulers.scheduler_named(name, own)
     begun = schedulers.begin_at(full, 600)
     assert torch.allclose(begun.alphas_cumprod, full.alphas_cumprod[:600], rtol=1e-5, atol=1e-7)
@@ -87,11 +80,9 @@ FLAGS = [
 
 @pytest.mark.parametrize("flags", FLAGS, ids=lambda flags: next(iter(flags)))
 @pytest.mark.parametrize("name", NAMES)
-def test_a_named_scheduler_is_the_same_whatever_flags_the_models_own_has(schedulers, name, flags):
-    from diffusers import DPMSolverMultistepScheduler
-
+def test_a_named_scheduler_is_the_same_whatever_flags_the_models_own_has(name, flags):
     trained = {name: OWN[name] for name in ("beta_start", "beta_end", "beta_schedule")}
-    owns = [DPMSolverMultistepScheduler(**trained, **each) for each in ({}, flags)]
+    owns = [diffusers.DPMSolverMultistepScheduler(**trained, **each) for each in ({}, flags)]
     plain, flagged = (schedulers.scheduler_named(name, own) for own in owns)
     assert type(plain) is type(flagged)
     assert _list_settings(plain) == _list_settings(flagged)
@@ -104,20 +95,16 @@ def _list_settings(scheduler):
     return {name: value for name, value in scheduler.config.items() if not name.startswith("_")}
 
 
-def test_only_the_name_says_whether_noise_levels_are_those_of_karras(schedulers):
-    from diffusers import EulerDiscreteScheduler
-
-    own = EulerDiscreteScheduler(use_karras_sigmas=True)
+def test_only_the_name_says_whether_noise_levels_are_those_of_karras():
+    own = diffusers.EulerDiscreteScheduler(use_karras_sigmas=True)
     karras = {name for name in NAMES if schedulers.scheduler_named(name, own).config.get("use_karras_sigmas")}
     assert karras == {"dpmpp_2m_karras"}
     assert schedulers.scheduler_named(None, own).config.use_karras_sigmas
 
 
 @pytest.mark.parametrize("own", [OWN], indirect=True)
-def test_flow_matching_is_told_apart_and_resolves_strength_as_finely(schedulers, own):
-    from diffusers import FlowMatchEulerDiscreteScheduler
-
-    flow = FlowMatchEulerDiscreteScheduler()
+def test_flow_matching_is_told_apart_and_resolves_strength_as_finely(own):
+    flow = diffusers.FlowMatchEulerDiscreteScheduler()
     assert not schedulers.is_discrete(flow)
     assert schedulers.is_discrete(own)
     assert schedulers.levels(flow) == schedulers.levels(own) == 1000
@@ -137,18 +124,14 @@ SHIFTS = {
 @pytest.fixture(params=SHIFTS)
 def flow(request):
     """A model's own scheduler, and its ``mu``."""
-    from diffusers import FlowMatchEulerDiscreteScheduler
-
     config, mu = SHIFTS[request.param]
-    return FlowMatchEulerDiscreteScheduler(**config), mu
+    return diffusers.FlowMatchEulerDiscreteScheduler(**config), mu
 
 
 def levels(flow, strength, steps):
     """Noise levels of a run from ``strength`` on, the last of which is zero; and its times."""
-    from pcevolve_server.diffusion.schedulers import begin_at
-
     scheduler, mu = flow
-    begun = begin_at(scheduler, round(strength * 1000))
+    begun = schedulers.begin_at(scheduler, round(strength * 1000))
     begun.set_timesteps(steps, mu=mu)
     return begun.sigmas, begun.timesteps
 
@@ -166,12 +149,8 @@ def test_a_run_begins_at_exactly_its_strength_and_falls_to_nothing(flow, strengt
 @pytest.mark.parametrize("name", SHIFTS)
 def test_one_step_is_enough_wherever_a_schedule_ends(name):
     """As of a model that is tried out; stretched to an end above zero, the only level would be no number."""
-    from diffusers import FlowMatchEulerDiscreteScheduler
-
-    from pcevolve_server.diffusion.schedulers import fit_steps
-
     config, mu = SHIFTS[name]
-    scheduler = fit_steps(FlowMatchEulerDiscreteScheduler(**config), 1)
+    scheduler = schedulers.fit_steps(diffusers.FlowMatchEulerDiscreteScheduler(**config), 1)
     scheduler.set_timesteps(1, sigmas=[1.0], mu=mu)
     assert scheduler.sigmas.tolist() == [1.0, 0.0]
 
@@ -179,24 +158,18 @@ def test_one_step_is_enough_wherever_a_schedule_ends(name):
 @pytest.mark.parametrize("name", ["none", "fixed", "by size", "by size, linear"])
 def test_what_is_left_of_a_run_is_spaced_as_the_run_was(name):
     """Five steps from the level that is half of the way are the last five of ten."""
-    from diffusers import FlowMatchEulerDiscreteScheduler
-
-    from pcevolve_server.diffusion.schedulers import FlowFrom
-
     config, mu = SHIFTS[name]
-    scheduler = FlowMatchEulerDiscreteScheduler(**config)
+    scheduler = diffusers.FlowMatchEulerDiscreteScheduler(**config)
     scheduler.set_timesteps(10, sigmas=[1 - step / 10 for step in range(10)], mu=mu)
-    begun = FlowFrom.of(scheduler, scheduler.sigmas[5].item())
+    begun = schedulers.FlowFrom.of(scheduler, scheduler.sigmas[5].item())
     begun.set_timesteps(5, sigmas=[1 - step / 5 for step in range(5)], mu=mu)
     assert torch.allclose(begun.sigmas, scheduler.sigmas[5:], atol=1e-6)
 
 
-def test_a_schedule_without_a_signal_at_its_end_is_run_by_those_that_know_it(schedulers):
-    from diffusers import DDIMScheduler
-
-    usual = DDIMScheduler()
+def test_a_schedule_without_a_signal_at_its_end_is_run_by_those_that_know_it():
+    usual = diffusers.DDIMScheduler()
     assert schedulers.names_for(usual) == tuple(schedulers.SCHEDULERS)
-    silent = DDIMScheduler(rescale_betas_zero_snr=True, timestep_spacing="trailing")
+    silent = diffusers.DDIMScheduler(rescale_betas_zero_snr=True, timestep_spacing="trailing")
     names = schedulers.names_for(silent)
     assert {"ddim", "euler", "dpmpp_2m"} <= set(names)
     assert not {"pndm", "heun", "lms", "dpmpp_2m_karras"} & set(names)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import diffusers
 import numpy as np
 import pytest
+import torch
 
 from pcevolve_server.diffusion import generator_loading
 from pcevolve_server.model_settings import ModelSettings
@@ -24,9 +26,7 @@ DIT, DDPM = "dit", "ddpm"
 
 def of_classes():
     """DiT: a transformer of latents that takes a class, predicts a variance too, and knows a class for any."""
-    from diffusers import DDIMScheduler, DiTPipeline, DiTTransformer2DModel
-
-    transformer = DiTTransformer2DModel(
+    transformer = diffusers.DiTTransformer2DModel(
         num_attention_heads=2,
         attention_head_dim=8,
         in_channels=4,
@@ -37,14 +37,14 @@ def of_classes():
         patch_size=2,
         num_embeds_ada_norm=len(CLASSES),
     )
-    return DiTPipeline(randomise(transformer), tiny_vae(), DDIMScheduler(clip_sample=False))
+    return diffusers.DiTPipeline(
+        randomise(transformer), tiny_vae(), diffusers.DDIMScheduler(clip_sample=False)
+    )
 
 
 def of_pixels():
     """DDPM: a UNet of pixels that takes nothing besides."""
-    from diffusers import DDPMPipeline, DDPMScheduler, UNet2DModel
-
-    unet = UNet2DModel(
+    unet = diffusers.UNet2DModel(
         sample_size=16,
         block_out_channels=(8, 16),
         layers_per_block=1,
@@ -52,13 +52,11 @@ def of_pixels():
         down_block_types=("DownBlock2D", "AttnDownBlock2D"),
         up_block_types=("AttnUpBlock2D", "UpBlock2D"),
     )
-    return DDPMPipeline(unet, DDPMScheduler())
+    return diffusers.DDPMPipeline(unet, diffusers.DDPMScheduler())
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    import torch
-
     torch.manual_seed(0)
     root = tmp_path_factory.mktemp("models")
     for name, pipeline in ((DIT, of_classes()), (DDPM, of_pixels())):

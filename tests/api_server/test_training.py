@@ -7,9 +7,13 @@ import json
 import sys
 from pathlib import Path
 
+import diffusers
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+
+pytestmark = pytest.mark.models
 
 TRAINING = Path(__file__).parents[2] / "api_server" / "training"
 
@@ -129,10 +133,7 @@ class Straight:
         return type("Output", (), {"sample": velocity})
 
 
-@pytest.mark.models
 def test_a_teacher_that_knows_the_image_walks_to_it_in_any_number_of_steps(distil):
-    import torch
-
     schedule, clean = distil.Schedule(), torch.randn(1, 4, 2, 2)
     teacher = distil.Teacher(Straight(schedule, clean), torch.zeros(1, 3, 2))
     asked = distil.Asked(torch.zeros(2, 3, 2), torch.full((2,), 5.0))
@@ -145,10 +146,7 @@ def test_a_teacher_that_knows_the_image_walks_to_it_in_any_number_of_steps(disti
         assert torch.allclose(end, clean.expand_as(end), atol=1e-2)
 
 
-@pytest.mark.models
 def test_the_loss_is_nothing_for_a_student_that_does_what_its_teacher_does(distil):
-    import torch
-
     schedule, clean = distil.Schedule(), torch.randn(1, 4, 2, 2)
     unguided = Straight(schedule, clean)
     teacher = distil.Teacher(unguided, torch.zeros(1, 3, 2))
@@ -166,10 +164,7 @@ def sharpen(training):
     return training("sharpen_unet")
 
 
-@pytest.mark.models
 def test_a_student_that_knows_the_image_draws_it_from_noise_and_varies_it_at_any_strength(distil, sharpen):
-    import torch
-
     schedule, clean = distil.Schedule(), torch.randn(1, 4, 2, 2)
     batch = sharpen.Batch(clean.repeat(2, 1, 1, 1), *[torch.zeros(2, dtype=torch.long)] * 3)
     for seed in range(8):
@@ -179,12 +174,9 @@ def test_a_student_that_knows_the_image_draws_it_from_noise_and_varies_it_at_any
         assert torch.allclose(drawn, clean.expand_as(drawn), atol=0.1)
 
 
-@pytest.mark.models
 def test_a_kind_that_was_drawn_too_often_costs_more_than_one_that_was_not_and_other_groups_do_not_count(
     sharpen,
 ):
-    import torch
-
     variety = sharpen.Variety(torch.tensor([[True, True, False], [False, False, True]]))
     any_of_first, first, second = torch.full((4,), 3), torch.tensor([9.0, 0, 50]), torch.tensor([0, 9.0, 50])
     for _ in range(30):
@@ -194,10 +186,7 @@ def test_a_kind_that_was_drawn_too_often_costs_more_than_one_that_was_not_and_ot
     assert variety.loss(second[None], any_of_first[:1]) < variety.loss(first[None], any_of_first[:1]) - 1
 
 
-@pytest.mark.models
 def test_kinds_that_no_prompt_names_are_not_taught(sharpen):
-    import torch
-
     logits = torch.tensor([[9.0, 0], [0, 9.0]], requires_grad=True)
     assert (
         sharpen.kind_loss(logits, torch.tensor([0, 2]))
@@ -229,7 +218,6 @@ def _make_cache(folder, names, per_part):
     return folders
 
 
-@pytest.mark.models
 def test_a_cached_latent_is_that_of_its_image_and_kind_in_whichever_folder_it_is(training, sharpen, tmp_path):
     folders = _make_cache(tmp_path, ["glyph"] * 3 + ["chest x-ray"] * 4, [3, 4])
     shares = {"glyph": 0.5, "chest x-ray": 0.5}
@@ -246,10 +234,7 @@ def test_a_cached_latent_is_that_of_its_image_and_kind_in_whichever_folder_it_is
     assert {(batch.kinds == batch.asked).any().item(), (batch.kinds != batch.asked).any().item()} == {True}
 
 
-@pytest.mark.models
 def test_what_the_discriminator_says_moves_the_last_layer_as_much_as_the_errors(training):
-    import torch
-
     weight = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
     error, other = (3 * weight).sum(), (0.5 * weight).sum()
     by = training("sharpen_vae").balance(error, other, weight)
@@ -257,10 +242,7 @@ def test_what_the_discriminator_says_moves_the_last_layer_as_much_as_the_errors(
     assert torch.allclose(mine, torch.tensor([3.0, 3.0]), rtol=1e-3)
 
 
-@pytest.mark.models
 def test_a_reader_that_calls_all_the_same_may_still_rank_them_rightly(training):
-    import torch
-
     rank, asked = training("domains").rank, ["a", "a", "b", "b"]
     always_b = torch.tensor([[0.0, 5], [0, 6], [0, 8], [0, 9]])
     assert rank(always_b, ["a", "b"], asked) == 1
@@ -270,14 +252,11 @@ def test_a_reader_that_calls_all_the_same_may_still_rank_them_rightly(training):
 
 @pytest.fixture
 def bundled():
-    from diffusers import StableDiffusionPipeline
-
-    return StableDiffusionPipeline.from_pretrained(
+    return diffusers.StableDiffusionPipeline.from_pretrained(
         TRAINING.parent / "src" / "pcevolve_server" / "bundled", local_files_only=True
     )
 
 
-@pytest.mark.models
 def test_words_that_another_domain_has_or_that_are_torn_are_not_moved(training, bundled):
     find_rows = training("balance_words").find_rows
     assert len(set(find_rows(bundled.tokenizer, ["chest", "ray"], ["a blood smear"]))) == 2
@@ -287,12 +266,9 @@ def test_words_that_another_domain_has_or_that_are_torn_are_not_moved(training, 
         find_rows(bundled.tokenizer, ["tomography"], [])
 
 
-@pytest.mark.models
 def test_a_moved_word_brings_names_without_meaning_nearer_to_the_rare_label_and_leaves_other_prompts(
     training, bundled
 ):
-    import torch
-
     def read(prompts):
         tokens = bundled.tokenizer(
             prompts, padding="max_length", max_length=24, return_tensors="pt"

@@ -2,7 +2,11 @@
 
 import string
 
-from support.tiny_model import tiny_text_encoder, tiny_tokenizer, tiny_unet, tiny_vae
+import diffusers
+import torch
+import transformers
+
+from support.tiny_model import assemble, tiny_text_encoder, tiny_tokenizer, tiny_unet, tiny_vae
 
 WORDS = 32  # dimension of a text encoder's hidden states
 SENTENCE = (
@@ -12,40 +16,22 @@ SENTENCE = (
 
 def stable_diffusion_2():
     """Stable Diffusion 2.1: predicts velocities, on a schedule without a signal at its end."""
-    from diffusers import DDIMScheduler, StableDiffusionPipeline
-
-    tokenizer = tiny_tokenizer()
-    return StableDiffusionPipeline(
-        vae=tiny_vae(),
-        text_encoder=tiny_text_encoder(len(tokenizer)),
-        tokenizer=tokenizer,
-        unet=tiny_unet(use_linear_projection=True),
-        scheduler=DDIMScheduler(
-            **SCHEDULE,
-            clip_sample=False,
-            prediction_type="v_prediction",
-            rescale_betas_zero_snr=True,
-            set_alpha_to_one=False,
-        ),
-        safety_checker=None,
-        feature_extractor=None,
-        requires_safety_checker=False,
-    )
+    told = {"prediction_type": "v_prediction", "rescale_betas_zero_snr": True}
+    scheduler = diffusers.DDIMScheduler(**SCHEDULE, **told, clip_sample=False, set_alpha_to_one=False)
+    return assemble(diffusers.StableDiffusionPipeline, scheduler, use_linear_projection=True)
 
 
 def turbo():
     """SD-Turbo: Stable Diffusion 2.1, distilled for few steps without guidance."""
-    from diffusers import EulerDiscreteScheduler
-
     pipeline = stable_diffusion_2()
-    pipeline.register_modules(scheduler=EulerDiscreteScheduler(**SCHEDULE, timestep_spacing="trailing"))
+    pipeline.register_modules(
+        scheduler=diffusers.EulerDiscreteScheduler(**SCHEDULE, timestep_spacing="trailing")
+    )
     return pipeline
 
 
 def stable_diffusion_xl():
     """SDXL: two text encoders, the second of which also tells in one vector what a prompt is about."""
-    from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline
-
     tokenizer = tiny_tokenizer()
     unet = tiny_unet(
         cross_attention_dim=2 * WORDS,
@@ -54,52 +40,37 @@ def stable_diffusion_xl():
         projection_class_embeddings_input_dim=6 * 8 + WORDS,
         transformer_layers_per_block=1,
     )
-    return StableDiffusionXLPipeline(
+    return diffusers.StableDiffusionXLPipeline(
         vae=tiny_vae(),
         text_encoder=tiny_text_encoder(len(tokenizer)),
         text_encoder_2=projecting_text_encoder(len(tokenizer)),
         tokenizer=tokenizer,
         tokenizer_2=tiny_tokenizer(),
         unet=unet,
-        scheduler=EulerDiscreteScheduler(**SCHEDULE, timestep_spacing="leading"),
+        scheduler=diffusers.EulerDiscreteScheduler(**SCHEDULE, timestep_spacing="leading"),
         add_watermarker=False,
     )
 
 
 def turbo_xl():
     """SDXL-Turbo: SDXL, distilled for few steps without guidance."""
-    from diffusers import EulerAncestralDiscreteScheduler
-
     pipeline = stable_diffusion_xl()
     pipeline.register_modules(
-        scheduler=EulerAncestralDiscreteScheduler(**SCHEDULE, timestep_spacing="trailing")
+        scheduler=diffusers.EulerAncestralDiscreteScheduler(**SCHEDULE, timestep_spacing="trailing")
     )
     return pipeline
 
 
 def latent_consistency():
     """LCM: the guidance is an input of the UNet, and there is no negative prompt."""
-    from diffusers import LatentConsistencyModelPipeline, LCMScheduler
-
-    tokenizer = tiny_tokenizer()
-    return LatentConsistencyModelPipeline(
-        vae=tiny_vae(),
-        text_encoder=tiny_text_encoder(len(tokenizer)),
-        tokenizer=tokenizer,
-        unet=tiny_unet(time_cond_proj_dim=16),
-        scheduler=LCMScheduler(original_inference_steps=50),
-        safety_checker=None,
-        feature_extractor=None,
-        requires_safety_checker=False,
-    )
+    scheduler = diffusers.LCMScheduler(original_inference_steps=50)
+    return assemble(diffusers.LatentConsistencyModelPipeline, scheduler, time_cond_proj_dim=16)
 
 
 def stable_diffusion_3():
     """SD 3: a transformer on flow matching, with three text encoders and shifted noise levels."""
-    from diffusers import FlowMatchEulerDiscreteScheduler, SD3Transformer2DModel, StableDiffusion3Pipeline
-
     tokenizer = tiny_tokenizer()
-    transformer = SD3Transformer2DModel(
+    transformer = diffusers.SD3Transformer2DModel(
         sample_size=16,
         patch_size=2,
         in_channels=4,
@@ -112,7 +83,7 @@ def stable_diffusion_3():
         out_channels=4,
         pos_embed_max_size=16,
     )
-    return StableDiffusion3Pipeline(
+    return diffusers.StableDiffusion3Pipeline(
         vae=tiny_vae(shift_factor=0.06, scaling_factor=1.5),
         text_encoder=projecting_text_encoder(len(tokenizer)),
         text_encoder_2=projecting_text_encoder(len(tokenizer)),
@@ -121,67 +92,45 @@ def stable_diffusion_3():
         tokenizer_2=tiny_tokenizer(),
         tokenizer_3=sentence_tokenizer(),
         transformer=randomise(transformer),
-        scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0),
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
     )
 
 
 def flux():
     """Flux: guidance is an input of the transformer, and noise levels shift with the image's size."""
-    from diffusers import FlowMatchEulerDiscreteScheduler
-
-    return _flux(True, FlowMatchEulerDiscreteScheduler(shift=3.0, use_dynamic_shifting=True))
+    return _flux(True, diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0, use_dynamic_shifting=True))
 
 
 def flux_schnell():
     """Flux.1-schnell: distilled for four steps without guidance, on noise levels as they are."""
-    from diffusers import FlowMatchEulerDiscreteScheduler
-
-    return _flux(False, FlowMatchEulerDiscreteScheduler(shift=1.0))
+    return _flux(False, diffusers.FlowMatchEulerDiscreteScheduler(shift=1.0))
 
 
 def kontext():
     """FLUX.1 Kontext: Flux that sees an image beside the noise."""
-    from diffusers import FluxKontextPipeline
-
-    return FluxKontextPipeline(**flux().components)
+    return diffusers.FluxKontextPipeline(**flux().components)
 
 
 def pix2pix():
     """InstructPix2Pix: Stable Diffusion 1.5 whose UNet sees an encoded image beside the noise."""
-    from diffusers import DDIMScheduler, StableDiffusionInstructPix2PixPipeline
-
-    tokenizer = tiny_tokenizer()
-    return StableDiffusionInstructPix2PixPipeline(
-        vae=tiny_vae(),
-        text_encoder=tiny_text_encoder(len(tokenizer)),
-        tokenizer=tokenizer,
-        unet=tiny_unet(in_channels=8),
-        scheduler=DDIMScheduler(**SCHEDULE, clip_sample=False, set_alpha_to_one=False),
-        safety_checker=None,
-        feature_extractor=None,
-        requires_safety_checker=False,
-    )
+    scheduler = diffusers.DDIMScheduler(**SCHEDULE, clip_sample=False, set_alpha_to_one=False)
+    return assemble(diffusers.StableDiffusionInstructPix2PixPipeline, scheduler, in_channels=8)
 
 
 def qwen():
     """Qwen-Image: a transformer on flow matching whose text encoder is a language model that also sees images."""
-    from diffusers import QwenImagePipeline
-
-    return QwenImagePipeline(**_qwen_parts(_seeing_tokenizer()))
+    return diffusers.QwenImagePipeline(**_qwen_parts(_seeing_tokenizer()))
 
 
 def z_image():
     """Z-Image: a transformer on flow matching that reads prompt and noise in one row, behind a language model."""
-    from diffusers import FlowMatchEulerDiscreteScheduler, ZImagePipeline, ZImageTransformer2DModel
-    from transformers import Qwen3Config, Qwen3Model
-
     tokenizer = _seeing_tokenizer()
     tokenizer.chat_template = (
         "{% for each in messages %}<|im_start|>{{ each['content'] }}<|im_end|>{% endfor %}"
     )
     shape = {"hidden_size": WORDS, "intermediate_size": WORDS, "num_hidden_layers": 2, "head_dim": 16}
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
-    transformer = ZImageTransformer2DModel(
+    transformer = diffusers.ZImageTransformer2DModel(
         in_channels=4,
         dim=32,
         n_layers=1,
@@ -192,10 +141,12 @@ def z_image():
         axes_dims=[4, 6, 6],
         axes_lens=[1024, 64, 64],
     )
-    return ZImagePipeline(
-        scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0),
+    return diffusers.ZImagePipeline(
+        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
         vae=tiny_vae(shift_factor=0.06, scaling_factor=1.5),
-        text_encoder=Qwen3Model(Qwen3Config(vocab_size=len(tokenizer), **shape, **heads)),
+        text_encoder=transformers.Qwen3Model(
+            transformers.Qwen3Config(vocab_size=len(tokenizer), **shape, **heads)
+        ),
         tokenizer=tokenizer,
         transformer=randomise(transformer),
     )
@@ -203,46 +154,39 @@ def z_image():
 
 def qwen_edit():
     """Qwen-Image-Edit: Qwen-Image that sees an image beside the noise, and in the prompt."""
-    from diffusers import QwenImageEditPipeline
-
-    return QwenImageEditPipeline(**_seeing_parts())
+    return diffusers.QwenImageEditPipeline(**_seeing_parts())
 
 
 def qwen_edit_plus():
     """Qwen-Image-Edit-2509 and later: several images may stand in the prompt."""
-    from diffusers import QwenImageEditPlusPipeline
-
-    return QwenImageEditPlusPipeline(**_seeing_parts())
+    return diffusers.QwenImageEditPlusPipeline(**_seeing_parts())
 
 
 def _seeing_parts():
-    from transformers import Qwen2VLImageProcessor, Qwen2VLProcessor, Qwen2VLVideoProcessor
-
     tokenizer = _seeing_tokenizer()
     bounds = {"shortest_edge": 28 * 28, "longest_edge": 4 * 28 * 28}  # pixels that the language model sees
-    processor = Qwen2VLProcessor(
-        Qwen2VLImageProcessor(size=bounds), tokenizer, Qwen2VLVideoProcessor(size=bounds)
+    processor = transformers.Qwen2VLProcessor(
+        transformers.Qwen2VLImageProcessor(size=bounds),
+        tokenizer,
+        transformers.Qwen2VLVideoProcessor(size=bounds),
     )
     return _qwen_parts(tokenizer) | {"processor": processor}
 
 
 def _seeing_tokenizer():
     from tokenizers.pre_tokenizers import ByteLevel
-    from transformers import Qwen2Tokenizer
 
     vocabulary = {
         letter: index for index, letter in enumerate(["<|endoftext|>", *sorted(ByteLevel.alphabet())])
     }
-    tokenizer = Qwen2Tokenizer(vocab=vocabulary, merges=[], model_max_length=2048)
+    tokenizer = transformers.Qwen2Tokenizer(vocab=vocabulary, merges=[], model_max_length=2048)
     tokenizer.add_special_tokens({"additional_special_tokens": QWEN_TOKENS})
     return tokenizer
 
 
 def _seeing_encoder(tokenizer):
-    from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
-
     numbers = dict(zip(QWEN_TOKENS, tokenizer.convert_tokens_to_ids(QWEN_TOKENS), strict=True))
-    config = Qwen2_5_VLConfig(
+    config = transformers.Qwen2_5_VLConfig(
         text_config={
             "vocab_size": len(tokenizer),
             "hidden_size": WORDS,
@@ -265,17 +209,11 @@ def _seeing_encoder(tokenizer):
         vision_start_token_id=numbers["<|vision_start|>"],
         vision_end_token_id=numbers["<|vision_end|>"],
     )
-    return Qwen2_5_VLForConditionalGeneration(config)
+    return transformers.Qwen2_5_VLForConditionalGeneration(config)
 
 
 def _qwen_parts(tokenizer):
-    from diffusers import (
-        AutoencoderKLQwenImage,
-        FlowMatchEulerDiscreteScheduler,
-        QwenImageTransformer2DModel,
-    )
-
-    transformer = QwenImageTransformer2DModel(
+    transformer = diffusers.QwenImageTransformer2DModel(
         in_channels=16,
         out_channels=4,
         num_layers=1,
@@ -285,10 +223,10 @@ def _qwen_parts(tokenizer):
         axes_dims_rope=(4, 6, 6),
     )
     return {
-        "scheduler": FlowMatchEulerDiscreteScheduler(
+        "scheduler": diffusers.FlowMatchEulerDiscreteScheduler(
             use_dynamic_shifting=True, max_shift=0.9, max_image_seq_len=8192, shift_terminal=0.02
         ),
-        "vae": AutoencoderKLQwenImage(
+        "vae": diffusers.AutoencoderKLQwenImage(
             base_dim=4,
             z_dim=4,
             dim_mult=[1, 1, 1, 1],
@@ -303,10 +241,8 @@ def _qwen_parts(tokenizer):
 
 
 def _flux(guided, scheduler):
-    from diffusers import FluxPipeline, FluxTransformer2DModel
-
     tokenizer = tiny_tokenizer()
-    transformer = FluxTransformer2DModel(
+    transformer = diffusers.FluxTransformer2DModel(
         patch_size=1,
         in_channels=16,
         num_layers=1,
@@ -318,7 +254,7 @@ def _flux(guided, scheduler):
         guidance_embeds=guided,
         axes_dims_rope=(4, 4, 8),
     )
-    return FluxPipeline(
+    return diffusers.FluxPipeline(
         vae=tiny_vae(shift_factor=0.06, scaling_factor=1.5),
         text_encoder=tiny_text_encoder(len(tokenizer)),
         text_encoder_2=sentence_encoder(WORDS),
@@ -329,14 +265,8 @@ def _flux(guided, scheduler):
     )
 
 
-QWEN_TOKENS = [
-    "<|im_start|>",
-    "<|im_end|>",
-    "<|vision_start|>",
-    "<|vision_end|>",
-    "<|image_pad|>",
-    "<|video_pad|>",
-]
+VISION = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+QWEN_TOKENS = ["<|im_start|>", "<|im_end|>", *VISION]
 SCHEDULE = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "steps_offset": 1}
 """Of every Stable Diffusion that learnt to predict noise or velocities."""
 
@@ -359,8 +289,6 @@ EDITS = {"kontext": kontext, "pix2pix": pix2pix, "qwen-edit": qwen_edit, "qwen-e
 
 def randomise(transformer, spread=0.05):
     """Add small random weights: transformers begin with zeros in places, and would ignore their inputs."""
-    import torch
-
     with torch.no_grad():
         for each in transformer.parameters():
             each.add_(torch.randn_like(each) * spread)
@@ -368,24 +296,18 @@ def randomise(transformer, spread=0.05):
 
 
 def projecting_text_encoder(words):
-    from transformers import CLIPTextModelWithProjection
-
-    return CLIPTextModelWithProjection(tiny_text_encoder(words, projection_dim=WORDS).config)
+    return transformers.CLIPTextModelWithProjection(tiny_text_encoder(words, projection_dim=WORDS).config)
 
 
 def sentence_tokenizer():
-    from transformers import T5Tokenizer
-
     letters = [(letter, -3.0) for letter in string.ascii_lowercase + string.digits]
     vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0), *letters]
-    return T5Tokenizer(vocab=vocabulary, extra_ids=0, model_max_length=512)
+    return transformers.T5Tokenizer(vocab=vocabulary, extra_ids=0, model_max_length=512)
 
 
 def sentence_encoder(dimension):
-    from transformers import T5Config, T5EncoderModel
-
-    return T5EncoderModel(
-        T5Config(
+    return transformers.T5EncoderModel(
+        transformers.T5Config(
             vocab_size=40,
             d_model=dimension,
             d_kv=8,

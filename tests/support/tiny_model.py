@@ -69,26 +69,29 @@ def load(**settings):
     return generator_loading.load(ModelSettings(**settings))
 
 
-def tiny_pipeline():
-    import torch
-    from diffusers import PNDMScheduler, StableDiffusionPipeline
-
-    torch.manual_seed(0)
+def assemble(pipeline, scheduler, **unet):
+    """A pipeline of tiny parts, with changes to its UNet and without a safety checker."""
     tokenizer = tiny_tokenizer()
-    # The schedule of Stable Diffusion 1.5.
-    scheduler = PNDMScheduler(
-        beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", skip_prk_steps=True, steps_offset=1
-    )
-    return StableDiffusionPipeline(
+    return pipeline(
         vae=tiny_vae(),
         text_encoder=tiny_text_encoder(len(tokenizer)),
         tokenizer=tokenizer,
-        unet=tiny_unet(),
+        unet=tiny_unet(**unet),
         scheduler=scheduler,
         safety_checker=None,
         feature_extractor=None,
         requires_safety_checker=False,
     )
+
+
+def tiny_pipeline():
+    """Stable Diffusion 1.5, with its schedule."""
+    import torch
+    from diffusers import PNDMScheduler, StableDiffusionPipeline
+
+    torch.manual_seed(0)
+    schedule = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear"}
+    return assemble(StableDiffusionPipeline, PNDMScheduler(**schedule, skip_prk_steps=True, steps_offset=1))
 
 
 EMBEDDING = 16
