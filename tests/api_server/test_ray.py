@@ -13,7 +13,6 @@ import pytest
 
 from support.ray_cluster import RayServer, descendants, living
 from support.served import serve_app, wait_until
-from support.tiny_model import load
 
 pytestmark = [
     pytest.mark.system,
@@ -44,6 +43,8 @@ def server(tiny_model, tmp_path_factory):
 @pytest.fixture(scope="module")
 def alone(tiny_model):
     """A server whose model runs on a thread of this process."""
+    from support.tiny_model import load  # takes seconds, and these tests run alone
+
     with serve_app(load(model=str(tiny_model), threads=1)) as client:
         yield lambda verb="text-to-image", **body: client.post(
             f"/v1/stable-diffusion/{verb}", json={"prompt": "a b c", "seed": 1, **body}

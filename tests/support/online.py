@@ -137,11 +137,20 @@ def b64(seed: int) -> str:
     return base64.b64encode(png(seed)).decode()
 
 
+def _has_key(heard: Heard, key: str = KEY) -> bool:
+    return heard.headers.get("authorization") == f"Bearer {key}"
+
+
+def _refuse_key(message: str) -> Reply:
+    """Refuse a request as OpenAI does."""
+    fault = {"message": message, "type": "invalid_request_error", "param": None, "code": "invalid_api_key"}
+    return answer_json(401, {"error": fault})
+
+
 def chat(heard: Heard) -> Reply:
     """OpenAI's Chat Completions API; parameters that it does not know are errors."""
-    if heard.headers.get("authorization") != f"Bearer {KEY}":
-        fault = {"message": "Incorrect API key provided.", "type": "invalid_request_error"}
-        return answer_json(401, {"error": {**fault, "param": None, "code": "invalid_api_key"}})
+    if not _has_key(heard):
+        return _refuse_key("Incorrect API key provided.")
     if heard.path == "/v1/models":
         return answer_json(200, {"object": "list", "data": [{"id": "bundled", "object": "model"}]})
     fields = json.loads(heard.body)
@@ -153,10 +162,8 @@ def chat(heard: Heard) -> Reply:
 
 def rewriter(heard: Heard) -> Reply:
     """A chat API with a key of its own and no list of models, whose model adds a word to whatever prompt it reads."""
-    if heard.headers.get("authorization") != f"Bearer {WRITER_KEY}":
-        return answer_json(
-            401, {"error": {"message": "Incorrect API key provided.", "code": "invalid_api_key"}}
-        )
+    if not _has_key(heard, WRITER_KEY):
+        return _refuse_key("Incorrect API key provided.")
     fields = json.loads(heard.body or b"{}")
     odd = unknown(fields, {"model", "messages", "n", "max_tokens", "temperature", "seed"})
     if odd or heard.path != "/v1/chat/completions":
@@ -179,7 +186,7 @@ def answering(content: object, **choice: object) -> Reply:
 
 def getimg(heard: Heard) -> Reply:
     """getimg's hosted v1 API: one image a request, models with fields beside ours."""
-    if heard.headers.get("authorization") != f"Bearer {KEY}":
+    if not _has_key(heard):
         return answer_json(
             401, {"error": {"type": "authentication_error", "code": "invalid_key", "message": "no key"}}
         )
@@ -202,25 +209,11 @@ def getimg(heard: Heard) -> Reply:
 
 
 OPENAI_FIELDS = {
-    "model",
-    "prompt",
-    "n",
-    "size",
-    "quality",
-    "background",
-    "output_format",
-    "user",
-    "image",
-    "mask",
-}
+    "model", "prompt", "n", "size", "quality", "background", "output_format", "user", "image", "mask",
+}  # fmt: skip
 EXTENSIONS = {
-    "response_format",
-    "negative_prompt",
-    "num_inference_steps",
-    "guidance_scale",
-    "seed",
-    "strength",
-}
+    "response_format", "negative_prompt", "num_inference_steps", "guidance_scale", "seed", "strength",
+}  # fmt: skip
 
 
 _UNSEEDED = count(step=64)
@@ -228,10 +221,9 @@ _UNSEEDED = count(step=64)
 
 
 def _openai(heard: Heard, known: set[str]) -> Reply:
-    if heard.headers.get("authorization") != f"Bearer {KEY}":
+    if not _has_key(heard):
         shown = heard.headers.get("authorization", "").removeprefix("Bearer ")
-        fault = {"message": f"Incorrect API key provided: {shown}.", "type": "invalid_request_error"}
-        return answer_json(401, {"error": {**fault, "param": None, "code": "invalid_api_key"}})
+        return _refuse_key(f"Incorrect API key provided: {shown}.")
     if heard.method == "GET":
         return answer_json(200, {"object": "list", "data": [{"id": "gpt-image-1", "object": "model"}]})
     edits = heard.path == "/v1/images/edits"
@@ -264,7 +256,7 @@ class SiliconFlow:
     at: str
 
     def __call__(self, heard: Heard) -> Reply:
-        if heard.headers.get("authorization") != f"Bearer {KEY}":
+        if not _has_key(heard):
             return Reply(401, b'"Invalid token"', {"Content-Type": "application/json"})
         if heard.path == "/v1/models":
             return answer_json(
@@ -299,7 +291,7 @@ def image_host(heard: Heard) -> Reply:
 
 def stability(heard: Heard) -> Reply:
     """Stability AI's v2beta API for Stable Diffusion 3."""
-    if heard.headers.get("authorization") != f"Bearer {KEY}":
+    if not _has_key(heard):
         return answer_json(
             401, {"id": "a1", "name": "unauthorized", "errors": ["missing or invalid authorization header"]}
         )
@@ -307,15 +299,8 @@ def stability(heard: Heard) -> Reply:
         return answer_json(200, {"credits": 25.5})
     fields = form_of(heard)
     known = {
-        "prompt",
-        "mode",
-        "model",
-        "seed",
-        "cfg_scale",
-        "output_format",
-        "negative_prompt",
-        "style_preset",
-    }
+        "prompt", "mode", "model", "seed", "cfg_scale", "output_format", "negative_prompt", "style_preset",
+    }  # fmt: skip
     varies = fields.get("mode") == b"image-to-image"
     odd = unknown(fields, known | ({"image", "strength"} if varies else {"aspect_ratio"}))
     seeds = range(1, 4_294_967_295)  # 0 would be a random one
@@ -329,13 +314,8 @@ def stability(heard: Heard) -> Reply:
 def a1111(heard: Heard) -> Reply:
     """AUTOMATIC1111's web UI with ``--api-auth``; what it answers is its own ``modules/api``."""
     if heard.headers.get("authorization") != f"Basic {base64.b64encode(LOGIN.encode()).decode()}":
-        refusal = {
-            "error": "HTTPException",
-            "detail": "Incorrect username or password",
-            "body": "",
-            "errors": "",
-        }
-        return answer_json(401, refusal, WWW_Authenticate="Basic")
+        refusal = {"error": "HTTPException", "detail": "Incorrect username or password"}
+        return answer_json(401, {**refusal, "body": "", "errors": ""}, WWW_Authenticate="Basic")
     if heard.path == "/sdapi/v1/sd-models":
         return answer_json(
             200, [{"title": "v1-5.safetensors [6ce0161689]", "model_name": "v1-5", "filename": "/x"}]

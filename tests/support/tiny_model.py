@@ -2,23 +2,25 @@
 
 import string
 
+import diffusers
+import torch
+import transformers
+from safetensors.torch import save_file
+
+from pcevolve_server.diffusion import generator_loading
 from pcevolve_server.model_settings import ModelSettings
 
 PROMPT_TOKENS = 16
 
 
 def tiny_tokenizer():
-    from transformers import CLIPTokenizer
-
     letters = string.ascii_lowercase + string.digits
     words = ["<|startoftext|>", "<|endoftext|>", *letters, *(letter + "</w>" for letter in letters)]
     vocabulary = {word: index for index, word in enumerate(words)}
-    return CLIPTokenizer(vocab=vocabulary, merges=[], model_max_length=PROMPT_TOKENS)
+    return transformers.CLIPTokenizer(vocab=vocabulary, merges=[], model_max_length=PROMPT_TOKENS)
 
 
 def tiny_text_encoder(words, **changes):
-    from transformers import CLIPTextConfig, CLIPTextModel
-
     config = {
         "vocab_size": words,
         "hidden_size": 32,
@@ -30,12 +32,10 @@ def tiny_text_encoder(words, **changes):
         "eos_token_id": 1,
         "pad_token_id": 1,
     }
-    return CLIPTextModel(CLIPTextConfig(**(config | changes)))
+    return transformers.CLIPTextModel(transformers.CLIPTextConfig(**(config | changes)))
 
 
 def tiny_unet(**changes):
-    from diffusers import UNet2DConditionModel
-
     config = {
         "sample_size": 8,
         "block_out_channels": (8, 16),
@@ -46,13 +46,11 @@ def tiny_unet(**changes):
         "attention_head_dim": 8,
         "norm_num_groups": 4,
     }
-    return UNet2DConditionModel(**(config | changes))
+    return diffusers.UNet2DConditionModel(**(config | changes))
 
 
 def tiny_vae(**changes):
-    from diffusers import AutoencoderKL
-
-    return AutoencoderKL(
+    return diffusers.AutoencoderKL(
         block_out_channels=(8, 8, 8),
         down_block_types=("DownEncoderBlock2D",) * 3,
         up_block_types=("UpDecoderBlock2D",) * 3,
@@ -63,9 +61,6 @@ def tiny_vae(**changes):
 
 
 def load(**settings):
-    """A generator; what it needs is imported when it is asked for, which takes seconds."""
-    from pcevolve_server.diffusion import generator_loading
-
     return generator_loading.load(ModelSettings(**settings))
 
 
@@ -86,12 +81,12 @@ def assemble(pipeline, scheduler, **unet):
 
 def tiny_pipeline():
     """Stable Diffusion 1.5, with its schedule."""
-    import torch
-    from diffusers import PNDMScheduler, StableDiffusionPipeline
-
     torch.manual_seed(0)
     schedule = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear"}
-    return assemble(StableDiffusionPipeline, PNDMScheduler(**schedule, skip_prk_steps=True, steps_offset=1))
+    return assemble(
+        diffusers.StableDiffusionPipeline,
+        diffusers.PNDMScheduler(**schedule, skip_prk_steps=True, steps_offset=1),
+    )
 
 
 EMBEDDING = 16
@@ -99,13 +94,9 @@ EMBEDDING = 16
 
 def save_adapter(directory, unet):
     """An IP-Adapter with random weights for a tiny UNet, in the layout of the authors' releases; its weight file."""
-    import torch
-    from safetensors.torch import save_file
-    from transformers import CLIPVisionConfig, CLIPVisionModelWithProjection
-
     torch.manual_seed(1)
-    CLIPVisionModelWithProjection(
-        CLIPVisionConfig(
+    transformers.CLIPVisionModelWithProjection(
+        transformers.CLIPVisionConfig(
             hidden_size=16,
             intermediate_size=16,
             projection_dim=EMBEDDING,
@@ -121,8 +112,6 @@ def save_adapter(directory, unet):
 
 def adapter_weights(unet):
     """Return one key and value projection per cross-attention, numbered as the authors do."""
-    import torch
-
     across = unet.config.cross_attention_dim
     weights = {
         "image_proj.proj.weight": torch.randn(4 * across, EMBEDDING),
@@ -141,7 +130,6 @@ def adapter_weights(unet):
 
 def save_lora(directory, pipeline, seed=0, name="pytorch_lora_weights.safetensors"):
     """A LoRA of random weights for the attention of a pipeline's denoiser; its file. It stays in the pipeline."""
-    import torch
     from peft import LoraConfig, get_peft_model_state_dict
 
     torch.manual_seed(seed)
