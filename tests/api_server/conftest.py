@@ -72,3 +72,10 @@ def fake():
 @pytest.fixture
 def fake_with_adapter():
     return FakeGenerator(adapters=("ip",))
+
+
+@pytest.fixture
+def client(serve, fake):
+    """A client of a server of the fake model."""
+    with serve(fake) as client:
+        yield client

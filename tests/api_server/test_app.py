@@ -17,7 +17,7 @@ from pcevolve_server.logs import JsonFormatter
 from pcevolve_server.settings import Key, Settings
 from pcevolve_server.work import Picture
 from pcevolve_shared import images, limits, wire
-from support.served import on_thread
+from support.served import on_thread, read_refusal
 
 KEY = "correct-horse-battery-staple"
 HERE = "http://127.0.0.1"
@@ -27,20 +27,6 @@ GENERATING = [wire.TEXT_TO_IMAGE, wire.IMAGE_TO_IMAGE, wire.IP_ADAPTER]
 
 def image_in(text):
     return images.decode(images.from_base64(text))
-
-
-def error_in(response, status, code):
-    """Return the message of an error in the contract's shape."""
-    body = wire.ErrorResponse.model_validate_json(response.content).error
-    assert (response.status_code, body.code) == (status, code)
-    assert response.headers[wire.REQUEST_ID_HEADER] == body.request_id
-    return body.message
-
-
-@pytest.fixture
-def client(serve, fake):
-    with serve(fake) as client:
-        yield client
 
 
 def test_one_image_answers_as_getimg_does(client):
@@ -87,7 +73,7 @@ def test_without_keys_no_page_of_another_origin_and_no_other_name_is_served(
     serve, fake, headers, status, code
 ):
     with serve(fake, allowed_hosts=("gpu.lab",)) as client:
-        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK, headers=headers), status, code)
+        read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK, headers=headers), status, code)
     assert fake.batches == []
 
 
@@ -112,9 +98,9 @@ def test_without_the_key_nothing_is_answered(serve, fake, key):
     headers = {} if key is None else {"Authorization": key.encode("latin-1")}
     with serve(fake, keys=(Key(KEY),)) as client:
         for path in (wire.MODELS, wire.BALANCE, wire.METRICS, "/nowhere"):
-            assert "Bearer KEY" in error_in(client.get(path, headers=headers), 401, "invalid_api_key")
+            assert "Bearer KEY" in read_refusal(client.get(path, headers=headers), 401, "invalid_api_key")
         for path in [*GENERATING, wire.OPENAI_GENERATIONS, wire.OPENAI_EDITS, wire.CHAT]:
-            error_in(client.post(path, json=ASK, headers=headers), 401, "invalid_api_key")
+            read_refusal(client.post(path, json=ASK, headers=headers), 401, "invalid_api_key")
     assert fake.batches == []
 
 
@@ -134,18 +120,18 @@ def unread():
 
 def test_the_key_is_asked_for_before_the_body_is_read(serve, fake):
     with serve(fake, keys=(Key(KEY),)) as client:
-        error_in(client.post(wire.TEXT_TO_IMAGE, content=unread()), 401, "invalid_api_key")
+        read_refusal(client.post(wire.TEXT_TO_IMAGE, content=unread()), 401, "invalid_api_key")
 
 
 def test_a_body_too_long_is_refused_by_its_declared_length(client, fake):
     headers = {"Content-Length": str(limits.MAX_REQUEST_BYTES + 1)}
     response = client.post(wire.TEXT_TO_IMAGE, content=b"{}", headers=headers)
-    assert "longer than" in error_in(response, 413, "request_too_large")
+    assert "longer than" in read_refusal(response, 413, "request_too_large")
 
 
 def test_a_body_too_long_is_refused_while_it_streams(client):
     chunks = (b" " * 2**20 for _ in range(limits.MAX_REQUEST_BYTES // 2**20 + 2))
-    error_in(client.post(wire.TEXT_TO_IMAGE, content=chunks), 413, "request_too_large")
+    read_refusal(client.post(wire.TEXT_TO_IMAGE, content=chunks), 413, "request_too_large")
 
 
 OPEN = [wire.HEALTH, wire.READY, "/docs", "/openapi.json"]
@@ -154,7 +140,7 @@ OPEN = [wire.HEALTH, wire.READY, "/docs", "/openapi.json"]
 @pytest.mark.parametrize("path", [*OPEN, wire.MODELS, wire.BALANCE, wire.METRICS])
 def test_a_route_that_takes_no_body_refuses_one_without_reading_it(client, path):
     response = client.request("GET", path, content=unread())
-    assert "takes no request body" in error_in(response, 413, "request_too_large")
+    assert "takes no request body" in read_refusal(response, 413, "request_too_large")
     assert response.headers["Connection"] == "close"
 
 
@@ -174,7 +160,7 @@ def test_a_route_that_takes_no_body_refuses_one_without_reading_it(client, path)
 )
 def test_invalid_fields_are_named_and_their_values_are_not_echoed(client, change, message):
     response = client.post(wire.TEXT_TO_IMAGE, json=ASK | change)
-    assert message in error_in(response, 422, "invalid_request")
+    assert message in read_refusal(response, 422, "invalid_request")
     assert "SECRET" not in response.text
 
 
@@ -189,7 +175,7 @@ def test_a_server_told_to_stop_serves_on_and_then_tells_the_rest(serve, fake, wa
         wait(lambda: client.get("/readyz").json() == {"status": "stopping"})
         assert not any(each.done() for each in asked)  # there is a second left
         for each in asked:
-            error_in(each.result(), 503, "stopping")
+            read_refusal(each.result(), 503, "stopping")
             assert each.result().headers["Retry-After"] == "5"
 
 
@@ -239,7 +225,7 @@ def test_a_caller_who_hangs_up_leaves_the_queue(client, fake, wait):
 
 def test_a_failing_model_answers_500_without_its_message_and_goes_on(client):
     response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"prompt": "explode"})
-    error_in(response, 500, "generation_failed")
+    read_refusal(response, 500, "generation_failed")
     assert "SECRET" not in response.text
     assert client.post(wire.TEXT_TO_IMAGE, json=ASK).status_code == 200
 
@@ -247,7 +233,7 @@ def test_a_failing_model_answers_500_without_its_message_and_goes_on(client):
 def test_content_refused_at_every_try_answers_422_and_is_counted(serve, fake):
     fake.paint = lambda task: Picture(None, refused=3)
     with serve(fake) as client:
-        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 422, "content_rejected")
+        read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK), 422, "content_rejected")
         assert "pcevolve_images_rejected_total 3.0" in client.get(wire.METRICS).text
 
 
@@ -259,7 +245,7 @@ def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
         ready = client.get(wire.READY)
         assert (ready.status_code, ready.json()) == (503, {"status": "loading"})
         response = client.post(wire.TEXT_TO_IMAGE, json=ASK)
-        error_in(response, 503, "loading")
+        read_refusal(response, 503, "loading")
         assert int(response.headers["Retry-After"]) >= 1
         gate.set()
         wait(lambda: client.get(wire.READY).status_code == 200)
@@ -273,7 +259,7 @@ def test_a_model_that_cannot_be_loaded_is_reported(wait):
 
     with TestClient(create_app(Settings(), on_thread(load), failures.append), base_url=HERE) as client:
         wait(lambda: failures)
-        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
+        read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
     assert str(failures[0]) == "no such model"
 
 
@@ -302,12 +288,12 @@ def test_an_engine_that_is_lost_ends_the_server_whether_anybody_asks_or_not(fake
         wait(lambda: client.get(wire.READY).status_code == 200)
         assert failures == []
         if asks:
-            error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
+            read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
         over.set()
         wait(lambda: failures)
         ready = client.get(wire.READY)
         assert (ready.status_code, ready.json()) == (503, {"status": "failed"})
-        error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
+        read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "failed")
         assert "pcevolve_ready 0.0" in client.get("/metrics").text
     assert [str(each) for each in failures] == ["nothing is left"]
 
@@ -377,7 +363,7 @@ def test_several_images_take_consecutive_seeds(client):
 
 def test_a_body_to_an_unknown_route_is_not_read(client):
     response = client.post("/v1/nope", content=unread())
-    error_in(response, 404, "not_found")
+    read_refusal(response, 404, "not_found")
     assert response.headers["Connection"] == "close"
 
 
@@ -391,5 +377,5 @@ def test_an_answer_to_a_request_that_was_read_keeps_the_connection(client):
 def test_a_size_that_the_model_cannot_make_is_refused(serve, fake, change):
     fake.info = fake.info.model_copy(update={"size_multiple": 32})
     with serve(fake) as client:
-        message = error_in(client.post(wire.TEXT_TO_IMAGE, json=ASK | change), 422, "invalid_request")
+        message = read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK | change), 422, "invalid_request")
     assert "must be multiples of 32" in message

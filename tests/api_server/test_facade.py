@@ -10,7 +10,7 @@ from PIL import Image
 from pcevolve_server.errors import InvalidRequestError
 from pcevolve_server.http import facade
 from pcevolve_shared import images, limits, wire
-from support.served import FakeGenerator, serve_app
+from support.served import FakeGenerator, read_refusal, serve_app
 
 ASK = {"model": "fake", "prompt": "a cat", "seed": 7}
 EXTENDED = {"num_inference_steps": 9, "guidance_scale": 3.5, "negative_prompt": "blur"}
@@ -18,21 +18,9 @@ PNG = images.encode(Image.new("RGB", (64, 32), (9, 8, 7)))
 FIRST = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nfake\r\n'
 
 
-@pytest.fixture
-def client(serve, fake):
-    with serve(fake) as client:
-        yield client
-
-
 def edit(client, image=PNG, **fields):
     files = {"image": ("x.png", image, "image/png")}
     return client.post(wire.OPENAI_EDITS, data={**ASK, **fields}, files=files)
-
-
-def read_refusal(response, status, code):
-    body = wire.ErrorResponse.model_validate_json(response.content).error
-    assert (response.status_code, body.code) == (status, code)
-    return body.message
 
 
 def test_the_same_request_gives_the_same_images_on_both_apis(client):

@@ -148,6 +148,28 @@ def test_a_completion_depends_on_its_task_alone(phrases):
     assert len({each.text for each in together}) > 15
 
 
+BLANKS = question("Write one definition about disease.", "a _ disease _ the lungs _ _ young _")
+GOLDEN = [
+    (
+        "Write one definition about food.",
+        0,
+        {"temperature": 0.5},
+        "a cut made with rye flour sugar glaze or served",
+    ),
+    ("zzz qqq", 1, {"top_p": 0.5}, "a crochet stitch"),
+    (BLANKS, 0, {}, "a fungous disease affecting the lungs and the young plants"),
+    (BLANKS, 1, {}, "a viral disease of the lungs caused by young people"),
+]
+
+
+@pytest.mark.parametrize(("said", "seed", "recipe", "text"), GOLDEN)
+def test_the_bundled_model_writes_what_it_always_wrote_of_a_topic_or_of_any(
+    phrases, said, seed, recipe, text
+):
+    (written,) = write(phrases, said, range(seed, seed + 1), **recipe)
+    assert (written.text, written.finish, written.prompt_tokens) == (text, "stop", len(said.split()))
+
+
 @pytest.mark.parametrize(
     "blanked", [TEXT, "a _ disease _ the lungs _ _ young _", "_ _ _", "Qx9 _ (the) lungs, _."]
 )

@@ -7,25 +7,11 @@ from PIL import Image
 
 from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
 from pcevolve_server.work import Picture, Recipe, Task
+from support.served import FakeGenerator
 
 pytestmark = pytest.mark.models
 
 RECIPE = Recipe(width=8, height=8)
-
-
-class Painter:
-    """Paints the seed's last byte."""
-
-    info, bit_exact_batch_size, fixed_cost_batches, memory = None, 1, False, 0
-
-    def __init__(self):
-        self.seeds = []
-
-    def create(self, tasks, is_cancelled=None):
-        self.seeds.append([task.seed for task in tasks])
-        return [Picture(Image.new("RGB", (8, 8), (task.seed % 256, 0, 0)), cut_tokens=2) for task in tasks]
-
-    vary = create
 
 
 class Checker:
@@ -43,15 +29,21 @@ def tasks(*seeds):
 
 
 def guard(threshold, retries=3):
-    painter = Painter()
+    """A guarded generator, which paints the seed's last byte, and the one within."""
+    painter = FakeGenerator()
+    painter.paint = lambda task: Picture(Image.new("RGB", (8, 8), (task.seed % 256, 0, 0)), cut_tokens=2)
     return SafeGenerator(painter, Checker(threshold), retries), painter
+
+
+def seeds_of(painter):
+    return [[task.seed for task in batch] for batch in painter.batches]
 
 
 def test_clean_images_pass_untouched_and_only_once():
     generator, painter = guard(0)
     pictures = generator.create(tasks(1, 2))
     assert [(picture.image is not None, picture.refused) for picture in pictures] == [(True, 0)] * 2
-    assert painter.seeds == [[1, 2]]
+    assert seeds_of(painter) == [[1, 2]]
 
 
 def test_only_flagged_images_are_made_again_under_another_seed():
@@ -59,16 +51,16 @@ def test_only_flagged_images_are_made_again_under_another_seed():
     kept, remade = generator.create(tasks(200, 5))
     assert np.asarray(kept.image)[0, 0, 0] == 200
     assert remade.image is None or np.asarray(remade.image)[0, 0, 0] >= 100
-    assert all(len(seeds) == 1 and seeds[0] != 5 for seeds in painter.seeds[1:])
+    assert all(len(seeds) == 1 and seeds[0] != 5 for seeds in seeds_of(painter)[1:])
     assert kept.refused == 0
-    assert remade.refused == len(painter.seeds) - (remade.image is not None)
+    assert remade.refused == len(seeds_of(painter)) - (remade.image is not None)
 
 
 def test_retries_depend_on_the_seed_alone():
     first, second = (guard(256) for _ in range(2))
     first[0].create(tasks(7, 8))
     second[0].create(tasks(8))
-    assert [seeds[1] for seeds in first[1].seeds] == [seeds[0] for seeds in second[1].seeds]
+    assert [seeds[1] for seeds in seeds_of(first[1])] == [seeds[0] for seeds in seeds_of(second[1])]
 
 
 @pytest.mark.parametrize("retries", [0, 1, 4])
@@ -76,7 +68,7 @@ def test_it_gives_up_at_the_cap_and_counts_every_refusal(retries):
     generator, painter = guard(256, retries)
     (picture,) = generator.vary(tasks(1))
     assert picture == Picture(None, cut_tokens=2, refused=retries + 1)
-    assert len(painter.seeds) == retries + 1
+    assert len(seeds_of(painter)) == retries + 1
 
 
 def test_every_retry_of_every_seed_has_a_seed_of_its_own():

@@ -14,7 +14,7 @@ from pcevolve_server.http.app import create_app
 from pcevolve_server.models import ModelCache
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import IsCancelled, Picture, Task, never_cancelled
-from pcevolve_shared.wire import ModelInfo, Resolution
+from pcevolve_shared.wire import REQUEST_ID_HEADER, ErrorResponse, ModelInfo, Resolution
 
 
 class FakeGenerator:
@@ -74,6 +74,14 @@ def serve_app(generator, **settings):
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         wait_until(lambda: client.get("/readyz").status_code == 200)
         yield client
+
+
+def read_refusal(response, status, code):
+    """Return the message of an error in the contract's shape."""
+    body = ErrorResponse.model_validate_json(response.content).error
+    assert (response.status_code, body.code) == (status, code)
+    assert response.headers[REQUEST_ID_HEADER] == body.request_id
+    return body.message
 
 
 def wait_until(condition, seconds=20):
