@@ -230,11 +230,10 @@ def test_a_failing_model_answers_500_without_its_message_and_goes_on(client):
     assert client.post(wire.TEXT_TO_IMAGE, json=ASK).status_code == 200
 
 
-def test_content_refused_at_every_try_answers_422_and_is_counted(serve, fake):
+def test_content_refused_at_every_try_answers_422_and_is_counted(client, fake):
     fake.paint = lambda task: Picture(None, refused=3)
-    with serve(fake) as client:
-        read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK), 422, "content_rejected")
-        assert "pcevolve_images_rejected_total 3.0" in client.get(wire.METRICS).text
+    read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK), 422, "content_rejected")
+    assert "pcevolve_images_rejected_total 3.0" in client.get(wire.METRICS).text
 
 
 def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
@@ -344,11 +343,10 @@ def test_a_model_that_computes_no_numbers_says_what_helps_and_is_not_to_be_asked
     assert "--precision bfloat16 or float32" in error.message
 
 
-def test_an_image_is_varied_and_not_created_with_its_strength(serve, fake):
+def test_an_image_is_varied_and_not_created_with_its_strength(client, fake):
     fake.vary, fake.create = fake.create, None
     image = images.to_base64(images.encode(Image.new("RGB", (64, 32), (9, 8, 7))))
-    with serve(fake) as client:
-        answer = client.post(wire.IMAGE_TO_IMAGE, json=ASK | {"image": image, "strength": 0.3})
+    answer = client.post(wire.IMAGE_TO_IMAGE, json=ASK | {"image": image, "strength": 0.3})
     assert answer.status_code == 200
     ((task,),) = fake.batches
     assert (task.recipe.strength, task.image.getpixel((0, 0))) == (0.3, (9, 8, 7))

@@ -34,10 +34,9 @@ def watch(client, ask):
     return response, events_in(response.text)
 
 
-def test_the_last_event_has_the_plain_answer(serve, fake):
-    with serve(fake) as client:
-        plain = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3})
-        _, events = watch(client, ASK | {"n": 3})
+def test_the_last_event_has_the_plain_answer(client):
+    plain = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3})
+    _, events = watch(client, ASK | {"n": 3})
     assert plain.headers["Content-Type"] == "application/json"
     assert events == [("running", {"images": 3, "done": 0}), ("done", plain.json())]
 
@@ -59,10 +58,9 @@ def test_who_waits_is_told_how_many_are_before(serve, fake, wait):
     assert [each[-1][0] for each in events] == ["done", "done"]
 
 
-def test_what_fails_later_ends_in_the_contracts_error_and_is_counted_as_one(serve, fake):
-    with serve(fake) as client:
-        response, events = watch(client, ASK | {"prompt": "explode"})
-        metrics = client.get(wire.METRICS).text
+def test_what_fails_later_ends_in_the_contracts_error_and_is_counted_as_one(client):
+    response, events = watch(client, ASK | {"prompt": "explode"})
+    metrics = client.get(wire.METRICS).text
     name, body = events[-1]
     error = wire.ErrorResponse.model_validate_json(json.dumps(body)).error
     assert (name, error.code) == ("error", "generation_failed")

@@ -74,12 +74,11 @@ def test_names_cannot_be_guessed():
 @pytest.mark.parametrize(
     ("kind", "media"), [("png", "image/png"), ("jpeg", "image/jpeg"), ("webp", "image/webp")]
 )
-def test_an_address_brings_the_image_that_the_answer_would_have_held(serve, fake, kind, media):
+def test_an_address_brings_the_image_that_the_answer_would_have_held(client, kind, media):
     ask = ASK | {"output_format": kind}
-    with serve(fake) as client:
-        whole = client.post(wire.TEXT_TO_IMAGE, json=ask | {"response_format": "b64"}).json()
-        answer = wire.LinkResponse.model_validate_json(client.post(wire.TEXT_TO_IMAGE, json=ask).content)
-        found = client.get(answer.url)
+    whole = client.post(wire.TEXT_TO_IMAGE, json=ask | {"response_format": "b64"}).json()
+    answer = wire.LinkResponse.model_validate_json(client.post(wire.TEXT_TO_IMAGE, json=ask).content)
+    found = client.get(answer.url)
     assert answer.url.startswith("http://127.0.0.1/v1/images/links/")
     assert (answer.seed, found.headers["Content-Type"]) == (7, media)
     assert found.content == images.from_base64(whole["image"])
@@ -87,11 +86,10 @@ def test_an_address_brings_the_image_that_the_answer_would_have_held(serve, fake
     assert "no-store" in found.headers["Cache-Control"]
 
 
-def test_several_images_have_an_address_each(serve, fake):
-    with serve(fake) as client:
-        response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3})
-        answer = wire.LinkBatchResponse.model_validate_json(response.content)
-        shown = [images.decode(client.get(each.url).content).getpixel((0, 0)) for each in answer.images]
+def test_several_images_have_an_address_each(client):
+    response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3})
+    answer = wire.LinkBatchResponse.model_validate_json(response.content)
+    shown = [images.decode(client.get(each.url).content).getpixel((0, 0)) for each in answer.images]
     assert [each.seed for each in answer.images] == [7, 8, 9]
     assert [red for red, _, _ in shown] == [7, 8, 9]
 
