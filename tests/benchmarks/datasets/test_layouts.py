@@ -123,6 +123,42 @@ def images(written: Written, part: str) -> dict[str, list[str]]:
     }
 
 
+CIFAR = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+LAYOUTS = {
+    "covidx": (covidx, {}, {"COVID-19 pneumonia": (3, 2), "no finding": (3, 2)}, {"a", "b", "c"}),
+    "camelyon17": (
+        camelyon17,
+        {},
+        {"breast cancer with a tumor tissue": (2, 1), "no tumor": (2, 1)},
+        {"004", "009"},
+    ),
+    "kvasir-f": (
+        kvasir,
+        {"held_out": 2},
+        dict.fromkeys(("esophagitis", "polyps", "ulcerative-colitis"), (3, 2)),
+        None,
+    ),
+    "cifar-10": (cifar10, {}, dict.fromkeys(CIFAR, (10, 2)), None),
+    "hugging-face": (hugging_face, {}, {"ham": (2, 1), "spam": (2, 1)}, None),
+}
+"""Tree, options, images of each label in both parts, and of whom those of the training part are."""
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_images_are_in_the_part_under_the_label_and_of_the_patient_that_the_layout_says(
+    tmp_path: Path, name: str
+):
+    tree, options, counts, owners = LAYOUTS[name]
+    written = make_dataset(name, tree, tmp_path, **options)
+    parts = [images(written, part) for part in ("train", "test")]
+    assert {label: tuple(len(part[label]) for part in parts) for label in parts[0]} == counts
+    units = written.out / "units.csv"
+    named = (
+        {line.rpartition(",")[2] for line in units.read_text().splitlines()[1:]} if units.exists() else None
+    )
+    assert named == owners
+
+
 class Evil:
     """Runs something when it is unpickled as usual."""
 
