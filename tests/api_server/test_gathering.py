@@ -127,12 +127,15 @@ def test_one_client_with_two_requests_under_way_keeps_a_replica_at_work_and_with
     assert passing(answered(1)) > 1.3 * at_work
 
 
-async def time_batch(limit, arrivals, answered):
-    """Seconds that a batch waited while images arrived at these times, after a run of a second."""
+async def time_batch(limit, arrivals, answered, stopping=False, ago=0.0):
+    """Seconds that a batch waited while images arrived at these times, so long after a run of a second."""
     loop, gathering = asyncio.get_running_loop(), Gathering()
     gathering.learn(1.0, answered)
+    await asyncio.sleep(ago)
     begun = loop.time()
-    await gathering.fill(limit, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: False)
+    await gathering.fill(
+        limit, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping
+    )
     return loop.time() - begun
 
 
@@ -150,3 +153,12 @@ async def time_batch(limit, arrivals, answered):
 )
 def test_a_batch_waits_as_long_as_newcomers_are_worth_it(limit, arrivals, answered, waited):
     assert passing(time_batch(limit, arrivals, answered)) == pytest.approx(waited, abs=1e-6)
+
+
+@pytest.mark.parametrize(("ago", "waited"), [(2.7, 0.2), (3.1, 0.02)])
+def test_those_who_were_answered_long_ago_are_not_waited_for(ago, waited):
+    assert passing(time_batch(PADDED, [0.0], FULL, ago=ago)) == pytest.approx(waited, abs=1e-6)
+
+
+def test_a_server_that_stops_waits_for_nobody():
+    assert passing(time_batch(PADDED, [0.0], FULL, stopping=True)) == 0
