@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -51,6 +52,13 @@ def test_a_required_option_that_is_missing_is_told_in_a_line(command):
     told = command("run", "--epsilon", "3")
     assert told.code == 2
     assert told.said == "error: --private, --domain and --out must be given: --help says more"
+
+
+def test_what_a_run_would_cost_is_told_in_json_too(command):
+    told = command("budget", "plan", "--method", "pe", "--epsilon", "3", "--json")
+    found = json.loads(told.out)
+    assert (told.code, found["method"]) == (0, "pe")
+    assert 0 < found["epsilon_total"] <= 3
 
 
 @pytest.mark.parametrize(

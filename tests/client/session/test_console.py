@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -87,6 +88,8 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     story = flat(print_lines(["status", "--ledger", "ledger.sqlite"]))
     assert story.startswith("finished ")
     assert "r: scratch, epsilon 10, 20" in story
+    rows = json.loads("".join(print_lines(["status", "--json", "--ledger", "ledger.sqlite"])))
+    assert [(row["state"], row["domain"]) for row in rows] == [("finished", "scratch")] * 2
 
 
 def test_status_says_how_an_unfinished_run_goes_on(words, broken_img2img):
