@@ -71,6 +71,7 @@ def test_every_output_says_that_there_was_no_boundary(evolved, capfd):
     assert LOUD in result._repr_html_()
     card = (result.dataset / "README.md").read_text()
     assert "none was sent" not in card
+    assert "proves what was sent" not in card
     assert "only if the generator looked at nothing but what it was asked" in card
     report = (result.folder / "report.html").read_text()
     assert "were not sent" not in report

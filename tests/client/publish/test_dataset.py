@@ -16,10 +16,11 @@ from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.modality import find_medium
 from pcevolve.privacy import Event
+from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.publish.dataset import publish
-from pcevolve.publish.promises import list_assumptions, state_guarantee
+from pcevolve.publish.promises import list_assumptions, state_guarantee, state_promise
 from pcevolve.publish.release import Release, read_facts, write_card, write_front_matter
 from pcevolve.selectors import find_method
 from pcevolve.session.console import detail_result
@@ -62,6 +63,12 @@ def test_metadata_that_the_provider_put_in_is_gone():
     assert images.decode(cleaned).getpixel((0, 0)) == (255, 0, 0)
 
 
+def test_nothing_is_promised_where_noise_came_from_a_seed_or_no_boundary_stood():
+    assert "without paid noise" in state_promise(small_plan())
+    for plan in (small_plan(noise="INSECURE-seeded"), small_plan(api=IN_PROCESS)):
+        assert state_promise(plan) == ""
+
+
 def test_what_is_not_an_image_is_left_out_and_named(tmp_path):
     publish(tmp_path / "release", release(), BYTES.__getitem__)
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
@@ -73,7 +80,9 @@ def test_the_card_states_guarantee_and_assumptions():
     text = write_card(release(), 2)
     assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
     assert "class names: cut, good" in text
-    assert "INSECURE" not in text
+    assert "selected by private images under differential privacy. No private image is in here" in text
+    assert "names the transcript that proves what was sent" in text
+    assert not any(each in text for each in ("INSECURE", "asked for later", "None"))
     assert release().guarantee.epsilon_spent == 5
 
 
@@ -182,6 +191,7 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
         f"**{found.word.capitalize()}**, as far as what was released can tell: {found.reason('image')}."
         in card
     )
+    assert "`classifier.safetensors` holds the released means of the 2 classes" in card
     assert f"<strong>{found.word.capitalize()}</strong>, as far as what was released can tell" in report
     told = dict(detail_result({**summary, "wall_seconds": 1}))
     assert told["useful?"] == f"{found.word.upper()}: {found.reason('image')}"
