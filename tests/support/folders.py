@@ -22,6 +22,17 @@ def class_folders(
     return root
 
 
+def toned_folders(root: Path, tones: dict[str, int], count: int, seed: int, side: int = 16) -> Path:
+    """Class folders of noise above a tone for each."""
+    random = np.random.default_rng(seed)
+    for label, tone in tones.items():
+        (root / label).mkdir(parents=True)
+        for number in range(count):
+            pixels = tone + random.integers(0, 60, (side, side, 3))
+            Image.fromarray(pixels.astype(np.uint8)).save(root / label / f"{number}.png")
+    return root
+
+
 def events(run: Path) -> list[dict]:
     """The transcript's events."""
     log = run / "transcript" / "log.jsonl"

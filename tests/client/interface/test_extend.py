@@ -123,46 +123,30 @@ def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_ru
     assert "is being extended" in command("report", cut_off).said
 
 
-@pytest.mark.parametrize("step", ["publish", "write_summary", "write_report"])
+@pytest.mark.parametrize("step", ["publish", "between two releases", "write_summary", "write_report"])
 def test_what_was_cut_off_while_it_was_published_is_published_and_not_asked_for_again(
     evolved, native, command, tmp_path, monkeypatch, step
 ):
     evolved()
+    replace: Callable[[Path, Path], Path] = Path.replace
 
     def die(*arguments: object, **keywords: object) -> None:
         raise KeyboardInterrupt
 
+    def die_between(path: Path, target: Path) -> Path | None:
+        return die() if path.name == ".release.fresh" else replace(path, target)
+
+    between = step == "between two releases"
     with monkeypatch.context() as broken:
-        broken.setattr(extension, step, die)
+        broken.setattr(*((Path, "replace", die_between) if between else (extension, step, die)))
         with pytest.raises(pcevolve.StoppedError):
             pcevolve.extend(tmp_path / "run", more=1, quiet=True)
-    assert step != "publish" or command("audit", tmp_path / "run").code == 9
+    assert (tmp_path / "run" / "release").exists() != between
+    assert step.startswith("write") or command("audit", tmp_path / "run").code == 9
     asked = len(native.heard)
     larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert len(native.heard) == asked
-    assert larger.summary["images_added"] == 4
-    assert larger.audit()
-
-
-def test_a_crash_between_the_old_release_and_the_new_one_loses_nothing(
-    evolved, command, tmp_path, monkeypatch
-):
-    evolved()
-    replace: Callable[[Path, Path], Path] = Path.replace
-
-    def die(path: Path, target: Path) -> Path:
-        if path.name == ".release.fresh":
-            raise KeyboardInterrupt
-        return replace(path, target)
-
-    with monkeypatch.context() as broken:
-        broken.setattr(Path, "replace", die)
-        with pytest.raises(pcevolve.StoppedError):
-            pcevolve.extend(tmp_path / "run", more=1, quiet=True)
-    assert not (tmp_path / "run" / "release").exists()
-    assert command("audit", tmp_path / "run").code == 9
-    larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
-    assert len(larger.images) == 8
+    assert (len(larger.images), larger.summary["images_added"]) == (8, 4)
     assert larger.audit()
 
 

@@ -30,21 +30,11 @@ from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.comparison import read_runs
 from pcevolve.session.finished.evaluating import Question, evaluate
 from pcevolve.session.folder import RunFolder
+from support.folders import toned_folders
 from support.paid import MEANS, encoder, make_paid_run
 from support.runs import SmallRun, small_plan
 
-LABELS, SIDE = ("cut", "good"), 32
-
-
-def write_toned(folder: Path, count: int, seed: int) -> Path:
-    """Class folders of noise in each class's tone."""
-    random = np.random.default_rng(seed)
-    for place, label in enumerate(LABELS):
-        (folder / label).mkdir(parents=True)
-        for number in range(count):
-            pixels = random.integers(0, 60, (SIDE, SIDE, 3)) + 130 * place
-            Image.fromarray(pixels.astype(np.uint8)).save(folder / label / f"{number}.png")
-    return folder
+LABELS, SIDE, TONES = ("cut", "good"), 32, {"cut": 0, "good": 130}
 
 
 def finish_run(root: Path, **changes: object) -> Path:
@@ -55,11 +45,11 @@ def finish_run(root: Path, **changes: object) -> Path:
 def world(tmp_path_factory) -> Path:
     """A run whose dataset has the classes' tones, its control, and the owner's images."""
     folder = tmp_path_factory.mktemp("evaluated")
-    write_toned(folder / "private", 6, 0)
-    write_toned(folder / "test", 12, 1)
+    toned_folders(folder / "private", TONES, 6, 0)
+    toned_folders(folder / "test", TONES, 12, 1)
     for name, good in (("run", True), ("run-random", False)):
         root = finish_run(folder / name)
-        made = write_toned(folder / f"{name} made", 6, 2 if good else 3)
+        made = toned_folders(folder / f"{name} made", TONES, 6, 2 if good else 3)
         for place, label in enumerate(LABELS):
             shutil.rmtree(root / "release" / label)
             kept = LABELS[place] if good else LABELS[0]  # the control has one tone throughout
@@ -200,7 +190,7 @@ def test_judges_that_were_asked_before_stay_beside_those_of_today_on_the_same_im
     for _ in range(2):
         assert kept(world, "bundled") == ["bundled", "bundled+spectrum"]
     assert read_runs([root])[0].judges.keys() == {"bundled", "bundled+spectrum"}
-    write_toned(tmp_path / "other" / "test", 12, 5)
+    toned_folders(tmp_path / "other" / "test", TONES, 12, 5)
     assert kept(tmp_path / "other", "bundled") == ["bundled"], "of other images"
 
 

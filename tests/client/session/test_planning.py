@@ -17,7 +17,7 @@ from pcevolve.session.components import Components
 from pcevolve.session.planning import keep_recorded, resolve_plan
 from pcevolve.session.preflight import check_run
 from pcevolve.session.reaching import note_few_steps, note_size
-from support.provider import png
+from support.folders import class_folders
 from support.runs import small_plan
 
 SAID = {"private": "private", "out": "run", "domain": "leather texture", "method": "t2i"}
@@ -40,12 +40,9 @@ TURBO = Advice(steps=4, guidance=0.0, low=0.5, high=0.55)
 
 @pytest.fixture
 def planned(tmp_path: Path):
-    for seed, label in enumerate(("cut", "good")):
-        (tmp_path / "private" / label).mkdir(parents=True)
-        (tmp_path / "private" / label / "a.png").write_bytes(png(seed))
     fixed = {
-        "private": tmp_path / "private", "domain": "scratch", "out": tmp_path / "run", "shots": 1,
-        "method": "pe", "delta": 1e-5, "iterations": 3, "ledger": tmp_path / "ledger.sqlite",
+        "private": class_folders(tmp_path / "private", 1, ("cut", "good"), 1), "domain": "scratch", "shots": 1,
+        "method": "pe", "delta": 1e-5, "iterations": 3, "out": tmp_path / "run", "ledger": tmp_path / "ledger.sqlite",
     }  # fmt: skip
 
     def plan(advice: Advice | None, **options: object) -> PublicPlan:

@@ -6,14 +6,13 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from pcevolve.auditing import audit
 from pcevolve.errors import UsageError
 from pcevolve.public.words import choose_labels
 from pcevolve.session.finished.evaluating import Question, evaluate
+from support.folders import toned_folders
 from support.runs import small_plan
 
 SECRET = ("mole of patient Smith", "mole of patient Quill")
@@ -64,22 +63,11 @@ def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_cla
     assert not result.audit().faults
 
 
-def write_toned(folder: Path, names: dict[str, int], count: int, seed: int) -> Path:
-    """Class folders of noise around a tone for each."""
-    random = np.random.default_rng(seed)
-    for name, tone in names.items():
-        (folder / name).mkdir(parents=True)
-        for number in range(count):
-            pixels = tone + random.integers(0, 60, (16, 16, 3))
-            Image.fromarray(pixels.astype(np.uint8)).save(folder / name / f"{number}.png")
-    return folder
-
-
 def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(evolved, tmp_path):
     """The words come in another order than the folders: to count on that order would exchange the classes."""
     dark, bright = 0, 190
     scans, test = (
-        write_toned(tmp_path / name, dict(zip(SECRET, (dark, bright), strict=True)), 4, seed)
+        toned_folders(tmp_path / name, dict(zip(SECRET, (dark, bright), strict=True)), 4, seed)
         for seed, name in enumerate(("own", "test"))
     )
     words = {SECRET[1]: "bright", SECRET[0]: "dark"}
@@ -90,12 +78,12 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(e
 
     for label, tone in (("bright", bright), ("dark", dark)):
         shutil.rmtree(result.folder / "release" / label)
-        write_toned(result.folder / "release", {label: tone}, 4, 2)
+        toned_folders(result.folder / "release", {label: tone}, 4, 2)
     found = evaluate(result.folder, Question(str(test), judges=("bundled",)))
     assert found["judges"][0]["dataset"]["accuracy"]["mean"] == 1.0
     with pytest.raises(UsageError, match=r"data\.words needs every class once"):
         evaluate(
-            result.folder, Question(str(write_toned(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3)))
+            result.folder, Question(str(toned_folders(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3)))
         )
 
 
