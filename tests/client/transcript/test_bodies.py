@@ -33,6 +33,12 @@ def test_a_body_that_looks_like_a_placeholder_comes_back_as_it_was(tmp_path):
     assert bodies.get(bodies.put(body)) == body
 
 
+def test_a_long_word_that_is_no_image_stays_readable_in_the_log(tmp_path):
+    body = b'{"prompt":"' + base64.b64encode(b"no image at all " * 9) + b'"}'
+    ref = Bodies(tmp_path).put(body)
+    assert (ref.text, ref.files) == (body.decode(), ())
+
+
 def test_an_image_in_loose_base64_comes_back_in_its_own_spelling(tmp_path):
     """Bits behind the last byte may be anything, and only one spelling is made again of the bytes."""
     data = png(1) + bytes(-(len(png(1)) - 1) % 3)
