@@ -10,6 +10,8 @@ from hashlib import sha256
 
 import pytest
 
+from pcevolve.egress.address import Address
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UnusableError
 from pcevolve.providers import DIALECTS
 from pcevolve_shared.blanks import parse_question
@@ -47,6 +49,13 @@ def test_a_whole_run_evolves_over_every_api_by_prompts(world, tmp_path, name):
     varied = [sent for sent in run.transcript.list_sent() if sent.slot.startswith(("i001/", "i002/"))]
     assert varied
     assert not any(sent.body.files for sent in varied if "/link" not in sent.slot)
+
+
+@pytest.mark.parametrize(("name", "left"), [("getimg", 5.0), ("siliconflow", 88.88), ("stability", 25.5)])
+def test_what_the_account_holds_is_read_as_its_api_says_it(world, name, left):
+    api, spoken = world(name), DIALECTS[name]
+    asked = Address(api.server.address, api.key, spoken.scheme).outgoing(spoken.balance_request())
+    assert spoken.balance(HttpTransport(5).send(asked).body) == left
 
 
 @pytest.mark.parametrize("name", sorted(DIALECTS))

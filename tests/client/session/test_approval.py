@@ -114,6 +114,8 @@ def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay
 
     with pytest.raises(UsageError, match=r"would cost 0\.64 USD, more than --max-cost 0\.5"):
         look(price=0.04, max_cost=0.5)
+    with pytest.raises(UsageError, match="would cost 8 USD, and the account holds 5"):
+        look(price=0.5)
     assert server.asked == []
     with pytest.raises(AllowanceError, match="cost 1 USD, and the next request would exceed --max-cost 1"):
         look(max_cost=1)
