@@ -87,6 +87,16 @@ def test_a_model_says_whether_it_takes_a_strength_and_is_asked_for_none_if_not(l
     assert not dialect("openai-plain").takes_strength("m", body)
 
 
+def test_an_adapter_that_the_model_has_not_and_negative_prompts_that_it_does_not_read_are_refused():
+    body = json.dumps({"data": [{"id": "m", "adapters": ["ip"], "negative_prompts": False}]}).encode()
+    spoken = dialect("getimg")
+    spoken.require_adapter("m", "ip", body)
+    with pytest.raises(UsageError, match="has no IP-Adapter 'faces': it has ip"):
+        spoken.require_adapter("m", "faces", body)
+    with pytest.raises(UsageError, match="reads no negative prompts"):
+        spoken.require_negative_prompts("m", body)
+
+
 # -- what a plan, and with it every page, says that an API is asked for is what its requests hold ------------------
 
 

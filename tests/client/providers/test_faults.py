@@ -103,6 +103,9 @@ ANSWERS = [
     # RFC 9457, Problem Details; RFC 8259, section 8.1: a byte order mark
     (400, {"type": "about:blank", "title": "Bad size", "status": 400}, False, "Bad size"),
     (400, b'\xef\xbb\xbf{"message": "marked"}', False, r"\(marked\)"),
+    # nobody's: what lies deeper than anybody wraps it is not looked for
+    (400, b"[" * 500 + b'{"message": "deep"}' + b"]" * 500, False, ""),
+    (400, b'{"error":' * 500 + b'{"message": "deep"}' + b"}" * 500, False, ""),
 ]  # fmt: skip
 
 

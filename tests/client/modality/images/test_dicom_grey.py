@@ -76,6 +76,17 @@ def test_ct_without_a_window_is_refused_whatever_its_sign_and_shown_by_the_windo
     assert (inverted[0, 0], inverted[15, 15]) == (255, 115)
 
 
+def test_what_a_file_calls_padding_is_no_contrast(tmp_path):
+    values = TISSUE.astype(np.int16)
+    values[:2], values[2:4] = -32768, -32000
+    ends = {"PixelPaddingValue": -32768, "PixelPaddingRangeLimit": -32000}
+    assert outcome(save_scan(tmp_path / "x.dcm", values, bits=16)) == "16x16"
+    assert outcome(save_scan(tmp_path / "x.dcm", values, bits=16, PixelPaddingValue=-32768)) == "16x16"
+    assert outcome(save_scan(tmp_path / "x.dcm", values, bits=16, **ends)).startswith(
+        "has next to no contrast"
+    )
+
+
 @pytest.mark.parametrize("window", [{}, {"WindowCenter": 1, "WindowWidth": 2}])
 @pytest.mark.parametrize("photometric", ["MONOCHROME2", "MONOCHROME1"])
 def test_a_table_of_the_file_s_own_is_applied_before_its_window(tmp_path, window, photometric):
