@@ -93,7 +93,7 @@ def test_an_insecure_run_is_marked_wherever_the_ledger_is_read(path):
 @pytest.mark.parametrize("mine", [images(b"1"), images(b"never seen")], ids=["the same data", "other data"])
 def test_earlier_releases_are_counted_whether_or_not_they_share_data(path, mine):
     pay(account(path, "a", images(b"1", b"2"), **API), 1)
-    pay(account(path, "b", images(b"3"), **API), 1, "b", TWO)
+    pay(account(path, "b", images(b"3"), provider="http://API.example/v2"), 1, "b", TWO)
     found = account(path, "c", mine, lifetime=99, **API).earlier()
     assert found == Earlier(releases=2, events=(ONE, TWO))
 
