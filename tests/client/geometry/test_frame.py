@@ -65,6 +65,12 @@ def test_candidates_count_by_their_share_however_spread_they_are():
     assert np.abs(near.axes - far.axes).max() <= 2**-9
 
 
+def test_its_variances_are_those_of_public_images_and_of_candidates_by_their_shares():
+    rows = candidates(size=9.0)
+    spread = 2 / 3 * public().variances.sum() + 1 / 3 * rows.var(axis=0).sum()
+    assert Frame.join(public(), rows, most=WIDTH).variances.sum() == pytest.approx(spread, rel=0.02)
+
+
 @pytest.mark.parametrize(
     "rows", [np.full((5, WIDTH), np.nan), np.ones((5, WIDTH)), np.ones((1, WIDTH)), np.empty((0, WIDTH))]
 )
