@@ -16,7 +16,7 @@ from pcevolve.errors import BudgetError, DataError
 from pcevolve.evolution import Pool
 from pcevolve.geometry.frame import Frame
 from pcevolve.ledger.ledger import Account, Ledger, Limits
-from pcevolve.modality.images.appearance import AS_IS, MATCHED
+from pcevolve.modality.images.appearance import AS_IS, MATCHED, MIDDLE, Appearance, measure_appearances
 from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
@@ -24,6 +24,7 @@ from pcevolve.public.release import Candidate, Query
 from pcevolve.selectors import find_method
 from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve_shared import images
+from support.neighbours import Observer
 from support.runs import small_plan
 
 RUN = "0" * 32
@@ -207,3 +208,17 @@ def test_the_control_chooses_nothing_that_was_withheld_while_anything_came(tmp_p
     receipt = UniformJudge(account(tmp_path), SecureNoise(), plan).release(Query(RUN, 1), pool)
     assert {each.digest for each in receipt.of("red")} == {each.digest for each in red[1:]}
     assert {each.digest for each in receipt.of("green")} == {empty}
+
+
+@pytest.mark.parametrize("units", [(0, 1, 2, 3), (0, 0, 0, 1)], ids=["images", "patients"])
+def test_what_is_released_of_the_appearance_is_a_mean_over_privacy_units(tmp_path, units):
+    asked, noise = judge(tmp_path, 8000, "dp-means", **AUTO), Observer()
+    data = dataclasses.replace(DATA, unit_of=np.array(units))
+    asked = dataclasses.replace(asked, views=PrivateViews(data, MeanColour()), noise=noise)
+    released = Appearance.released(asked.release(Query(RUN, 0), POOL).values)
+    looks = measure_appearances(DATA.items)
+    by_unit = [looks[data.unit_of == unit].mean(axis=0) for unit in set(units)]
+    ((_, hidden, _),) = noise.asked
+    assert hidden == pytest.approx(np.sum([each - MIDDLE for each in by_unit], axis=0), abs=1e-6)
+    if len(by_unit) == 4:  # as many units as the shots of two classes
+        assert released.vector == pytest.approx(np.mean(by_unit, axis=0), abs=0.01)
