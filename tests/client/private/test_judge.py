@@ -222,3 +222,11 @@ def test_what_is_released_of_the_appearance_is_a_mean_over_privacy_units(tmp_pat
     assert hidden == pytest.approx(np.sum([each - MIDDLE for each in by_unit], axis=0), abs=1e-6)
     if len(by_unit) == 4:  # as many units as the shots of two classes
         assert released.vector == pytest.approx(np.mean(by_unit, axis=0), abs=0.01)
+
+
+def test_a_selector_is_shown_whose_each_image_is_and_what_secrets_leave_of_its_vote():
+    caps = np.array([1.0, 0.5, 0.0, 1.0])
+    data = dataclasses.replace(DATA, unit_of=np.array([0, 1, 1, 0]))
+    shown = PrivateViews(data, MeanColour(), caps=caps).embeddings(None)
+    assert (shown.units.tolist(), shown.targets.tolist()) == ([0, 1, 1, 0], [0, 0, 1, 1])
+    assert shown.capped.tolist() == caps.tolist()
