@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from pcevolve.errors import DataError
-from pcevolve.private.dataset import StoredImages, load, load_folder
+from pcevolve.ledger.units import PrivateUnit
+from pcevolve.private.dataset import PrivateDataset, StoredImages, load, load_folder
 from pcevolve.private.listing import list_folder
 
 NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
@@ -174,3 +175,23 @@ def test_a_folder_of_one_grey_is_refused_and_one_of_plain_colours_is_not(tmp_pat
     with pytest.raises(DataError, match="data: all images together have next to no contrast: say which"):
         load_folder(tmp_path / "grey")
     assert len(load_folder(tmp_path / "plain")) == 4
+
+
+OF_TWO = PrivateDataset(
+    *(("a", "b"), ("x", "y", "z"), np.array([0, 1, 1]), (b"1", b"2", b"3"), np.array([0, 1, 0]), "patient"),
+    unit_names=("p", "q"),
+    names=("row 1", "row 2", "row 3"),
+    marks=(("Jane",), ("",), ("John",)),
+)
+
+
+def test_a_part_of_a_dataset_keeps_whose_its_items_are_and_what_is_secret_in_them():
+    part = OF_TWO.subset([2, 0])
+    assert (part.items, part.targets.tolist(), part.unit_name) == (("z", "x"), [1, 0], "patient")
+    assert part.privacy_units() == (PrivateUnit((b"3", b"1"), "p"),)
+    assert (part.names, part.marks) == (("row 3", "row 1"), (("John",), ("Jane",)))
+
+
+def test_classes_take_new_names_in_any_order():
+    renamed = OF_TWO.rename({"b": "second", "a": "first"})
+    assert [renamed.labels[target] for target in renamed.targets] == ["first", "second", "second"]
