@@ -330,3 +330,12 @@ def test_a_row_less_in_a_table_moves_nobody_but_the_next_in_turn(tmp_path, kept)
         whole = read_records(write(tmp_path / f"{seed}.csv", rows), Columns()).draw(2, seed)[0]
         fewer = read_records(write(tmp_path / f"{seed}-less.csv", some), Columns()).draw(2, seed)[0]
         assert len(set(whole.texts) ^ set(fewer.texts)) in (0, 2)
+
+
+def test_columns_of_secrets_are_read_in_one_spelling_and_stay_with_their_texts(tmp_path):
+    found = read_records(write(tmp_path / "t.csv"), Columns(unit="patient", secrets=("patient", "label")))
+    assert found.marks == (("zo\u00e9", "animal"), ("p2", "thing"), ("zo\u00e9", "animal"), ("p3", "thing"))
+    part = found.subset([3, 0]).dataset("patient")
+    assert part.marks == (("p3", "thing"), ("zo\u00e9", "animal"))
+    assert [each.name for each in part.privacy_units()] == ["Zo\u00e9", "p3"]
+    assert (part.items, part.targets.tolist()) == (("\u00e9t\u00e9", "a bird"), [1, 0])
