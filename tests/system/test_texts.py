@@ -163,16 +163,25 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     assert json.loads(client("audit", tmp_path / "run", "--json").stdout)["holds"]
 
 
-@pytest.mark.parametrize(("secret", "size", "counted"), [(CANARY, 8, 0), ("chills", 1, 7)])
+@pytest.mark.parametrize(
+    ("listed", "own", "counted"),
+    [
+        (CANARY, {"secret_size": 8}, 0),
+        ("chills", {"secret_size": 1}, 7),
+        ("nobody", {"secret_columns": "patient"}, 0),
+    ],
+)
 def test_texts_with_secrets_of_which_nothing_may_be_learned_are_not_counted(
-    client: Client, private: Path, tmp_path: Path, secret: str, size: int, counted: int
+    client: Client, private: Path, tmp_path: Path, listed: str, own: dict[str, object], counted: int
 ):
-    listed, out = tmp_path / "list.txt", tmp_path / "run"
-    listed.write_text(f"{secret}\n")
-    own = {"method": "secpe", "secrets": listed, "secret_size": size} | {
+    (tmp_path / "list.txt").write_text(f"{listed}\n")
+    own = own | {
+        "method": "secpe",
+        "secrets": tmp_path / "list.txt",
         "secret_prior": 1e-3,
         "secret_bound": 1e-3,
     }
+    out = tmp_path / "run"
     client.succeed(*ask(client, private, out, **own, epsilon=20_000))
     record = RunReader.strict(out)
     measured = load(record.bodies.file(next(each.measured for each in record.receipts if each.measured)))
