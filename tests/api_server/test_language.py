@@ -157,6 +157,12 @@ GOLDEN = [
         "a cut made with rye flour sugar glaze or served",
     ),
     ("zzz qqq", 1, {"top_p": 0.5}, "a crochet stitch"),
+    (
+        "Write one definition about disease.",
+        1,
+        {"temperature": 0},
+        "a disease caused by inhaling dust resulting from exposure to sunlight",
+    ),
     (BLANKS, 0, {}, "a fungous disease affecting the lungs and the young plants"),
     (BLANKS, 1, {}, "a viral disease of the lungs caused by young people"),
 ]
