@@ -255,7 +255,10 @@ ORDER: dict[str, tuple[Act, str]] = {
         inserted("received", "received", after=True),
         stands("'received' .*", "request"),
     ),
-    "what two calls brought, exchanged": (exchanged("received", 0, 1), stands("'received' .*", BROUGHT)),
+    "what two calls brought, exchanged": (
+        exchanged("received", 0, 1),
+        r"line \d+: request i000/c001/n000000 is out of order",
+    ),
     "what a call brought left out": (
         dropped("received", 2),
         r"line \d+: request i000/c001/n000002 is out of order",
