@@ -5,7 +5,8 @@ from typer.testing import CliRunner
 
 from pcevolve_server import benching, cli, logs, server
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.settings import Key, Settings, is_loopback, read_keys
+from pcevolve_server.model_settings import Lora
+from pcevolve_server.settings import EngineKind, Key, Settings, is_loopback, read_keys
 
 KEY = "k" * 16
 
@@ -71,6 +72,36 @@ def test_a_file_may_hold_several_keys_with_names(tmp_path):
 def test_keys_that_cannot_be_told_apart_or_can_be_guessed_are_refused(tmp_path, text, complaint):
     with pytest.raises(SettingsError, match=complaint):
         read_keys(key_file(tmp_path, text=text), "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"replicas": 2}, "one thread is one replica"),
+        ({"engine": EngineKind.PROCESSES, "max_replicas": 2}, "go with --engine ray"),
+        ({"ray_address": "auto"}, "go with --engine ray"),
+        ({"engine": EngineKind.RAY, "replicas": 3, "max_replicas": 2}, "a --replicas that is not larger"),
+        ({"engine": EngineKind.RAY, "replicas": 0, "max_replicas": 2}, "a --replicas that is not larger"),
+    ],
+)
+def test_replicas_of_an_engine_that_has_none_or_other_bounds_are_refused(changes, complaint):
+    with pytest.raises(SettingsError, match=complaint):
+        Settings(**changes)
+    assert Settings(engine=EngineKind.RAY, replicas=2, max_replicas=2).max_replicas == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a/b", Lora("a/b", 1.0)), ("a/b=0.5", Lora("a/b", 0.5)), ("a=b=-10", Lora("a=b", -10.0))],
+)
+def test_a_lora_is_named_with_or_without_its_scale(text, expected):
+    assert Lora.read(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "=1", "a=", "a=much", "a=nan", "a=10.5"])
+def test_a_lora_without_a_source_or_with_a_scale_out_of_bounds_is_refused(text):
+    with pytest.raises(SettingsError, match=r"--lora .*write SOURCE or SOURCE=SCALE"):
+        Lora.read(text)
 
 
 @pytest.fixture

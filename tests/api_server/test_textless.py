@@ -112,3 +112,11 @@ def test_a_prompt_names_a_class_by_whole_words_and_the_longest_name(loaded):
     assert named("carassius auratus, a fish", 0) == 1
     assert named("one fish", 0) == 2
     assert named("fishes") is None
+
+
+def test_a_prompt_that_names_none_is_of_a_class_that_its_seed_draws(loaded):
+    assert [loaded[DIT]._find_class("fishes", seed) for seed in range(8)] == [2, 2, 1, 0, 1, 0, 0, 2]
+
+
+def test_guidance_is_for_classes_alone(loaded):
+    assert {kind: loaded[kind].info.recommended.guidance for kind in loaded} == {DIT: 4.0, DDPM: 1.0}
