@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 
 from pcevolve.dp.attacks import secret_budget
 from pcevolve.errors import DataError
+from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.secrets import Secret, Sources, cap_weights, find_holders, find_in, read_secrets
+from pcevolve.public.parts import Secrecy
+from pcevolve.session.private_data import compute_caps
 
 ETA = secret_budget(1e-4, 1e-3)
 TEXTS = ("Jane Doe has a fever", "jane doe again", "nobody", "M\u00fcller came")
@@ -77,6 +81,15 @@ def test_a_text_with_a_secret_counts_less_and_a_secret_in_more_than_was_said_is_
     with pytest.raises(DataError, match=f"{said} stands in 2 texts, and method.secret_size says 1") as error:
         cap_weights(sources, data, 1, by_budget)
     assert not any(each in str(error.value) for each in ("jane", "1234567"))
+
+
+@pytest.mark.parametrize(("relation", "sensitivity"), [("add-remove", 1.0), ("replace-one", math.sqrt(2))])
+def test_a_secret_in_as_many_texts_as_were_said_moves_the_counts_by_its_budget(relation, sensitivity):
+    """All that hold it may go from one cell to another; their noise has a multiplier of 3."""
+    promise = Secrecy(prior=1e-4, bound=1e-3, most=2)
+    left = compute_caps(list_secrets("jane"), dataset(*TEXTS), promise, Event("gaussian", "3"), relation)
+    assert left[2:].tolist() == [1.0, 1.0]
+    assert left[:2].sum() * math.sqrt(2) / (3 * sensitivity) == pytest.approx(ETA)
 
 
 @pytest.mark.parametrize(
