@@ -15,6 +15,7 @@ from safetensors.numpy import load
 
 from pcevolve.auditing import Audit
 from pcevolve.cli.main import main
+from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.first import demo
 from pcevolve.session.folder import NO_TIME, RunFolder
 from pcevolve.transcript import RunReader
@@ -160,6 +161,7 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     listed.write_text(f"{CANARY}\nchills\n")
     done = client.succeed(*words)
     assert "0.001 where it was 1e-3" in " ".join(done.stderr.split())
+    assert [row.secret_mu for row in Ledger(tmp_path / "run.ledger").runs()] == [0.0]
     assert json.loads(client("audit", tmp_path / "run", "--json").stdout)["holds"]
 
 
