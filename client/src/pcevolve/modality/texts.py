@@ -44,8 +44,8 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _JOINERS: Final = frozenset("\u200c\u200d")
 """Which some scripts need to spell their words."""
 
-_IDS: Final = re.compile(r"(?<!\S)(?=\S*\d)\S{8,}")
-"""Words of eight characters or more with a digit among them."""
+_IDS: Final = re.compile(r"(?<!\S)(?=\S*\d)[!-~]{8,}(?!\S)")
+"""Words of eight characters or more with a digit among them, in ASCII: some scripts put no blanks between words."""
 
 _APOLOGY: Final = (
     r"(?:i['’ ]?a?m (?:very |so |really |deeply )?sorry|sorry|(?:i|we) (?:must )?apologi[sz]e|my apologies"
