@@ -108,6 +108,14 @@ def test_a_run_goes_on_with_the_encoder_that_it_began_with_though_auto_would_now
         merge_options(began, RunConfig.of({**GIVEN, "encoder": "clip"}))
 
 
+def test_a_run_goes_on_within_the_limits_that_it_began_with_unless_others_are_given():
+    limits = {"max_cost": 5.0, "max_requests": 10, "pad_selection": 3.0}
+    began = RunConfig.of({**GIVEN, **limits, "yes": True})
+    merged = merge_options(began, RunConfig.of({**GIVEN, "max_cost": 7}))
+    assert {name: merged.get(name) for name in limits} == {**limits, "max_cost": 7}
+    assert not merged.provider.yes, "who goes on is asked again"
+
+
 def test_a_plan_names_the_bundled_weights_and_an_owners_file_by_digest_and_published_ones_not(tmp_path):
     own = tmp_path / "own.safetensors"
     own.write_bytes(b"mine")

@@ -12,6 +12,7 @@ import pytest
 
 import pcevolve
 from client.interface.test_in_process import Noise
+from pcevolve.config.config import RunConfig
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.finished import extension
 from pcevolve_shared import images
@@ -194,6 +195,13 @@ def test_a_run_that_is_unfinished_is_not_extended(evolved, tmp_path):
     with pytest.raises(pcevolve.UsageError, match="is not the folder of a run"):
         pcevolve.extend(tmp_path / "nowhere", more=1, quiet=True)
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_who_said_yes_to_a_run_has_not_said_yes_to_more(evolved, tmp_path):
+    root = evolved(method="t2i").folder
+    assert RunConfig.load(root / "config.toml").provider.yes
+    assert not extension.Asked.of(root, 1, None, {}).settings.provider.yes
+    assert extension.Asked.of(root, 1, None, {"yes": True}).settings.provider.yes
 
 
 def test_without_the_ledger_that_paid_nothing_is_sent(evolved, native, tmp_path):

@@ -112,7 +112,8 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
     changeable = {}
     for option in sorted(list_options(RunConfig), key=lambda option: option.name):
         began, now = option.of(stored), option.of(given)
-        if option.setting.resumable:
+        # Who said yes when it began may be somebody else than who goes on.
+        if option.setting.resumable and (option.is_given(given) or option.name == "yes"):
             changeable[option.name] = now
         fixed = option.is_given(given) and not option.setting.resumable and option.name != "out"
         # ``auto`` is the encoder that it began with, whatever was fetched since.
@@ -200,12 +201,16 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
         require_ledger(settings.privacy.ledger)
 
 
-def _check_data(settings: RunConfig) -> None:
-    """Refuse private and held-out data that the API's kind could not be; the dialects take a moment to import."""
+def makes_texts(settings: RunConfig) -> bool:
+    """True if the API writes texts, so that the private data are texts; the dialects take a moment to import."""
     from pcevolve.providers import dialect
 
-    makes_texts = dialect(settings.provider.dialect).makes == "text"
-    (_require_texts if makes_texts else _require_images)(settings)
+    return dialect(settings.provider.dialect).makes == "text"
+
+
+def _check_data(settings: RunConfig) -> None:
+    """Refuse private and held-out data that the API's kind could not be."""
+    (_require_texts if makes_texts(settings) else _require_images)(settings)
 
 
 def require_ledger(path: Path) -> None:

@@ -7,6 +7,7 @@ a run is resumed, and goes on where the record ends.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -80,7 +81,8 @@ class Asked:
                     f"{spell(option.name, RunConfig)} cannot be another one than the run's: only "
                     "how the API is reached, what may be spent there, and where the ledger is"
                 )
-        settings = RunConfig.load(folder.config).changed(**options)
+        # Who said yes to the run may be somebody else than who extends it.
+        settings = RunConfig.load(folder.config).changed(**{"yes": False, **options})
         return cls(folder, more, strength, settings, settings.key() if key is None else key, generator)
 
 
@@ -129,7 +131,7 @@ def _require(folder: RunFolder) -> RunReader:
     plan = run.plan
     if plan is None or (not run.finished and not plan.extended):
         raise UsageError(
-            f"{folder.root} holds an unfinished run: pcevolve run --resume {folder.root} goes on with it first"
+            f"{folder.root} holds an unfinished run: {folder.resume_command} goes on with it first"
         )
     return run
 
@@ -188,7 +190,7 @@ def _require_own_release(run: RunReader) -> None:
 
 def _stop_error(root: Path, extension: Extension) -> StoppedError:
     """Return the error for a person who stops an extension."""
-    again = f"pcevolve extend {root} {extension.options}"
+    again = f"pcevolve extend {shlex.quote(str(root))} {extension.options}"
     return StoppedError(
         "stopped: no privacy budget is spent by an extension", f"to go on where it was: {again}"
     )
