@@ -146,6 +146,67 @@ def test_options_that_fit_are_in_the_next_command(check, folder, options):
     assert f"next: pcevolve preview --private {folder} {options} --domain WORDS" in told
 
 
+def test_the_next_command_repeats_all_that_was_given(check, folder, tmp_path, monkeypatch):
+    """Without them the run would send the names of classes that ``data.words`` hides."""
+    monkeypatch.chdir(tmp_path)
+    Path("my words.toml").write_text('[data]\nwords = {cut = "group one", good = ""}\ndomain = "skin"\n')
+    told = check(
+        *(folder, "--shots", 4, "--config", "my words.toml", "--method", "pe"),
+        *("--set", "privacy.relation=add-remove", "--set", "method.class_counts=true"),
+    )[1]
+    assert told.endswith(
+        f"next: pcevolve preview --private {folder} --shots 4 --method pe --config 'my words.toml' "
+        "--set privacy.relation=add-remove --set method.class_counts=true --out RUN"
+    )
+
+
+@pytest.mark.parametrize(
+    "method", [["--method", "pe", "--set", "method.class_counts=true"], ["--method", "t2i"]]
+)
+def test_other_numbers_than_shots_are_no_fault_where_a_run_takes_them(check, folder, method):
+    assert check(folder, "--shots", 40)[0] == 3
+    assert check(folder, "--shots", 40, *method)[0] == 0
+
+
+def test_units_of_more_images_than_declared_are_a_fault(check, folder, tmp_path):
+    names = [each.relative_to(folder).as_posix() for each in sorted(folder.rglob("*.png"))]
+    rows = [f"{name},{name[0]}{place % 2}" for place, name in enumerate(names)]
+    (tmp_path / "units.csv").write_text("\n".join(["file,patient", *rows]))
+    asked = (folder, "--shots", 2, "--unit-map", tmp_path / "units.csv", "--set")
+    assert check(*asked, "data.unit_size=2")[0] == 0
+    code, told = check(*asked, "data.unit_size=1")
+    assert code == 3
+    assert "a patient has more images than data.unit_size 1 says" in told
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "text,label,who\n" + "".join(f"text {n},{'ab'[n % 2]},{n // 4}{n % 2}\n" for n in range(8))
+    )
+    asked = (table, "--shots", 2, "--set", "data.unit_column=who", "--set")
+    assert check(*asked, "data.unit_size=2")[0] == 0
+    assert "has more images than data.unit_size 1 says" in check(*asked, "data.unit_size=1")[1]
+
+
+def test_more_classes_than_a_run_takes_are_a_fault(check, tmp_path):
+    rows = "".join(f"text {n},c{n}\n" for n in range(1001))
+    (tmp_path / "t.csv").write_text(f"text,label\n{rows}")
+    code, told = check(tmp_path / "t.csv", "--shots", 1)
+    assert code == 3
+    assert "there are 1,001 classes, and a run takes at most 1,000" in told
+
+
+def test_a_folder_of_texts_is_looked_at_as_texts(check, tmp_path):
+    for place in range(4):
+        file = tmp_path / "d" / "ab"[place % 2] / f"{place}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"text {place}")
+    code, told = check(tmp_path / "d", "--shots", 2)
+    assert code == 3
+    assert f"holds texts and no image: pcevolve check {tmp_path / 'd'} --dialect chat looks at texts" in told
+    code, told = check(tmp_path / "d", "--shots", 2, "--dialect", "chat")
+    assert code == 0
+    assert f"next: pcevolve preview --private {tmp_path / 'd'} --shots 2 --dialect chat --domain" in told
+
+
 @pytest.mark.parametrize(
     ("name", "fault"),
     [

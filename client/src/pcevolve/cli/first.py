@@ -19,10 +19,10 @@ from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.options import Option
 from pcevolve.public.words import USUAL
 from pcevolve.screen import NARROW, lay_out, print_table
-from pcevolve.session.first.check import Checkup, check_folder, check_table, spell_units
 from pcevolve.session.progress import error_console, show_work
 
 if TYPE_CHECKING:
+    from pcevolve.session.first.check import Checkup
     from pcevolve.session.first.prompts import Writer
 
 
@@ -37,7 +37,9 @@ def init(
     from pcevolve.session.first.init import write_template
 
     path = write_template(folder, force, whole)
-    typer.echo(f"written: {path}; set private, domain and out in it, then: pcevolve run --config {path}")
+    typer.echo(
+        f"written: {path}; set private, domain and out in it, then: pcevolve run --config {shlex.quote(str(path))}"
+    )
 
 
 MOST_LINES = 20
@@ -45,12 +47,15 @@ MOST_LINES = 20
 STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
 
 
-@takes(Config, only=lambda option: option.name in {"shots", "unit_map"})
+@takes(Config, only=lambda option: option.name in {"shots", "unit_map", "method", "dialect"})
 def check(
     context: typer.Context,
     folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="Folder of class folders of private images, or a table of texts."),
+        typer.Argument(
+            metavar="DIR",
+            help="Folder of class folders of private images or, with --dialect chat, texts; or a table of texts.",
+        ),
     ],
     *,
     write_unit_map: Annotated[
@@ -62,31 +67,43 @@ def check(
     as_json: Json = False,
     **options: object,
 ) -> None:
-    """Look at private images before a run: formats, duplicates, units, what would be refused, and how to mend it.
+    """Look at private data before a run: formats, duplicates, units, what would be refused, and how to mend it.
 
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
     from pcevolve.config.config import RunConfig
+    from pcevolve.session.first.check import check_folder, check_texts
+    from pcevolve.session.preflight import makes_texts
 
-    meant = RunConfig.of({**NEEDED, **gather(context, options, said, config)}).data
-    if folder.is_file():
-        found = check_table(folder, meant)
+    asked = gather(context, options, said, config)
+    settings = RunConfig.of({**NEEDED, **asked})
+    are_texts = folder.is_file() or makes_texts(settings)
+    if are_texts:
+        found = check_texts(folder, settings)
     else:
         with show_work(error_console(), "reading") as told:
-            found = check_folder(folder, meant, told, write_unit_map)
+            found = check_folder(folder, settings, told, write_unit_map)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=1))
     else:
-        _show(folder, found, meant)
+        _show(folder, found, are_texts)
+        if found.fit and not are_texts:
+            _show_outlook(found.classes, settings.data)
+        if found.fit:
+            spoken = " --dialect chat" if are_texts and not makes_texts(settings) else ""
+            given = " ".join(_spell_options(settings.data, options, said, config))
+            # What a file says already is not asked for again.
+            rest = "".join(f" {option}" for name, option in LEFT.items() if name not in asked)
+            typer.echo(f"next: pcevolve preview --private {shlex.quote(str(folder))}{spoken} {given}{rest}")
     if not found.fit:
         raise typer.Exit(DataError.exit_code)
 
 
-def _show(folder: Path, found: Checkup, meant: DataSettings) -> None:
-    """The table, what is to be mended, and what comes next."""
+def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
+    """The table, and what is to be mended."""
     if found.rows:
         print_table(
-            f"Private {'texts' if folder.is_file() else 'images'} in {folder}",
+            f"Private {'texts' if are_texts else 'images'} in {folder}",
             ("what", "found"),
             found.rows,
             NARROW,
@@ -97,14 +114,6 @@ def _show(folder: Path, found: Checkup, meant: DataSettings) -> None:
         if len(lines) > MOST_LINES:
             typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
     typer.echo(STAYS)
-    if found.fit and not folder.is_file():
-        _show_outlook(found.classes, meant)
-    if found.fit:
-        more = "".join(f" {each}" for each in _spell_settings(meant))
-        private = shlex.quote(str(folder)) + (" --dialect chat" if folder.is_file() else "")
-        typer.echo(
-            f"next: pcevolve preview --private {private} {spell_units(meant)}{more} --domain WORDS --out RUN"
-        )
 
 
 def _show_outlook(classes: int, meant: DataSettings) -> None:
@@ -116,15 +125,26 @@ def _show_outlook(classes: int, meant: DataSettings) -> None:
     print_table("Classes that noise leaves to be told apart", heads, rows, NARROW)
 
 
-def _spell_settings(meant: DataSettings) -> Iterator[str]:
-    """Yield the other settings that a run needs, as they are typed."""
-    if meant.unit_map is not None:
-        yield f"--unit-map {shlex.quote(str(meant.unit_map))}"
-    if meant.unlabelled:
-        yield "--set data.unlabelled=true"
-    for name in ("window", "text_column", "label_column", "unit_column"):
-        if (value := getattr(meant, name)) is not None:
-            yield f"--set {shlex.quote(f'data.{name}={value}')}"
+LEFT = {"domain": "--domain WORDS", "out": "--out RUN"}
+"""Options that a run needs, and ``check`` does not."""
+
+
+def _spell_options(
+    meant: DataSettings, flags: Mapping[str, object], said: Sequence[str] | None, config: Path | None
+) -> Iterator[str]:
+    """Yield all that was given, for a run that leaves one out may send what its owner means to hide.
+
+    Variables of the environment stay where they are.
+    """
+    if meant.subsample is None:  # else it is among what was given, and the number of shots follows
+        yield f"--shots {meant.shots}"
+    for name in ("unit_map", "method", "dialect"):
+        if flags[name] is not None:
+            yield f"--{name.replace('_', '-')} {shlex.quote(str(flags[name]))}"
+    if config is not None:
+        yield f"--config {shlex.quote(str(config))}"
+    for each in said or ():
+        yield f"--set {shlex.quote(each)}"
 
 
 def prompts(

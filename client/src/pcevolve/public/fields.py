@@ -41,7 +41,7 @@ class PlanFields(BaseModel):
     model: requests.Model
     method: str
     domain: settings.Domain
-    labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=1000)]
+    labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=settings.MOST_CLASSES)]
     words: tuple[settings.Words, ...] = ()  # of each class, where prompts say something else than its label
     prompt_template: requests.PromptTemplate = TEMPLATE
     prompts: tuple[tuple[requests.Prompt, ...], ...] = ()  # of each class; none where the template is all

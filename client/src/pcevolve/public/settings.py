@@ -17,6 +17,7 @@ from pcevolve.public.figures import parse_delta
 from pcevolve.public.options import Setting
 
 MOST_ITERATIONS = 1000
+MOST_CLASSES = 1000
 TAU = 10.0
 """Of PCEvolve's similarity calibrator, as published."""
 VOTES = 1

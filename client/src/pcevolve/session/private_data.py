@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pcevolve.privacy import Event, Relation
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.private.units import Shots
+from pcevolve.providers import dialect
 from pcevolve.public.options import spell_flag, validate
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
@@ -50,9 +52,10 @@ def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> Priva
     )
 
 
-def _looks(method: str) -> bool:
-    """True if a method looks at private images; the controls do not."""
-    return method == AUTO or find_method(method).selector is not None
+def trusts_shots(settings: RunConfig) -> bool:
+    """True if a run divides by ``--shots``: it looks at private data, unlike a control, and releases no numbers."""
+    method = settings.method.name
+    return not settings.get("class_counts") and (method == AUTO or find_method(method).selector is not None)
 
 
 def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> None:
@@ -83,11 +86,8 @@ def require_shots(
     Raises:
         DataError: They do not; nothing was spent and nothing was sent.
     """
-    more = (
-        f"; pcevolve check {settings.data.private} tells more" if Path(settings.data.private).exists() else ""
-    )
     shots = Shots(counts, settings.data.shots, min(drawable.values()))
-    if shots.fit or settings.get("class_counts") or not _looks(settings.method.name):
+    if shots.fit or not trusts_shots(settings):
         return
     console = error_console()
     console.print(
@@ -97,8 +97,17 @@ def require_shots(
         console.print(f"  {offer}")
     raise DataError(
         f"the classes do not hold about as many as {spell_flag('shots')} says, so what is released about them would be "
-        f"wrong: nothing was spent or sent{more}"
+        f"wrong: nothing was spent or sent{_advise_check(settings)}"
     )
+
+
+def _advise_check(settings: RunConfig) -> str:
+    """Name the command that looks at a folder or a table; nothing for data that come with a library."""
+    if not Path(settings.data.private).exists():
+        return ""
+    spoken = settings.provider.dialect
+    more = f" --dialect {spoken}" if dialect(spoken).makes == "text" else ""
+    return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"
 
 
 def find_secrets(settings: RunConfig) -> SecretEvolution | None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from pcevolve.config.config import RunConfig
 from pcevolve.config.sections import DataSettings
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import tell_format
@@ -18,8 +20,9 @@ from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspect
 from pcevolve.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.tables import Columns
-from pcevolve.private.units import Shots, map_folders, read_units, write_units
+from pcevolve.private.units import Shots, map_folders, read_units, require_unit_size, write_units
 from pcevolve.public import settings as public
+from pcevolve.session.private_data import trusts_shots
 
 NAMED = 3
 """Files or pairs that one row names."""
@@ -55,32 +58,39 @@ class Checkup:
 
 
 def check_folder(
-    folder: Path, meant: DataSettings, told: ProgressCallback, write_unit_map: Path | None = None
+    folder: Path, settings: RunConfig, told: ProgressCallback, write_unit_map: Path | None = None
 ) -> Checkup:
-    """Look at a private folder; each image is read once, and none is kept.
+    """Look at a private folder of images; each is read once, and none is kept.
 
     Args:
         write_unit_map: File to write, of the folders within class folders; what ``--unit-map`` reads.
     """
+    meant = settings.data
     try:
         nested = meant.unit_map is not None
         listing = list_folder(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
     except DataError as error:  # nothing can be said of what is in it
         return Checkup((), (str(error),), ())
+    if not listing.files and any(file.suffix.lower() == ".txt" for file in listing.skipped):
+        command = f"pcevolve check {quote(str(folder))} --dialect chat"
+        return Checkup((), (f"{folder} holds texts and no image: {command} looks at texts",), ())
     if write_unit_map is not None:
         write_units(write_unit_map, listing.names)
     try:
         assumed = None if meant.unlabelled else map_folders(listing.names)
         units = read_units(meant.unit_map, listing.names) if meant.unit_map else assumed
         listing, unit_faults = replace(listing, units=units), []
+        if meant.unit_size and units is not None:
+            require_unit_size(listing.unit_keys, listing.names, units.kind, meant.unit_size)
     except DataError as error:
         unit_faults = [str(error)]
     window = public.window_ends(meant.window)
     done = count(1)
     found = inspect(listing, lambda: told(next(done), len(listing.files)), window)
     counts = listing.count_units()
-    own = find_shot_faults(counts, listing.count_drawable(), meant)
-    faults = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found), *own]
+    own = find_shot_faults(counts, listing.count_drawable(), settings)
+    many = _find_class_faults(len(listing.labels))
+    faults = [*listing.faults, *many, *unit_faults, *found.faults, *_twin_faults(found), *own]
     rows = tuple(_rows(found, counts, meant, not own, len(faults)))
     return Checkup(rows, tuple(faults), tuple(_warnings(found)), len(listing.labels))
 
@@ -173,10 +183,18 @@ def spell_units(meant: DataSettings) -> str:
     return f"--shots {meant.shots}" if meant.subsample is None else f"--set data.subsample={meant.subsample}"
 
 
+def _find_class_faults(classes: int) -> list[str]:
+    """Say that there are more classes than a plan may have."""
+    if classes <= public.MOST_CLASSES:
+        return []
+    return [f"there are {classes:,} classes, and a run takes at most {public.MOST_CLASSES:,}: leave some out"]
+
+
 def find_shot_faults(
-    counts: Mapping[str, int], drawable: Mapping[str, int], meant: DataSettings
+    counts: Mapping[str, int], drawable: Mapping[str, int], settings: RunConfig
 ) -> list[str]:
     """Say what a run would refuse of the private numbers of units, by label, and of those that could be drawn."""
+    meant = settings.data
     there = {label: held for label, held in counts.items() if held}
     if not there:
         return []
@@ -188,7 +206,7 @@ def find_shot_faults(
             f"the classes hold {shots.told} units each, and data.subsample draws {meant.subsample} of each"
             + (f": give '--set data.subsample={shots.drawable}' or fewer" if shots.drawable else "")
         ]
-    if shots.fit:
+    if shots.fit or not trusts_shots(settings):
         return []
     offers = "; or ".join(shots.offers)
     return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give {offers}"]
@@ -219,24 +237,28 @@ def _warnings(found: Inspection) -> Iterator[str]:
         )
 
 
-def check_table(table: Path, meant: DataSettings) -> Checkup:
-    """Look at a table of private texts."""
+def check_texts(path: Path, settings: RunConfig) -> Checkup:
+    """Look at a table or a folder of private texts."""
+    meant = settings.data
     columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
     window_fault = ["data.window says what is black and white in images, and these are texts: leave it out"]
     try:
-        records = read_records(table, columns, "texts" if meant.unlabelled else None, strict=False)
+        records = read_records(path, columns, "texts" if meant.unlabelled else None, strict=False)
     except DataError as error:  # nothing can be said of what is in it
         return Checkup((), (str(error),), ())
     if not records.names:
         return Checkup((), records.faults, ())
     try:
         records.dataset(columns.unit)
+        if meant.unit_size and columns.unit is not None:
+            require_unit_size(records.units, records.names, columns.unit, meant.unit_size)
         dataset_faults = []
     except DataError as error:
         dataset_faults = [str(error)]
     counts = records.count_units()
-    own = find_shot_faults(counts, records.count_drawable(), meant)
-    faults = [*(window_fault if meant.window else []), *records.faults, *dataset_faults, *own]
+    own = find_shot_faults(counts, records.count_drawable(), settings)
+    many = _find_class_faults(len(counts))
+    faults = [*(window_fault if meant.window else []), *records.faults, *many, *dataset_faults, *own]
     rows = list(_text_rows(records, columns, counts))
     rows.append((f"fits {spell_units(meant)}", "NO" if own else "yes"))
     rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))

@@ -58,7 +58,9 @@ class PlannedRun(BaseModel):
     ] = None
     delta: settings.Delta | None = None
     iterations: settings.Iterations | None = None
-    classes: Annotated[int, Field(ge=1, le=1000, description="Number of classes, C."), DECLARED] = 2
+    classes: Annotated[
+        int, Field(ge=1, le=settings.MOST_CLASSES, description="Number of classes, C."), DECLARED
+    ] = 2
     shots: settings.Shots = 10
     candidates: settings.Candidates = 100
     relation: settings.Relation = "replace-one"
