@@ -27,9 +27,15 @@ def finish_run(root: Path, **changes: object) -> Path:
     return root
 
 
+def judge(root: Path, test: str = "") -> None:
+    """Keep what a judge found of a run's dataset, on some held-out data."""
+    of = {"manifest": RunFolder(root).digest_manifest(), "test": test}
+    RunFolder(root).judgement.write_text(json.dumps({"judges": [JUDGED], **of}))
+
+
 def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tmp_path: Path):
     roots = [finish_run(tmp_path / name) for name in ("one", "<b>other")]
-    RunFolder(roots[0]).judgement.write_text(json.dumps({"judges": [JUDGED]}))
+    judge(roots[0])
     write_page(read_runs(roots), roots, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600
@@ -49,7 +55,7 @@ def test_without_judges_the_page_holds_nothing_private(tmp_path: Path):
 
 def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path: Path):
     roots = [finish_run(tmp_path / name) for name in ("one", "other")]
-    RunFolder(roots[0]).judgement.write_text(json.dumps({"judges": [JUDGED]}))
+    judge(roots[0])
     asked = ["compare", *map(str, roots)]
     drawn = ["--sheet", str(tmp_path / "sheet.png"), "--html", str(tmp_path / "page.html")]
     shown = CliRunner().invoke(app, [*asked, *drawn], env={"COLUMNS": "200"})
@@ -60,6 +66,17 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
     assert [each["run"] for each in found] == ["one", "other"]
     assert found[0]["judges"]["cnn"]["mean"] == 0.5
+
+
+def test_figures_on_different_test_sets_are_marked_and_are_no_line(tmp_path: Path):
+    roots = [finish_run(tmp_path / name, epsilon=epsilon) for name, epsilon in (("one", "4"), ("other", "8"))]
+    for tests, marked in ((("a", "a"), False), (("a", "b"), True)):
+        for root, test in zip(roots, tests, strict=True):
+            judge(root, test)
+        write_page(read_runs(roots), roots, tmp_path / "page.html")
+        shown = CliRunner().invoke(app, ["compare", *map(str, roots)]).output
+        for told in ((tmp_path / "page.html").read_text(), shown):
+            assert ("were evaluated on different test sets" in told) == marked
 
 
 def test_a_run_that_has_not_ended_is_not_compared(tmp_path: Path):

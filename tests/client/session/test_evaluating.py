@@ -16,9 +16,10 @@ from PIL import Image
 from safetensors.numpy import load_file
 from typer.testing import CliRunner
 
-from pcevolve.auditing import audit
+from pcevolve.auditing import audit, find_encoder
 from pcevolve.cli.finished import _compare_classifier
 from pcevolve.cli.main import app
+from pcevolve.encoders import bundled_digest
 from pcevolve.encoders.bundled import BundledEncoder
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
@@ -26,9 +27,11 @@ from pcevolve.evaluation.labelled import Labelled
 from pcevolve.private.dataset import load_folder
 from pcevolve.selectors import find_method
 from pcevolve.session import images
+from pcevolve.session.finished import judging
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.comparison import read_runs
 from pcevolve.session.finished.evaluating import Question, evaluate
+from pcevolve.session.finished.judging import load_judges
 from pcevolve.session.folder import RunFolder
 from support.folders import toned_folders
 from support.paid import MEANS, encoder, make_paid_run
@@ -59,7 +62,8 @@ def world(tmp_path_factory) -> Path:
 
 def judge(root: Path, world: Path, *judges: str, **more: Any) -> dict:
     """Evaluate a run on the owner's test images; by a judge that is trained in no time unless others are named."""
-    return evaluate(root, Question(str(world / "test"), judges=judges or ("bundled",), **more))
+    question = Question(str(world / "test"), judges=judges or ("bundled",), **more)
+    return evaluate(root, question, load=find_encoder)
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +140,57 @@ def test_released_means_are_scored_without_any_image(tmp_path: Path, world, by_o
     assert own["judge"] == "dp-means-classifier"
     assert (own["dataset"]["accuracy"]["mean"], own["dataset"]["accuracy"]["sem"]) == (right, 0)
     assert read_runs([root])[0].judges["dp-means-classifier"]["mean"] == right
+    (root / "release" / "manifest.json").write_text("of more images")
+    assert read_runs([root])[0].judges == {}, "those were of the dataset before it grew"
+
+
+def test_released_means_are_not_scored_by_other_weights_than_the_run_had(tmp_path: Path, world):
+    root = make_paid_run(
+        tmp_path / "means", small_plan(candidates=4, initial=4, **{**MEANS, "weights": "0" * 64})
+    )
+    with pytest.raises(ModelError, match="the run was judged by weights of encoder bundled with sha256 000"):
+        judge(root, world)
+    assert "--encoder-weights" in command("--help").stdout
+
+
+def test_the_owners_images_may_lie_in_folders_of_units_where_those_of_the_run_do(tmp_path: Path, world):
+    for label in LABELS:
+        shutil.copytree(world / "test" / label, tmp_path / "test" / label / "patient 1")
+    data = images.read_owned(
+        str(tmp_path / "test"), small_plan(unit="patient"), "--test", RunFolder(tmp_path)
+    )
+    assert data.digests == load_folder(world / "test", unique=False).digests
+    with pytest.raises(DataError, match="seems to hold a folder for each patient"):
+        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", RunFolder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "voter", "weights", "voted"),
+    [
+        ("auto", "bundled", bundled_digest(), True),
+        ("bundled", "bundled+spectrum", bundled_digest(), True),
+        ("bundled", "bundled", "0" * 64, False),
+        ("bundled", "resnet18", None, False),
+    ],
+)
+def test_a_judge_voted_that_is_the_runs_encoder_whatever_it_is_called(name, voter, weights, voted):
+    (found,) = load_judges([name], voter, "cpu", "image", weights)
+    assert found.voted == voted
+
+
+def test_a_clip_is_the_same_however_much_of_its_name_is_written_out():
+    pytest.importorskip("open_clip")
+    assert judging._same("clip", "clip:ViT-B-32:laion2b_s34b_b79k")
+    assert not judging._same("clip", "clip:ViT-B-16:laion2b_s34b_b88k")
+
+
+def test_a_run_is_measured_and_compared_from_within_its_folder(tmp_path: Path, world, monkeypatch):
+    for name in ("run", "run-random"):
+        shutil.copytree(world / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path / "run")
+    found = judge(Path(), world)
+    assert (found["run"], found["control"]) == ("run", "run-random")
+    assert [each.name for each in read_runs([Path()])] == ["run"]
 
 
 def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):

@@ -19,6 +19,11 @@ from pcevolve.public.modality import MODALITIES
 from pcevolve.public.options import Option
 from pcevolve.screen import NARROW, print_table
 
+EncoderWeights = Annotated[
+    str | None,
+    typer.Option("--encoder-weights", help="The encoder's weights, where the run was given a file of them."),
+]
+
 
 def report(folder: RunFolder) -> None:
     """Write the page about a finished run anew, as this version words it."""
@@ -84,12 +89,7 @@ def classify(
             metavar="FILES", help="Images, or files of one text each; a folder stands for all in it."
         ),
     ],
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder-weights", help="The encoder's weights, where the run was given a file of them."
-        ),
-    ] = None,
+    weights: EncoderWeights = None,
 ) -> None:
     """Say which class images or texts are nearest to, by what a run released about its classes."""
     require_run(folder)
@@ -120,7 +120,13 @@ def compare(
 
     Accuracies are those that `pcevolve evaluate` left in RUN/private: they are functions of your images, for you alone.
     """
-    from pcevolve.session.finished.comparison import list_facts, read_runs, write_page, write_sheet
+    from pcevolve.session.finished.comparison import (
+        OTHER_TESTS,
+        list_facts,
+        read_runs,
+        write_page,
+        write_sheet,
+    )
 
     found = read_runs(folders)
     if sheet is not None:
@@ -140,6 +146,8 @@ def compare(
         rows.append((each.name, told, useful[1], "\n".join(scored) or "–"))
     print_table("Runs", ("run", "facts", "useful?", "accuracy, %"), rows, NARROW, lines=True)
     if any(each.judges for each in found):
+        if len({each.test for each in found if each.judges}) > 1:
+            typer.echo(OTHER_TESTS, err=True)
         typer.echo(
             "accuracy, % (s.e. over seeds of the head), for you alone; (v): the judge's encoder voted, which flatters "
             "what it selected",
@@ -185,6 +193,7 @@ def evaluate(
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="Where encoders run: auto, cpu or cuda.")] = "auto",
+    weights: EncoderWeights = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.
@@ -197,12 +206,13 @@ def evaluate(
     from pcevolve.encoders import require_torch
 
     require_torch("evaluate, which trains networks,")
-    from pcevolve.session.finished.evaluating import Question, evaluate  # torch takes seconds to load
+    from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
+    from pcevolve.session.finished.evaluating import Question, evaluate
     from pcevolve.session.progress import error_console, show_work
 
-    question = Question(test, private, mix, tuple(judge or ()), control, device)
+    question = Question(test, private, mix, tuple(judge or ()), control, device, weights)
     with show_work(error_console(), "training classifiers", in_seconds=True) as told:
-        found = evaluate(folder, question, told)
+        found = evaluate(folder, question, told, find_encoder)
     if as_json:
         typer.echo(json.dumps(found))
     else:

@@ -101,7 +101,7 @@ class Labelled:
         """
         folder = RunLayout(root)
         if not folder.release.is_dir():
-            raise UsageError(f"{root} has no dataset yet: continue it with pcevolve run --resume {root}")
+            raise UsageError(f"{root} has no dataset yet: continue it with {folder.resume_command}")
         kind = find_medium(RunReader.strict(root).require_plan().modality.kind)
         files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
         if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
@@ -141,7 +141,8 @@ class Labelled:
 
 def find_control(root: Path, given: Path | None) -> Path | None:
     """The control beside a run: the one given, else ``RUN-random`` if there is one; ``UsageError`` if unfit."""
-    found = given or root.with_name(f"{root.name}-random")
+    beside = root.absolute()  # ``.`` has no name
+    found = given or beside.with_name(f"{beside.name}-random")
     if given is None and not RunLayout(found).release.is_dir():
         return None
     plan, control = (RunReader.strict(each).require_plan() for each in (root, found))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -67,11 +68,15 @@ class RunFolder(RunLayout):
             state = (
                 "is a finished run:"
                 if self.finished
-                else f"holds an unfinished run: continue it with pcevolve run --resume {self.root}, or"
+                else f"holds an unfinished run: continue it with {self.resume_command}, or"
             )
             raise UsageError(
                 f"{self.root} {state} choose another {spell_flag('out')}; nothing was overwritten"
             )
+
+    def digest_manifest(self) -> str:
+        """SHA-256, hex, of what the release says of itself; an extension makes it another one."""
+        return hashlib.sha256(self.manifest.read_bytes()).hexdigest()
 
     def has_plan(self) -> bool:
         """True if the run in it has begun: its plan is fixed, and it may have paid for something.

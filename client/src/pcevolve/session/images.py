@@ -22,12 +22,13 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import BUNDLED
 from pcevolve.encoders.published import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
+from pcevolve.ledger.units import SINGLE
 from pcevolve.modality import Item
 from pcevolve.modality.images.sheet import draw_strip
 from pcevolve.pages.live import list_opening
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
-from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load, load_folder
+from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load
 from pcevolve.private.listing import Listing, list_folder, shorten
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.units import group_into_units, read_units, require_unit_size
@@ -128,7 +129,9 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
         shots, rest = load_pictures(source, plan.shots, SPLIT_SEED)
         return shots if option == "--private" else rest
-    return load_folder(source.path, unique=False, window=window_ends(plan.window))
+    # Where a map said whose each image of the run is, the owner's may lie in folders of units too.
+    listing = list_folder(source.path, nested=plan.unit not in SINGLE)
+    return load(listing, unique=False, window=window_ends(plan.window))
 
 
 def count_drawable(folder: Path, unit_map: Path | None) -> int:

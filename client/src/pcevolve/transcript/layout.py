@@ -9,6 +9,7 @@ followed: a link is a fault, wherever it leads.
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -149,6 +150,11 @@ class RunLayout:
     """The options that the run began with, as TOML."""
     lock = _Place(LOCK)
     """Held by the one process that may write to the run."""
+
+    @property
+    def resume_command(self) -> str:
+        """The command that goes on with the run, as it is typed."""
+        return f"pcevolve run --resume {shlex.quote(str(self.root))}"
 
     def export(self, form: Form) -> Path:
         """The dataset in another form; not there unless somebody asked for it."""

@@ -34,6 +34,7 @@ from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
 from pcevolve.transcript import RunReader
 
+OTHER_TESTS = "WARNING: these runs were evaluated on different test sets, so their accuracies do not compare"
 AXES = {"ε": "Accuracy over ε", "N": "Accuracy over N, images per class"}
 Settings: TypeAlias = dict[str, Any]
 """Of a run, by the names under which they are shown."""
@@ -134,13 +135,19 @@ BAR = 280.0
 
 @dataclass(frozen=True)
 class Compared:
-    """One run; ``judges``, which is private, has what ``pcevolve evaluate`` found, empty where it was not asked."""
+    """One run.
+
+    Attributes:
+        judges: What ``pcevolve evaluate`` found about the dataset as it is; private, empty where it was not asked.
+        test: Digest of the held-out data that judges were asked about; private. Figures on others compare nothing.
+    """
 
     name: str
     summary: dict[str, Any]
     labels: tuple[str, ...]
     judges: dict[str, dict[str, Any]]
     settings: Settings
+    test: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """For programs; private where there are judges."""
@@ -156,19 +163,21 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     """Draw some images of each run's dataset, a row each."""
     plans = [RunReader.strict(each).require_plan() for each in roots]
     for root, plan in zip(roots, plans, strict=True):
-        load_kind(plan.modality.kind).require_drawable(root.name)
-    write_durably(path, draw_sheet([(each.name, _dataset(each).first(SHOWN)) for each in roots]))
+        load_kind(plan.modality.kind).require_drawable(root.absolute().name)
+    write_durably(path, draw_sheet([(each.absolute().name, _dataset(each).first(SHOWN)) for each in roots]))
 
 
 def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> None:
     """Write the runs beside each other for people to look at; a page that is there is replaced."""
     columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
+    tests = {each.test for each in found if each.judges}
     judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
     content = {
         "style": inline_parts(read_style(), read_own("report/chart.css"), read_own("comparison.css")),
         "columns": columns,
         "facts": list(dict.fromkeys(title for each in columns for title in each.facts)),
         "judges": judges,
+        "caveat": OTHER_TESTS if len(tests) > 1 else "",
         "curves": {judge: draw_curves(_points(found, judge)) for judge in judges},
         "labels": list(dict.fromkeys(label for each in columns for label in each.dataset)),
         "bar": BAR,
@@ -200,7 +209,8 @@ def list_facts(run: Compared) -> dict[str, str]:
 
 def _points(found: Sequence[Compared], judge: str) -> list[Point]:
     asked = (each for each in found if judge in each.judges)
-    return [Point(each.settings, each.judges[judge]["mean"]) for each in asked]
+    # Figures on different test sets are no line.
+    return [Point({**each.settings, "test set": each.test[:8]}, each.judges[judge]["mean"]) for each in asked]
 
 
 def _column(each: Compared, root: Path) -> Column:
@@ -239,14 +249,18 @@ def _one(root: Path) -> Compared:
     folder = RunFolder(root)
     folder.require_transcript()
     if not folder.finished or not folder.summary.is_file():
-        raise UsageError(f"{root} has not ended: continue it with pcevolve run --resume {root}")
+        raise UsageError(f"{root} has not ended: continue it with {folder.resume_command}")
     plan = RunReader.strict(root).require_plan()
-    told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {"judges": []}
+    told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {}
+    if told.get("manifest") != folder.digest_manifest():
+        told = {"judges": []}  # of the dataset before an extension
     rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
     found = sorted(rows, key=lambda row: row["voted"])
     judges = {row["judge"]: {"voted": row["voted"], **row["dataset"]["accuracy"]} for row in found}
     summary = json.loads(folder.summary.read_bytes())
-    return Compared(root.name, summary, plan.labels, judges, choose_settings(plan, summary["epsilon_spent"]))
+    settings = choose_settings(plan, summary["epsilon_spent"])
+    # By what stands in its path, also where that is ``.``.
+    return Compared(root.absolute().name, summary, plan.labels, judges, settings, told.get("test", ""))
 
 
 def _dataset(root: Path) -> Labelled:

@@ -5,7 +5,7 @@ All of it is for the owner: figures go to ``private/`` and to the screen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pcevolve.config.config import RunConfig
 from pcevolve.durable import write_private_bytes
-from pcevolve.encoders import Encoder, load_encoder
+from pcevolve.encoders import Encoder
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation.clock import Clock
 from pcevolve.evaluation.closeness import measure_closeness, measure_memorisation
@@ -31,7 +31,7 @@ from pcevolve.session.finished.judging import digest_subject, keep_judgement, lo
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, load_kind
 from pcevolve.session.private_data import name_classes
-from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript import RunReader
 
 CLASSIFIER = "dp-means-classifier"
 """The name of a run's released class means among the judges."""
@@ -39,7 +39,11 @@ CLASSIFIER = "dp-means-classifier"
 
 @dataclass(frozen=True, repr=False)
 class Question:
-    """The owner's question to an evaluation; without a ``control``, the one beside the run is taken."""
+    """The owner's question to an evaluation; without a ``control``, the one beside the run is taken.
+
+    Attributes:
+        weights: File of weights of the encoder that selected; without it, the file that the run was given, if any.
+    """
 
     test: str
     private: str | None = None
@@ -47,17 +51,25 @@ class Question:
     judges: tuple[str, ...] = ()
     control: Path | None = None
     device: str = "auto"
+    weights: str | None = None
 
 
-def evaluate(root: Path, question: Question, told: ProgressCallback = no_progress) -> dict[str, object]:
+def evaluate(
+    root: Path,
+    question: Question,
+    told: ProgressCallback = no_progress,
+    load: Callable[[PublicPlan, str | None], Encoder] | None = None,
+) -> dict[str, object]:
     """Measure a finished run, keep the figures in ``private/``, and return them.
 
     Args:
         told: Is told how many seconds of the work are done, and of how many.
+        load: Finds the encoder that the plan names, from a file of weights if there is one; without it, class means
+            that the run released are not scored.
 
     Raises:
         DataError: Images cannot be used.
-        ModelError: A judge's weights are not at hand.
+        ModelError: The weights of a judge, or those by which released means came about, are not at hand.
         UsageError: The run has not ended, or is of other classes.
     """
     plan = RunReader.strict(root).require_plan()
@@ -65,12 +77,24 @@ def evaluate(root: Path, question: Question, told: ProgressCallback = no_progres
     kind, folder = plan.modality.kind, RunFolder(root)
     test = _owners(question.test, plan, "--test", folder)
     private = None if question.private is None else _owners(question.private, plan, "--private", folder)
-    looks = find_method(plan.method).queries_data
-    judges = load_judges(question.judges, plan.encoder if looks else None, question.device, kind)
+    voter = plan.encoder if find_method(plan.method).queries_data else None
+    judges = load_judges(question.judges, voter, question.device, kind, plan.weights)
     dataset = Labelled.released(root, plan.labels)
+    classifier = None if load is None else _find_classifier(folder, question.weights, load)
     return Evaluation(
-        root, plan.labels, dataset, judges, test, private, control, question.mix, told, kind
+        root, plan.labels, dataset, judges, test, private, control, question.mix, told, kind, classifier
     ).measure()
+
+
+def _find_classifier(
+    folder: RunFolder, weights: str | None, load: Callable[[PublicPlan, str | None], Encoder]
+) -> NearestMean | None:
+    """The class means that a run released, with the very encoder by which they came about; None where it has none."""
+    if not folder.classifier.is_file():
+        return None
+    if weights is None and folder.config.exists():
+        weights = RunConfig.load(folder.config).encoder.weights
+    return NearestMean.of(folder.root, lambda plan: load(plan, weights))
 
 
 def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Labelled:
@@ -99,12 +123,15 @@ class Evaluation:
     mix: bool = False
     told: ProgressCallback = no_progress
     kind: Kind = "image"
+    classifier: NearestMean | None = None
 
     def measure(self) -> dict[str, object]:
         """Measure, keep it in ``private/``, and return it; ``DataError`` where a class has no usable image."""
         found: dict[str, object] = {
-            "run": self.root.name,
+            "run": self.root.absolute().name,
             "subject": digest_subject(self.test.digest, filter(None, (self.root, self.control))),
+            "test": self.test.digest.hex(),
+            "manifest": RunFolder(self.root).digest_manifest(),
             "control": "labels shuffled" if self.control is None else self.control.name,
             **self.judge(),
         }
@@ -121,7 +148,7 @@ class Evaluation:
             "chance": 1 / len(self.labels),
             f"test_{self.kind}s": len(self.test.images),
             **self._own.measure_sets(sets, self.test, self.private),
-            **self._classifier(),
+            **self._score_classifier(),
             "judges": rows,
         }
 
@@ -157,23 +184,17 @@ class Evaluation:
     def _own(self) -> KindOfRun:
         return load_kind(self.kind)
 
-    def _classifier(self) -> dict[str, object]:
+    def _score_classifier(self) -> dict[str, object]:
         """Score the class means that the run released: no image was made for it, and nothing is trained.
 
         It is the yardstick of every dataset: a classifier of images is worth making images for if it is better.
         """
-        if not RunLayout(self.root).classifier.is_file():
+        if self.classifier is None:
             return {}
-        said = NearestMean.of(self.root, self._encoder).classes(self.test.images)
+        said = self.classifier.classes(self.test.images)
         tested = said >= 0
         verdict = Verdict.of([said[tested]] * len(SEEDS), self.test.targets[tested], self.labels)
         return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
-
-    def _encoder(self, plan: PublicPlan) -> Encoder:
-        """The encoder of the released means, from the file that the run had, if it had one."""
-        config = RunFolder(self.root).config
-        weights = RunConfig.load(config).encoder.weights if config.exists() else None
-        return load_encoder(plan.encoder, weights)
 
     def _sets(self) -> Iterable[tuple[str, Labelled]]:
         """Yield the training sets by name; ``shuffled`` stands in for ``random`` where there is no control."""

@@ -27,23 +27,26 @@ from pcevolve.public.modality import Kind
 from pcevolve.session.execution import Outcome, save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
-from pcevolve.transcript import Bodies, RunLayout
+from pcevolve.transcript import Bodies
 
 
-def load_judges(names: Iterable[str], voter: str | None, device: str, kind: Kind = "image") -> list[Judge]:
+def load_judges(
+    names: Iterable[str], voter: str | None, device: str, kind: Kind = "image", weights: str | None = None
+) -> list[Judge]:
     """Load judges, each with the head of the PCEvolve paper; those that did not vote come first.
 
     Args:
         names: The kind's stranger, which is ``cnn`` of images and ``ngrams`` of texts, or encoders as ``NAME`` or
             ``NAME=WEIGHTS``; none: the stranger and all encoders that are at hand.
         voter: The encoder by which the run selected; None if it looked at nothing.
+        weights: SHA-256 of the voter's weights, hex; None for published ones.
 
     Raises:
         UsageError: There is no such encoder, or it is for another kind.
         ModelError: Weights are not at hand.
     """
     asked = list(names) or load_kind(kind).list_judges()
-    found = [_judge(name, voter, device, kind) for name in dict.fromkeys(asked)]
+    found = [_judge(name, voter, weights, device, kind) for name in dict.fromkeys(asked)]
     return sorted(found, key=lambda each: each.voted)
 
 
@@ -62,26 +65,33 @@ def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "
     return [own.make_quick_stranger(), *heads, Judge(encoder.name, voted, encoder.embed, train_linear)]
 
 
-def _judge(name: str, voter: str | None, device: str, kind: Kind) -> Judge:
+def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: Kind) -> Judge:
     own = load_kind(kind)
     if name == own.STRANGER:
         return own.make_stranger()
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
-    voted = voter is not None and _same(named, voter)
-    digest = named_weights(encoder.name, weights or None) or "published"
-    return Judge(name, voted, encoder.embed, train_papers_head, weights=digest)
+    digest = named_weights(encoder.name, weights or None)
+    # Two files of weights make two encoders of one name; published weights may lie in a file, too.
+    voted = (
+        voter is not None and _same(encoder.name, voter) and (digest == voting or None in (digest, voting))
+    )
+    return Judge(name, voted, encoder.embed, train_papers_head, weights=digest or "published")
 
 
 def _same(first: str, second: str) -> bool:
-    """True if two names are of one encoder, with or without its views."""
+    """True if two names are of one encoder, with or without its views, and however much of a CLIP's is written out."""
+    if first.partition(":")[0] == second.partition(":")[0] == "clip":
+        from pcevolve.encoders.loading import parse_clip_name
+
+        return parse_clip_name(first) == parse_clip_name(second)
     return first.partition("+")[0] == second.partition("+")[0]
 
 
 def digest_subject(test: bytes, runs: Iterable[Path]) -> str:
     """SHA-256 of what is judged: figures with another one are about something else and do not belong together."""
-    manifests = (RunLayout(root).manifest.read_bytes() for root in runs)
-    return hashlib.sha256(test + b"".join(hashlib.sha256(each).digest() for each in manifests)).hexdigest()
+    manifests = (bytes.fromhex(RunFolder(root).digest_manifest()) for root in runs)
+    return hashlib.sha256(test + b"".join(manifests)).hexdigest()
 
 
 def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:

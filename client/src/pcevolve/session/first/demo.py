@@ -326,4 +326,5 @@ def _log(out: Path) -> Path:
 
 def _beside(out: Path, name: str) -> Path:
     """Something of the demonstration that is no part of its main run."""
-    return out.with_name(f"{out.name}-{name}")
+    main = out.absolute()  # ``.`` has no name
+    return main.with_name(f"{main.name}-{name}")
