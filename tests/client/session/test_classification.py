@@ -48,6 +48,8 @@ def test_the_command_names_each_image_and_its_class(run: Path, tmp_path: Path, c
     paths = [tmp_path / "one.png", tmp_path / "more" / "two.png"]
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / ".DS_Store").touch()
+    (tmp_path / "more" / ".ipynb_checkpoints").mkdir()
+    picture(2).save(tmp_path / "more" / ".ipynb_checkpoints" / "two.png")
     (tmp_path / "more" / "README.md").write_text("Two pictures.")
     for seed, path in enumerate(paths):
         picture(seed).save(path)

@@ -20,7 +20,7 @@ from pcevolve.geometry.frame import project
 from pcevolve.modality import Item, UnreadableError, find_medium
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.kinds import Kind
-from pcevolve.private.listing import tell_file_kind
+from pcevolve.private.listing import Folders, tell_file_kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.transcript import RunLayout, RunReader
@@ -90,8 +90,8 @@ class NearestMean:
         return self.labels[int(self.nearest(embedding)[0])]
 
     def list_files(self, folder: Path) -> list[Path]:
-        """Files in a folder and below it, in order, without hidden ones, and without text that lies beside images."""
-        files = sorted(each for each in folder.rglob("*") if each.is_file() and not each.name.startswith("."))
+        """Files in a folder and below it, in order, as listings find them, and without text that lies beside images."""
+        files = sorted(Folders().files_below(folder))
         of_images = self.plan.modality.kind == "image"
         return [each for each in files if not (of_images and tell_file_kind(each) is Kind.NOTES)]
 
