@@ -13,6 +13,7 @@ import pytest
 from pcevolve.errors import ProviderUnreachableError, UsageError
 from pcevolve.session.first import local_server
 from pcevolve.session.folder import RunFolder
+from pcevolve.transcript import RunReader
 from support.runs import SmallRun
 
 
@@ -44,6 +45,15 @@ def test_an_unfinished_run_is_continued_only_when_asked(begun):
     before = (begun / "transcript" / "log.jsonl").read_bytes()
     with claim(begun, resume=True):
         assert (begun / "transcript" / "log.jsonl").read_bytes() == before
+
+
+def test_a_command_that_goes_on_can_be_typed(tmp_path):
+    root = tmp_path / "my run"
+    with claim(root):
+        SmallRun.open(root).close()
+    with pytest.raises(UsageError, match=r"pcevolve run --resume '/.*/my run', or"), claim(root):
+        pass
+    assert RunReader.lenient(root).goes_on == f"pcevolve run --resume '{root}'"
 
 
 class Server:

@@ -254,7 +254,7 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     _ask(
         "Do these look like your domain? Go on?",
         refused="not continued, as you wish: no privacy budget was spent. Try other words, another model or a library "
-        f"of public images with another --out, or go on after all with pcevolve run --resume {folder.root}",
+        f"of public images with another --out, or go on after all with {folder.resume_command}",
     )
 
 

@@ -180,7 +180,7 @@ def _say_spent(plan: PublicPlan, account: Account) -> str:
 
 
 def _say_how_to_go_on(root: Path) -> str:
-    return f"to go on, without paying again for what is paid: pcevolve run --resume {root}"
+    return f"to go on, without paying again for what is paid: {RunFolder(root).resume_command}"
 
 
 def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:

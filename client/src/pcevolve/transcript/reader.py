@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -252,10 +253,9 @@ class RunReader:
     @property
     def goes_on(self) -> str:
         """The command that goes on with an unfinished run, or with the last extension of a finished one."""
-        root = self.layout.root
         if self.plan is not None and self.plan.extended:
-            return f"pcevolve extend {root} {self.plan.extended[-1].options}"
-        return f"pcevolve run --resume {root}"
+            return f"pcevolve extend {shlex.quote(str(self.layout.root))} {self.plan.extended[-1].options}"
+        return self.layout.resume_command
 
     def _make_unfinished_error(self) -> UsageError:
         root = self.layout.root
