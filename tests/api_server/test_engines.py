@@ -9,7 +9,7 @@ from pcevolve_server.engines import processes
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Recipe, Task
-from support.replicas import Obedient, unloadable
+from support.painters import Obedient, unloadable
 
 pytestmark = pytest.mark.system
 

@@ -22,7 +22,7 @@ from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Recipe, Task
 from support.collections import library
-from support.shelves import MIB, Painter, two_that_do_not_fit_together
+from support.painters import MIB, Painter, two_that_do_not_fit_together
 
 
 def task(model, seed=1, strength=None, **changes):
