@@ -93,6 +93,7 @@ def test_an_adapter_that_the_model_has_not_and_negative_prompts_that_it_does_not
     spoken.require_adapter("m", "ip", body)
     with pytest.raises(UsageError, match="has no IP-Adapter 'faces': it has ip"):
         spoken.require_adapter("m", "faces", body)
+    spoken.require_negative_prompts("m", json.dumps({"data": [{"id": "m"}]}).encode())
     with pytest.raises(UsageError, match="reads no negative prompts"):
         spoken.require_negative_prompts("m", body)
 
