@@ -83,6 +83,7 @@ def look_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsability
         *((sent, 0.25, n) for sent, n in ((1, 1), (2, 2), (7, 2), (8, 2), (9, 3), (400, 100))),
         (10, 1, 10),
         (10, 0.01, 2),
+        (100, 0.55, 55),
     ],
 )
 def test_a_share_of_a_class_is_needed_and_two_at_least(sent: int, share: float, needed: int):

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Usability:
     def count_needed(self, sent: int) -> int:
         """Return how many of a class's candidates must be usable and differ, of so many that were sent."""
         # Two at least, where two were sent: between one candidate and itself there is nothing to choose.
-        return min(sent, max(FEWEST, math.ceil(self.plan.min_usable * sent)))
+        return min(sent, max(FEWEST, math.ceil(Fraction(str(self.plan.min_usable)) * sent)))
 
     def of(self, pool: Pool) -> tuple[ClassUsability, ...]:
         """Assess the newest candidates of each class; those of earlier rounds were looked at then."""

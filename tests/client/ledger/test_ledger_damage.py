@@ -239,6 +239,23 @@ def test_a_ledger_that_was_removed_does_not_start_again_from_nothing(path):
     assert not path.exists()
 
 
+def test_a_ledger_whose_key_would_be_another_s_is_told_to_have_another_name(tmp_path):
+    Ledger(tmp_path / "budget.2024").close()
+    with pytest.raises(LedgerError, match=r"budget\.key is the key of budget\.2024: give a ledger a name"):
+        Ledger(tmp_path / "budget.2025")
+    Ledger(tmp_path / "budget.2024").close()
+
+
+@pytest.mark.parametrize("of", ["ledger", "key"])
+def test_a_link_to_a_disk_that_is_not_mounted_is_not_replaced_by_a_new_ledger(path, of):
+    link = path if of == "ledger" else path.with_suffix(".key")
+    link.unlink(missing_ok=True)
+    link.symlink_to(path.parent / "unmounted" / link.name)
+    with pytest.raises(LedgerError, match=r"is a link to .*unmounted.*: mount or restore it"):
+        Ledger(path)
+    assert link.is_symlink()
+
+
 def test_an_empty_file_is_not_taken_for_a_new_ledger(path):
     path.write_bytes(b"")
     assert_refused(path, "is empty, which a ledger never is")

@@ -90,6 +90,20 @@ def test_an_insecure_run_is_marked_wherever_the_ledger_is_read(path):
 # -- releases to the same provider, as the card adds them up: a function of public facts alone ---------------------
 
 
+@pytest.mark.parametrize(
+    ("spelled", "same"),
+    [
+        ("https://API.example:443/v1", True),
+        ("https://api.example./v1", True),
+        ("http://api.example", True),
+        ("https://api.example:8443", False),
+    ],
+)
+def test_an_api_is_the_same_however_its_address_is_spelled(path, spelled, same):
+    pay(account(path, "a", provider="https://api.example"), 1)
+    assert account(path, "b", images(b"9"), provider=spelled).earlier().releases == same
+
+
 @pytest.mark.parametrize("mine", [images(b"1"), images(b"never seen")], ids=["the same data", "other data"])
 def test_earlier_releases_are_counted_whether_or_not_they_share_data(path, mine):
     pay(account(path, "a", images(b"1", b"2"), **API), 1)

@@ -39,6 +39,14 @@ def folder(tmp_path):
     return tmp_path / "data"
 
 
+def test_several_training_folders_are_all_named(tmp_path):
+    for split in ("Train1", "Train2", "Test"):
+        for label in ("bad", "good"):
+            save(tmp_path / split / label / "a.png", len(split) + len(label))
+    with pytest.raises(DataError, match=r"class folders of Train1(,| and) Train2"):
+        load_folder(tmp_path)
+
+
 def test_labels_are_sorted_and_the_order_comes_from_names_and_not_from_the_file_system(folder, tmp_path):
     dataset = load_folder(folder)
     assert (dataset.labels, dataset.names) == (("bad", "good"), NAMES)

@@ -80,6 +80,7 @@ def test_a_dataset_of_texts_is_one_unit_each_or_as_the_column_says(tmp_path):
 def test_a_unit_may_be_a_number_and_not_one_that_is_none(tmp_path, name):
     rows: list[dict[str, object]] = [{**row, "patient": number / 2} for number, row in enumerate(ROWS)]
     assert read_records(write(tmp_path / name, rows), Columns(unit="patient")).units[1] == "0.5"
+    assert read_records(write(tmp_path / name, rows), Columns(unit="patient")).units[::2] == ("0", "1")
     rows[1]["patient"] = math.nan
     with pytest.raises(DataError, match="row 2 has no patient"):
         read_records(write(tmp_path / name, rows), Columns(unit="patient"))
@@ -104,6 +105,7 @@ def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
         ([ROWS[0]], Columns(), "has only one class, 'animal'"),
         ([*ROWS, {**ROWS[0], "text": "x", "label": "a/b"}], Columns(), "cannot be used as a label"),
         (ROWS, Columns(unit="pat/ient"), "has no column|says what a unit is"),
+        (ROWS, Columns(unit="Image"), "says what a unit is: .* what its texts have in common"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_place(tmp_path, rows, columns, complaint):

@@ -125,11 +125,36 @@ def test_texts_that_hold_secrets_are_those_that_contain_them(secrets, texts):
 
 
 def test_a_declaration_is_recognised_by_what_it_says_alone():
-    one = list_secrets("jane", "john")
-    assert one.digest == list_secrets("john", "jane").digest
-    others = [list_secrets("jane"), replace(one, columns=("patient",)), replace(one, detected=True)]
-    assert one.digest == replace(one, budget=1.0, listed=(Secret("john", 0.1), Secret("jane", 0.2))).digest
-    assert len({one.digest, *(each.digest for each in others)}) == len(others) + 1
+    one, data = list_secrets("jane", "john"), dataset(*TEXTS, marks=MARKS)
+    same = replace(one, budget=1.0, listed=(Secret("john", 0.1), Secret("jane", 0.2)))
+    assert same.compute_digest(data) == one.compute_digest(data) == one.compute_digest(dataset("others"))
+    others = [list_secrets("jane"), replace(one, columns=("patient", "town")), replace(one, detected=True)]
+    assert len({each.compute_digest(data) for each in (one, *others)}) == len(others) + 1
+
+
+def test_columns_are_declared_with_what_they_say_of_each_text_in_whatever_order():
+    columns = Sources((), ("patient", "town"), False, ETA)
+    declared = columns.compute_digest(dataset(*TEXTS, marks=MARKS))
+    turned = replace(columns, columns=("town", "patient"))
+    shuffled = dataset(*TEXTS[::-1], marks=tuple(each[::-1] for each in MARKS[::-1]))
+    assert turned.compute_digest(shuffled) == declared
+    for marks in ([("", "")] * 4, [*MARKS[:3], ("", "john")], [*MARKS[1:], MARKS[0]]):
+        assert columns.compute_digest(dataset(*TEXTS, marks=tuple(marks))) != declared
+
+
+def test_a_secret_that_is_declared_in_several_ways_is_one_and_stands_in_all_texts_that_hold_it_by_any():
+    texts = ("call Smith", "smith again", "x", "y", "call +49 30 1234567", "z")
+    marks = (("", ""), ("", ""), ("smith", ""), ("", "smith"), ("", ""), ("+49 30 1234567", ""))
+    strict = ETA / 3
+    sources = Sources((Secret("smith", strict),), ("doctor", "nurse"), True, ETA)
+    data = dataset(*texts, marks=marks)
+    assert sorted((each.budget, list(each.places)) for each in sources.find_held(data)) == [
+        (strict, [0, 1, 2, 3]),
+        (ETA, [4, 5]),
+    ]
+    assert cap_weights(sources, data, 4, by_budget).tolist() == [strict / 2] * 4 + [ETA / 2] * 2
+    with pytest.raises(DataError, match=r"secret 1 of .* stands in 4 texts"):
+        cap_weights(sources, data, 3, by_budget)
 
 
 @pytest.mark.parametrize(

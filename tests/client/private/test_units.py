@@ -11,7 +11,7 @@ from pcevolve.errors import DataError
 from pcevolve.ledger.units import PrivateUnit
 from pcevolve.private.dataset import PrivateDataset, load, load_folder
 from pcevolve.private.listing import list_folder
-from pcevolve.private.units import MAX_BYTES, group_into_units, read_units, require_unit_size
+from pcevolve.private.units import MAX_BYTES, group_into_units, read_units, require_unit_size, write_units
 
 NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
 ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in enumerate(NAMES))
@@ -58,6 +58,25 @@ def test_every_image_is_a_unit_of_its_own_or_grouped_across_classes_and_the_head
 def test_a_unit_and_a_file_are_the_same_however_a_table_spells_them(grouped):
     rows = ROWS.replace("p0", "Zoe\u0301", 1).replace("p0", " Zo\u00e9").replace("good/b", ".\\good\\b")
     assert grouped(rows).unit_of.tolist() == grouped(ROWS).unit_of.tolist()
+
+
+def test_a_whole_number_is_the_same_unit_as_programs_write_it(grouped):
+    assert grouped(ROWS.replace("p0", "7", 1).replace("p0", "7.0")).unit_of.tolist() == [0, 1, 0, 1]
+    assert grouped(ROWS.replace("p0", "7", 1).replace("p0", "7.5")).unit_of.tolist() == [0, 2, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["bad/a\\b/1.png", "bad/ p1/1.png ", "bad/\udce9/1.png"])
+def test_a_name_that_no_map_can_list_leaves_no_file(tmp_path, name):
+    with pytest.raises(DataError, match="cannot be listed: rename"):
+        write_units(tmp_path / "map.csv", ["good/p/2.png", name])
+    assert not (tmp_path / "map.csv").exists()
+
+
+def test_the_same_image_in_two_patients_folders_is_named(tmp_path):
+    for name in ("a/p1/1.png", "b/p1/1.png", "a/p2/1.png"):
+        save(tmp_path / name, 7 if "p1" in name else 8)
+    with pytest.raises(DataError, match=r"b/p1/1\.png has the pixels of a/p1/1\.png"):
+        load(list_folder(tmp_path, nested=True))
 
 
 def test_images_that_are_not_listed_are_named_up_to_five(folder, grouped):

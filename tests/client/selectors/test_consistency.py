@@ -19,7 +19,7 @@ from pcevolve.public.release import Candidate, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.choosing import Chooser, name_choice
 from pcevolve.selectors.consistency import is_surrounded
-from pcevolve.selectors.means import Means, could_be_spread, mark_best
+from pcevolve.selectors.means import Means, could_be_spread, mark_best, spread
 from support.contract import CONTRACTED, event_of
 from support.examples import examples
 
@@ -243,6 +243,19 @@ def test_a_pick_that_is_not_the_farthest_from_those_before_it_does_not_follow():
     assert picked.tolist() == [0, 3]
     assert Means().is_picked(measured, scene, [picked])
     assert not Means().is_picked(measured, scene, [np.array([0, 1])])
+
+
+@pytest.mark.parametrize("jitter", [1e-3, 3e-4, 1e-5])
+def test_picks_among_near_copies_are_believed_on_a_machine_that_rounds_otherwise(jitter: float):
+    random = np.random.default_rng(3)
+    for _ in range(10):
+        pool = random.normal(size=(4, 16))[random.integers(4, size=60)] + jitter * random.normal(
+            size=(60, 16)
+        )
+        moved = pool + 1e-6 * random.normal(size=pool.shape)
+        picked = spread(pool, 10)
+        assert could_be_spread(moved, np.ones(60, dtype=bool), picked)
+    assert not could_be_spread(np.array([[0.0], [0.1], [1.0]]), np.ones(3, dtype=bool), np.array([0, 1]))
 
 
 class Taken:

@@ -70,6 +70,10 @@ def test_auto_chooses_from_public_sizes_and_says_why():
     assert poor.name == "pe"
     assert "drowns" in reason
     assert selectors.resolve_method("auto", Budget(Fraction(1), 1e-5), scope(shots=100))[0].name == "dp-means"
+    # Texts have no look to pay for, so the same budget buys means that are told apart.
+    ten = scope(classes=10)
+    assert selectors.resolve_method("auto", Budget(Fraction("1.3"), 1e-5), ten)[0].name == "pe"
+    assert selectors.resolve_method("auto", Budget(Fraction("1.3"), 1e-5), ten, "as-is")[0].name == "dp-means"
     pure, reason = selectors.resolve_method("auto", Budget(Fraction(10)), scope())
     assert pure.events(Budget(Fraction(10)), scope())
     assert "delta is 0" in reason

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 from scipy import stats
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.frame import STEP, Frame
+from pcevolve.geometry.frame import STEP, Frame, project
 from pcevolve.privacy import Event
 from pcevolve.public.usefulness import Assessment
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.usefulness import agreement, classes_apart, count_rounding_bits, distance
 
@@ -185,3 +187,51 @@ def test_an_assessment_on_record_is_what_was_found_but_for_rounding(recorded, bi
     assert count_rounding_bits(None, found) is None
     assert count_rounding_bits(found, None) is None
     assert count_rounding_bits(None, None) == 0
+
+
+def assess(scene: Scene, measured: Measurement, events: tuple[Event, Event]) -> Assessment:
+    """Of the first candidates of each class, as if they were the dataset."""
+    scene = scene.with_recorded_frame(measured["centre"], measured["axes"])
+    points = [project(pool[:5], measured["centre"], measured["axes"]) for pool in scene.pools]
+    far = distance(measured, scene, points)
+    assert far is not None
+    apart = classes_apart(measured, scene, events)
+    return Assessment(classes_apart=apart, distance=far, agreement=agreement(measured, points))
+
+
+@pytest.mark.parametrize(("jitter", "shots"), [(1e-3, 3), (1e-3, 1000), (1.0, 1000)])
+def test_an_honest_assessment_is_believed_on_a_machine_that_rounds_otherwise(jitter: float, shots: int):
+    """Candidates of four motifs; embeddings of the other machine differ by a millionth."""
+    events = (Event("gaussian", "4/5"), Event("gaussian", "2/5"))
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        motifs = random.normal(size=(4, WIDTH))
+        pools = tuple(
+            motifs[random.integers(4, size=60)] + jitter * random.normal(size=(60, WIDTH)) for _ in "abc"
+        )
+        scene = Scene(tuple("abc"), pools, 4, shots, 1, 0, 7, "replace-one")
+        images = motifs[random.integers(4, size=3 * shots)] + 0.3 * random.normal(size=(3 * shots, WIDTH))
+        private = PrivateEmbeddings(images, np.repeat(np.arange(3), shots), np.arange(3 * shots))
+        measured = Means().measure(private, scene, events, SeededNoise(seed))
+        other = replace(scene, pools=tuple(pool + 1e-6 * random.normal(size=pool.shape) for pool in pools))
+        assert Means().count_rounding_bits(measured, other, events) is not None
+        found = count_rounding_bits(assess(scene, measured, events), assess(other, measured, events))
+        assert found is not None
+
+
+def test_rounding_of_what_was_hardly_kept_tells_no_classes_apart():
+    far = []
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        motifs = random.normal(size=(4, WIDTH))
+        pools = tuple(
+            motifs[random.integers(4, size=60)] + 3e-3 * random.normal(size=(60, WIDTH)) for _ in "abc"
+        )
+        scene = Scene(tuple("abc"), pools, 4, 3, 1, 0, 7, "replace-one")
+        private = PrivateEmbeddings(
+            motifs[random.integers(4, size=9)], np.repeat(np.arange(3), 3), np.arange(9)
+        )
+        events = (Event("gaussian", "6"), Event("gaussian", "3"))
+        measured = Means().measure(private, scene, events, SeededNoise(seed))
+        far.append(assess(scene, measured, events).classes_apart)
+    assert max(far) < 5

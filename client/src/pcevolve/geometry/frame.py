@@ -52,8 +52,13 @@ class Frame:
 
     @classmethod
     @keep_undivided()
-    def of(cls, candidates: FloatArray, most: int = MOST_AXES) -> Self:
-        """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``."""
+    def of(
+        cls,
+        candidates: FloatArray,
+        most: int = MOST_AXES,
+        recorded: tuple[FloatArray, FloatArray] | None = None,
+    ) -> Self:
+        """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``; ``recorded`` as in ``join``."""
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         if not len(rows):  # nothing to choose between either
             width = candidates.shape[1]
@@ -61,7 +66,7 @@ class Frame:
         centre = rows.mean(axis=0)
         axes = _principal(rows - centre, most)
         step = STEP * float(power_below(_typical_norm((rows - centre) @ axes)))
-        centre, axes = round_to(centre, step), round_to(axes, STEP)
+        centre, axes = recorded or (round_to(centre, step), round_to(axes, STEP))
         # Radius and variances of the rounded frame, which is the one that private points are measured in.
         points = (rows - centre) @ axes
         return cls(centre, axes, _typical_norm(points), points.var(axis=0), step)
@@ -75,12 +80,19 @@ class Frame:
 
     @classmethod
     @keep_undivided()
-    def join(cls, public: PublicFrame, candidates: FloatArray, most: int = MOST_AXES) -> Self:
+    def join(
+        cls,
+        public: PublicFrame,
+        candidates: FloatArray,
+        most: int = MOST_AXES,
+        recorded: tuple[FloatArray, FloatArray] | None = None,
+    ) -> Self:
         """Public images and candidates as one set, in which each is as spread as the other and counts by its share.
 
         Args:
             public: What an encoder brings.
             candidates: float64 ``(n, d)``; where all are alike, or none can be used, the public frame is all there is.
+            recorded: Centre and axes as another machine rounded them, in place of this machine's.
         """
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         middle = rows.mean(axis=0) if len(rows) else public.centre
@@ -90,10 +102,11 @@ class Frame:
         shares = (1 - CANDIDATES_SHARE, CANDIDATES_SHARE)
         seen = (public.axes * np.sqrt(shares[0] * public.variances / total)).T
         both = np.concatenate([seen, (rows - middle) * np.sqrt(shares[1] / spread)])
-        axes = round_to(_principal(both, most), STEP)
+        axes = round_to(_principal(both, most), STEP) if recorded is None else recorded[1]
         known = float(public.radii[min(most, public.radii.size) - 1])
         step = STEP * float(power_below(known))
-        centre = round_to(np.average([public.centre, middle], axis=0, weights=shares), step)
+        centre = np.average([public.centre, middle], axis=0, weights=shares)
+        centre = round_to(centre, step) if recorded is None else recorded[0]
         radius = np.average([known, _typical_norm((rows - centre) @ axes)], weights=shares)
         scale = np.average([total, spread / len(rows)], weights=shares)
         return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0), step)
@@ -145,7 +158,8 @@ def _principal(offsets: FloatArray, most: int) -> FloatArray:
     axes = rows[:most].T
     # An eigenvector's sign is arbitrary, and libraries choose it differently.
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
-    telling = weights[:most] > 1e-9 * weights.max(initial=0.0)
+    # Axes along which hardly anything differs turn with the last digits of embeddings, so that no two machines agree.
+    telling = weights[:most] > STEP * weights.max(initial=0.0)
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling)
 
 

@@ -18,6 +18,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from pcevolve.durable import sync_folder
@@ -34,17 +35,33 @@ def open_store(path: Path, create: bool) -> Store:
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
     """
     key = locate_key(path)
+    for each in (path, key):
+        # Made anew it would replace the link, and what was spent would be forgotten.
+        if each.is_symlink() and not each.exists():
+            raise LedgerError(
+                f"{each} is a link to {each.readlink()}, which is not there: mount or restore it"
+            )
     try:
         # The key is what shows that a ledger is whole: it gets its name last.
         if not key.exists():
             _complete(path, key, create)
         if not path.exists():
-            raise LedgerError(
-                f"{path} is gone but its key is there: restore it; if nothing was ever spent with it, remove {key}"
-            )
+            raise LedgerError(_missing(path, key))
         return Store(path, Key.load(key))
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
+
+
+def _missing(path: Path, key: Path) -> str:
+    """Say that a key is there and its ledger is not, or that it is another ledger's, and what to do."""
+    others = {each.name for each in path.parent.glob(f"{escape(path.stem)}.*")} - {key.name}
+    others = {each for each in others if not each.endswith(SQLITE_SUFFIXES)}
+    if others:
+        return (
+            f"{path}: {key.name} is the key of {', '.join(sorted(others))}: give a ledger a name that "
+            "differs before its last dot"
+        )
+    return f"{path} is gone but its key is there: restore it; if nothing was ever spent with it, remove {key}"
 
 
 def require_there(path: Path) -> None:

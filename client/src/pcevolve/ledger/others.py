@@ -122,8 +122,7 @@ class PriorRuns:
         return self._pays(run) and (run.terms.secure or not left_out)
 
     def _is_earlier(self, run: Enrolment) -> bool:
-        # By host and port: another path or spelling of the scheme is the same pair of eyes.
-        host, theirs = (urlsplit(each.terms.provider).netloc.lower() for each in (self.run, run))
+        host, theirs = (_name_host(each.terms.provider) for each in (self.run, run))
         return host == theirs and run.terms.secure and self._pays(run)
 
 
@@ -202,6 +201,13 @@ def name_runs(runs: Iterable[Enrolment]) -> str:
     ]
     more = len(known) - len(told)
     return ", ".join(told) + (f" and {more} more, which pcevolve budget show lists" if more else "")
+
+
+def _name_host(api: str) -> tuple[str, int | None]:
+    """Host and port of an API in one spelling: another path or scheme is the same pair of eyes."""
+    parts = urlsplit(api)
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return (parts.hostname or parts.netloc).rstrip("."), None if parts.port == usual else parts.port
 
 
 def _group(mine: Enrolment, other: Enrolment) -> int | None:

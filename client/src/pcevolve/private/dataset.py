@@ -173,7 +173,7 @@ def load(
     """
     images, digests = _read_all(listing.files, keep, told, window)
     if unique:
-        refuse_twins([shorten(file) for file in listing.files], digests, "pixels")
+        refuse_twins(listing.names, digests, "pixels")
     targets = np.array(listing.targets, dtype=np.int64)
     return PrivateDataset(listing.labels, images, targets, digests, names=listing.names)
 

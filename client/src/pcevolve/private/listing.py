@@ -215,13 +215,16 @@ def _loose_faults(loose: Sequence[Path]) -> list[str]:
 
 def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
     """The folder of class folders within another one, and what to give instead; None where these are the classes."""
-    named = {_split_name(folder): folder for folder in folders}
-    training = next((folder for name, folder in named.items() if name in _TRAINING), None)
-    held_out = next((named[name] for name in _HELD_OUT if name in named), None)
-    if training is not None and set(named) <= _TRAINING | set(_HELD_OUT):
-        test = f" --test {quote(str(held_out))}" if held_out else ""
-        given = f"{quote(str(training))}{test}"
-        return training, f"{path} holds splits, each with class folders: give --private {given}"
+    named = {folder: _split_name(folder) for folder in folders}
+    training = [folder for folder, name in named.items() if name in _TRAINING]
+    held_out = [folder for wanted in _HELD_OUT for folder, name in named.items() if name == wanted]
+    if training and set(named.values()) <= _TRAINING | set(_HELD_OUT):
+        given = f"--private {quote(str(training[0]))}"
+        given += f" --test {quote(str(held_out[0]))}" if held_out else ""
+        if len(training) > 1:
+            several = list_some([folder.name for folder in training])
+            given = f"one folder, in which the class folders of {several} are put together, or one of them: {given}"
+        return training[0], f"{path} holds splits, each with class folders: give {given}"
     if len(folders) == 1:
         (inner,) = folders
         return inner, f"the class folders of {path} lie one folder deeper: give --private {quote(str(inner))}"
@@ -265,9 +268,11 @@ def list_some(names: Sequence[str], joint: str = ", ", last: str = " and ") -> s
 
 def refuse_twins(names: Sequence[str], digests: Sequence[bytes], what: str) -> None:
     """Refuse data of which two have the same digest (``DataError``)."""
-    first: dict[bytes, str] = {}
-    pairs = [(name, first.setdefault(digest, name)) for name, digest in zip(names, digests, strict=True)]
-    refuse([f"{name} has the {what} of {twin}; remove one" for name, twin in pairs if twin != name])
+    first: dict[bytes, int] = {}
+    pairs = [(place, first.setdefault(digest, place)) for place, digest in enumerate(digests)]
+    refuse(
+        [f"{names[one]} has the {what} of {names[twin]}; remove one" for one, twin in pairs if twin != one]
+    )
 
 
 def describe_single_class(path: Path, label: str) -> str:

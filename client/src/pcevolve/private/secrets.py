@@ -76,6 +76,11 @@ class Held:
     budget: float
     places: Sequence[int]
 
+    def join(self, other: Held) -> Held:
+        """Return the same secret, declared twice: the stricter promise holds, for all texts that hold it."""
+        places = sorted({*self.places, *other.places})
+        return Held(self.name, min(self.budget, other.budget), places)
+
 
 @dataclass(frozen=True, repr=False)
 class Sources:
@@ -96,27 +101,38 @@ class Sources:
         """Nothing about the secrets."""
         return "Sources"
 
-    @property
-    def digest(self) -> bytes:
+    def compute_digest(self, data: PrivateDataset) -> bytes:
         """Digest of the secrets, whatever their budgets and order, for the ledger's keyed fingerprints alone."""
         # Sorted, without budgets: the same list in another order is the same
         # secrets, and adds up with it in the ledger.
         said = [sorted(each.letters for each in self.listed), sorted(self.columns), self.detected]
-        return hashlib.sha256(b"secrets\n" + json.dumps(said).encode()).digest()
+        # Which text holds which value: with another value in a column another secret was protected there, or none.
+        order = sorted(range(len(self.columns)), key=lambda at: self.columns[at])
+        held = zip(data.digests, data.marks, strict=True) if self.columns else ()
+        marked = sorted((digest.hex(), [own[at] for at in order]) for digest, own in held)
+        return hashlib.sha256(b"secrets\n" + json.dumps([*said, marked]).encode()).digest()
 
-    def find_held(self, data: PrivateDataset) -> Iterator[Held]:
-        """Every secret that texts hold."""
+    def find_held(self, data: PrivateDataset) -> Iterable[Held]:
+        """Every secret that texts hold, once, with all that hold it: by the list, in any column or by its form."""
+        found: dict[str, Held] = {}
+        for letters, held in self._find_by_source(data):
+            known = found.get(letters)
+            found[letters] = held if known is None else known.join(held)
+        return found.values()
+
+    def _find_by_source(self, data: PrivateDataset) -> Iterator[tuple[str, Held]]:
+        """Secrets by their letters, each as often as it is declared."""
         small = [text.casefold() for text in data.items] if self.listed else []
         found = find_holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
-            yield Held(f"secret {number} of method.secrets", secret.budget, places)
+            yield secret.letters, Held(f"secret {number} of method.secrets", secret.budget, places)
         for at, column in enumerate(self.columns):
-            for places in _alike([{each[at]} - {""} for each in data.marks]):
+            for letters, places in _alike([{each[at]} - {""} for each in data.marks]):
                 name = f"the value of column {column!r} in {_place(data, places)}"
-                yield Held(name, self.budget, places)
+                yield letters, Held(name, self.budget, places)
         if self.detected:
-            for places in _alike([find_in(text) for text in data.items]):
-                yield Held(f"something detected in {_place(data, places)}", self.budget, places)
+            for letters, places in _alike([find_in(text) for text in data.items]):
+                yield letters, Held(f"something detected in {_place(data, places)}", self.budget, places)
 
 
 def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
@@ -198,13 +214,13 @@ def _grams(text: str) -> set[str]:
     return {text[start : start + SHORTEST] for start in range(len(text) - SHORTEST + 1)}
 
 
-def _alike(values: Sequence[set[str]]) -> Iterable[list[int]]:
-    """Places of the texts with each value."""
+def _alike(values: Sequence[set[str]]) -> Iterable[tuple[str, list[int]]]:
+    """Each value, and the places of the texts that have it."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, own in enumerate(values):
         for value in own:
             places[value].append(place)
-    return places.values()
+    return places.items()
 
 
 def _place(data: PrivateDataset, places: Sequence[int]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
+from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, advise_by_name, describe_misnamed_table
 from pcevolve.modality.texts import MOST_BYTES, Text, normalise, read_text
 from pcevolve.private.listing import Folders
@@ -69,9 +70,10 @@ Row: TypeAlias = tuple[str, Text | None, str | None, str | None, tuple[str, ...]
 
 def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]:
     """Rows of a table, whichever kind of file it is."""
-    if columns.unit and find_label_fault(columns.unit) is not None:
+    if columns.unit and (find_label_fault(columns.unit) is not None or columns.unit.casefold() in SINGLE):
         raise DataError(
-            f"data.unit_column {columns.unit!r} says what a unit is: name the column in plain words"
+            f"data.unit_column {columns.unit!r} says what a unit is: name the column in plain words, by what its texts "
+            "have in common"
         )
     wanted = columns.wanted(labelled=label is None)
     number = 0
@@ -108,7 +110,9 @@ def _read_cell(value: object) -> str | None:
         not isinstance(value, str | int | float | date) or value != value
     ):  # NaN is how some write that nothing is known
         return None
-    return str(value).strip() or None
+    # 7.0 is how libraries write a whole number in a column that has gaps: the same patient, or class, as 7.
+    whole = isinstance(value, float) and value.is_integer()
+    return str(f"{value:.0f}" if whole else value).strip() or None
 
 
 def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str | None, Any]]]:

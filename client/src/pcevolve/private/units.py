@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pcevolve.errors import DataError
+from pcevolve.errors import DataError, printable
 from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import UnitMap, list_some
@@ -24,6 +25,7 @@ from pcevolve.public.words import find_label_fault
 from pcevolve_shared.reading import read_file
 
 MAX_BYTES = 100_000_000
+_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 _EXAMPLE = "a first line like file,patient, then one image and its unit per line"
 MOST_APART = 1.5
 """How many times as many units as ``--shots`` says, or as another class, a class may hold, and as few likewise."""
@@ -78,6 +80,11 @@ def write_units(path: Path, there: Sequence[str]) -> None:
     found = map_folders(there)
     if found is None:
         raise DataError(f"--write-unit-map {path}: no image lies in a folder within a class folder")
+    if odd := [name for name in there if _normalise(name).strip() != name or not _is_unicode(name)]:
+        raise DataError(
+            f"--write-unit-map {path}: {printable(list_some(odd))} cannot be listed: rename files and folders "
+            "whose names have a backslash, or a blank at an end, or are not in Unicode"
+        )
     try:
         with path.open("x", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("file", found.kind), *found.of.items()])
@@ -122,8 +129,15 @@ def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
 
 
 def normalise_unit(name: str) -> str:
-    """A unit's name in one spelling."""
-    return unicodedata.normalize("NFC", name).strip()
+    """A unit's name in one spelling; a whole number is the same with and without ".0", which some programs write."""
+    spelled = unicodedata.normalize("NFC", name).strip()
+    whole = _WHOLE.fullmatch(spelled)
+    return whole[1] if whole else spelled
+
+
+def _is_unicode(name: str) -> bool:
+    """False for a name whose bytes the file system gave and no text has."""
+    return not any("\ud800" <= each <= "\udfff" for each in name)
 
 
 def _normalise(file: str) -> str:

@@ -76,11 +76,16 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-def resolve_method(name: str, budget: Budget, scope: Scope) -> tuple[Method, str]:
-    """A method by name, and why it was chosen if the name is ``auto``; errors as ``find_method``."""
+def resolve_method(
+    name: str, budget: Budget, scope: Scope, appearance: str | None = None
+) -> tuple[Method, str]:
+    """A method by name, and why it was chosen if the name is ``auto``; errors as ``find_method``.
+
+    ``appearance`` is what the run's is to be, which may have a price; each method's own if None.
+    """
     if name != AUTO:
         return find_method(name), ""
-    chosen, reason = _choose(budget, scope)
+    chosen, reason = _choose(budget, scope, appearance)
     return find_method(chosen), reason
 
 
@@ -89,12 +94,13 @@ def choose_delta(name: str) -> float:
     return USUAL_DELTA if name == AUTO else find_method(name).delta
 
 
-def _choose(budget: Budget, scope: Scope) -> tuple[str, str]:
+def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, str]:
     """The method's name and the reason for it."""
     if budget.delta == 0:
         return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
     # Asked by public sizes alone: a method chosen by what the private images are like would have to be paid for.
-    noise = means.means_noise(first_selection(means.METHOD.accesses(budget, scope)), scope)
+    accesses = means.METHOD.accesses(budget, scope, appearance=appearance)
+    noise = means.means_noise(first_selection(accesses), scope)
     measured = f"noise on class means would be {noise:.2f} clip radii per axis at {scope.shots} shots"
     if noise > MAX_NOISE_TO_CLIP_RATIO:
         return "pe", f"{measured}, which drowns them; votes do less harm"

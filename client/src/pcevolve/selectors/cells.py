@@ -33,6 +33,7 @@ from pcevolve.selectors.scene import (
     Scene,
     deviation,
     require_mechanism,
+    round_down,
     single_event,
 )
 from pcevolve.selectors.votes import HISTOGRAM, cast_votes, count_votes, histogram_lift, moving_vote
@@ -68,7 +69,7 @@ class Cells:
         around = replace(scene, pools=_anchors(scene, sizes))
         votes = cast_votes(private, around, count=1)
         # The product and not the smaller of the two: a unit's cap must not depend on how its votes lie.
-        weights = private.shares * private.capped
+        weights = round_down(private.shares * private.capped)
         sigma = deviation(event, histogram_sensitivity(scene.relation))
         noisy = noise.gaussian(f"{scene.key}/cells", count_votes(votes, weights, around), sigma)
         return {"cells": round_to_noise_scale(noisy, sigma), "anchors": sizes}

@@ -18,6 +18,8 @@ from pcevolve.selectors.scene import Measurement, Scene
 
 MACHINE_SHARE = 1e-4
 """Share of a distance by which two machines may differ; float32 embeddings differ by a hundredth of it."""
+MACHINE_STEP = 4e-6
+"""Share of the largest norm by which two machines may differ in a distance, however small it is."""
 
 
 def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:

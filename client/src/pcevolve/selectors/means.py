@@ -21,7 +21,13 @@ from pcevolve.geometry.distances import IntArray, squared_distances
 from pcevolve.geometry.frame import idle_step, is_rounded_to, project
 from pcevolve.privacy import Event, Events
 from pcevolve.public.settings import USUAL_DELTA
-from pcevolve.selectors.consistency import MACHINE_SHARE, has_shape, mark_possible_and_sure, repeats
+from pcevolve.selectors.consistency import (
+    MACHINE_SHARE,
+    MACHINE_STEP,
+    has_shape,
+    mark_possible_and_sure,
+    repeats,
+)
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
@@ -175,9 +181,12 @@ def could_be_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntA
     """
     gap = np.full(len(points), np.inf)
     left = surely.copy()
+    step = MACHINE_STEP * float(np.linalg.norm(points, axis=1).max(initial=1e-6))
     for index in indices:
         farthest = float(gap[left].max(initial=0.0))
-        if np.isfinite(farthest) and gap[index] < farthest - MACHINE_SHARE * max(farthest, 1e-12):
+        # The square of a distance that is off by a step is off by twice their product, and by the step's square.
+        slack = MACHINE_SHARE * farthest + 2 * step * math.sqrt(farthest) + step**2
+        if np.isfinite(farthest) and gap[index] < farthest - slack:
             return False
         gap = np.minimum(gap, squared_distances(points[[index]], points)[0])
         left[index] = False

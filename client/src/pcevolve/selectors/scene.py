@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,8 +126,20 @@ class Scene:
         """The frame in which means are released: as given, or the candidates', joined with public images' or not."""
         if self.frame is not None:
             return self.frame
+        return self._find_frame()
+
+    def with_recorded_frame(self, centre: FloatArray, axes: FloatArray) -> Self:
+        """Return the scene in a frame with this centre and these axes, which another machine may have rounded."""
+        own = self.coordinates
+        if np.array_equal(own.centre, centre) and np.array_equal(own.axes, axes):
+            return self
+        return replace(self, frame=self._find_frame((centre, axes)))
+
+    def _find_frame(self, recorded: tuple[FloatArray, FloatArray] | None = None) -> Frame:
         candidates = np.concatenate(self.pools)
-        return Frame.of(candidates) if self.public is None else Frame.join(self.public, candidates)
+        if self.public is None:
+            return Frame.of(candidates, recorded=recorded)
+        return Frame.join(self.public, candidates, recorded=recorded)
 
     @property
     def key(self) -> str:

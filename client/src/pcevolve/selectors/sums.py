@@ -15,7 +15,7 @@ import numpy as np
 from pcevolve.dp.calibration import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.geometry.distances import IntArray
-from pcevolve.geometry.frame import Frame, round_to_noise_scale
+from pcevolve.geometry.frame import STEP, Frame, round_to_noise_scale
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.selectors.scene import (
     Measurement,
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 ROUNDING_SHARE = 1e-8
 """Of the clip radius, left to float64 rounding of the sums, which is far below it for 10**5 images."""
 
+LEAST_KEPT = 1 / 64
+"""Of a frame's step: where less noise is kept in a coordinate, its rounding is more than a thirtieth of that noise."""
 CLIP_RADIUS = 1.0
 """Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""
 PRIOR_VARIANCE = 0.1
@@ -132,7 +134,8 @@ class CentreFirst:
         sigma = self._sigmas[1] / self.scene.shots
         kept = frame.shrinkage(sigma)
         own = clip(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
-        told = kept > 0
+        # Where less was kept than rounding leaves, what it is divided by would make noise of the rounding.
+        told = kept * sigma > LEAST_KEPT * STEP * frame.radius
         return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ from pcevolve.selectors.means import aims_of
 from pcevolve.selectors.scene import Measurement, Scene, join_scenes
 from pcevolve.selectors.sums import CentreFirst
 
+SIGNIFICANT = 4
+"""Digits of a large number that embeddings of six digits leave certain."""
 ROOM = 5
 """Bits in three numbers that each may be one of three values."""
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
@@ -43,6 +46,7 @@ def assess(
     last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
     scene = join_scenes(chooser.scenes(last.iteration, pool(last.iteration), choose_renditions(plan, look)))
     measured = load(stored(last.measured))
+    scene = scene.with_recorded_frame(measured["centre"], measured["axes"])
     shown = find_released_appearance(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
     far = distance(measured, scene, points)
@@ -74,7 +78,7 @@ def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float 
     spread = float(np.square((noisy - noisy.mean(axis=0)) / sigma).sum()) / (classes - 1)
     # Noise alone can make the spread smaller than its mean; the difference
     # then says nothing, and not less than nothing.
-    return round(float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0))), DIGITS)
+    return _round(float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0))))
 
 
 def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) -> float | None:
@@ -127,5 +131,10 @@ def _a_step_apart(theirs: float | None, ours: float | None) -> bool:
     if theirs is None or ours is None:
         return theirs is ours
     # 1.5 and not 1, because the difference of two rounded floats is not a whole number of steps.
-    steps = (theirs - ours) * 10**DIGITS
-    return bool(abs(steps) < 1.5 and round(theirs, DIGITS) == theirs)
+    digits = DIGITS - max(0, math.floor(math.log10(max(theirs, ours, 1))) + DIGITS + 1 - SIGNIFICANT)
+    return bool(abs(theirs - ours) * 10.0**digits < 1.5 and _round(theirs) == theirs)
+
+
+def _round(number: float) -> float:
+    """Round to ``DIGITS`` behind the point, and of a large number to as many as two machines agree on."""
+    return round(float(f"{number:.{SIGNIFICANT}g}"), DIGITS)

@@ -82,7 +82,8 @@ class Components:
         read = own.read_run(settings, told)
         data = name_classes(read.data, settings.data.words)
         scope = _measure_scope(settings, data, settings.method.iterations or 1)
-        method, reason = selectors.resolve_method(settings.method.name, limits.run, scope)
+        look = "as-is" if spoken.makes == "text" else settings.method.appearance
+        method, reason = selectors.resolve_method(settings.method.name, limits.run, scope, look)
         iterations = method.iterations(settings.method.iterations, limits.run, scope)
         require(
             spoken,

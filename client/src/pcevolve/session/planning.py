@@ -339,7 +339,9 @@ def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> L
     if plan.secrecy is None:
         return None
     sources = read_declared(components.settings, plan.secrecy)
-    return Listed(ledger.fingerprint(sources.digest), plan.secrecy.most, sources.budget)
+    return Listed(
+        ledger.fingerprint(sources.compute_digest(components.data)), plan.secrecy.most, sources.budget
+    )
 
 
 def _run_id(transcript: Transcript) -> str:

@@ -94,7 +94,7 @@ def price(asked: PlannedRun) -> BudgetPlan:
     sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
     delta = choose_delta(asked.method) if asked.delta is None else asked.delta
     budget = Budget(parse_epsilon(DEFAULT_EPSILON if asked.epsilon is None else asked.epsilon), delta)
-    chosen, reason = resolve_method(asked.method, budget, sizes)
+    chosen, reason = resolve_method(asked.method, budget, sizes, asked.appearance)
     scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
     if asked.appearance == "auto" and chosen.keep != "selected":
         raise UsageError(
