@@ -205,7 +205,8 @@ REFUSALS = {  # OpenAI, Stability AI, Alibaba's Model Studio, FastAPI-style serv
 @pytest.mark.parametrize("name", REFUSALS)
 def test_an_image_that_moderation_refuses_every_time_is_withheld_and_the_run_goes_on(world, tmp_path, name):
     api, refused = world(name), []
-    speak, once = api.server.speak, {"iterations": 1, "strengths": api.plan["strengths"][:1]}
+    speak = api.server.speak
+    once = {"iterations": 1, "strengths": api.plan["strengths"][:1], "candidates": 6, "initial": 6}
     run = api.open(tmp_path, **once)
 
     def moderating(heard: Heard) -> Reply:
@@ -259,6 +260,35 @@ def test_a_record_that_says_of_an_image_that_came_that_it_was_not_sent_on_is_fou
     )
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(
+            answer_json(403, {"error": {"message": "Your account was flagged by our safety system"}}),
+            id="words alone",
+        ),
+        pytest.param(REFUSALS["openai"], id="all of a class"),
+    ],
+)
+def test_what_would_leave_nothing_of_a_class_is_not_put_down_as_withheld_and_asked_for_again(
+    world, tmp_path, reply
+):
+    api = world("openai")
+    speak, refuses = api.server.speak, [True]
+    run = api.open(tmp_path)  # one request for each class and round
+    third = len([call for call in run.plan.calls.values() if call.purpose == "create"])
+    api.server.speak = lambda heard: reply if refuses and len(api.server.asked) > third else speak(heard)
+    with pytest.raises(ProviderRefusedError, match="its moderation does not allow"):
+        run.finish()
+    run.close()
+    refuses.clear()
+    made = api.open(tmp_path).finish()
+    assert EMPTY not in [
+        each.digest for some in made.populations for of_class in some.values() for each in of_class
+    ]
+    assert faults_of(tmp_path) == []
+
+
 def test_an_api_that_refuses_everything_is_asked_eight_times(world, tmp_path):
     api = world("openai")
     speak, flagged = api.server.speak, [True]
@@ -267,7 +297,7 @@ def test_an_api_that_refuses_everything_is_asked_eight_times(world, tmp_path):
     api.server.speak = lambda heard: (
         REFUSALS["openai"] if flagged and len(api.server.asked) > most else speak(heard)
     )
-    with pytest.raises(ProviderRefusedError, match=r"8 requests one after another.*--resume RUN"):
+    with pytest.raises(ProviderRefusedError, match=r"8 requests one after another: .*--resume RUN"):
         run.evolve()
     run.close()
     flagged.clear()

@@ -10,7 +10,7 @@ Only these differences are no faults:
 - An attempt that has no answer on record, because it failed or its process was killed, may be missing in the capture,
   or have broken off there, or have got an answer there that never arrived.
 - Where no whole answer reached the recorder it tells the client so itself (HTTP 400, 413 or 502); these words are not
-  the API's, and the capture does not have them.
+  the API's, and the capture does not have them. A call is never given up by them: what ends one has to be captured.
 - The key. Both sides hide it; the recorder hides the owner's key alone, so any other value in its place is a fault.
 - What went to another host, past the recorder: to the run's other provider, which has one of its own, or for an image
   that was fetched from a host that the plan has to name (``provider.image_hosts``).
@@ -40,6 +40,7 @@ from pcevolve.transcript.records import (
     Sent,
     planned_slot,
 )
+from pcevolve.transcript.traffic import RecordedOutputs
 
 RECORDERS_OWN: Final = frozenset({400, 413, 502})
 
@@ -52,6 +53,7 @@ class Recorded:
         host: Where it went, with its port if that is not the scheme's.
         over: Line where something had come of it; None where the record does not say.
         answer: What came back; None when the attempt failed or was cut off.
+        settles: Whether a call was given up by what came, which then has to be the API's own, kept or not.
     """
 
     where: str
@@ -60,14 +62,26 @@ class Recorded:
     line: int
     over: int | None
     answer: Answer | None = None
+    settles: bool = False
+
+    @property
+    def is_due(self) -> bool:
+        """True if the capture has to have it."""
+        return self.answer is not None or self.settles
+
+    @property
+    def may_have_failed(self) -> bool:
+        """True if no whole answer need have come: there is none on record, or the recorder may have given it."""
+        return not self.settles and (self.answer is None or self.answer.status in RECORDERS_OWN)
 
     @classmethod
-    def of(cls, attempt: Attempt) -> Recorded:
+    def of(cls, attempt: Attempt, settles: bool) -> Recorded:
         """Put an attempt beside what a recorder may have seen."""
         sent, came = attempt.sent, attempt.answer
         where = f"request {sent.slot} (line {attempt.line})"
         answer = None if came is None else Answer(came.status, came.headers, came.body.sha256)
-        return cls(where, urlsplit(sent.url).netloc, _request(sent), attempt.line, attempt.over, answer)
+        host = urlsplit(sent.url).netloc
+        return cls(where, host, _request(sent), attempt.line, attempt.over, answer, settles)
 
     def overlaps(self, later: Recorded) -> bool:
         """True if it was still under way when a later one was sent."""
@@ -85,7 +99,8 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
         TranscriptError: The capture cannot be read, or is damaged.
     """
     flows, torn = read_flows(capture)
-    everything = [Recorded.of(each) for each in run.traffic.attempts]
+    settling = _find_settling(run)
+    everything = [Recorded.of(each, each.number in settling) for each in run.traffic.attempts]
     host = _host_before_which_it_stood(run, of_rewriter)
     attempts = [each for each in everything if each.host == host]
     told = _Comparison()
@@ -107,6 +122,18 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
         ),
     ]
     return [replace(each, claim=f"rewriter: {each.claim}") for each in found] if of_rewriter else found
+
+
+def _find_settling(run: RunReader) -> frozenset[int]:
+    """Return the attempts, by number, by whose refusal a call was given up: the last ones before its outputs."""
+    last: dict[str, int] = {}
+    found = set()
+    for step in run.traffic.steps:
+        if isinstance(step, Attempt):
+            last[step.sent.slot] = step.number
+        elif isinstance(step, RecordedOutputs) and step.attempt is None and step.slot in last:
+            found.add(last[step.slot])
+    return frozenset(found)
 
 
 def _host_before_which_it_stood(run: RunReader, of_rewriter: bool) -> str:
@@ -171,11 +198,11 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
 
 def _is_its_turn(attempt: Recorded, later: Sequence[Recorded], waiting: Sequence[Flow]) -> bool:
     """True if an attempt may be one that was sent: without an answer only if enough is left for those that have one."""
-    if attempt.answer is not None:
+    if attempt.is_due:
         # Flows are left for attempts that were answered first: those must have been sent.
         return True
     left = sum(flow.request == attempt.request for flow in waiting)
-    return left > sum(each.request == attempt.request and each.answer is not None for each in later)
+    return left > sum(each.request == attempt.request and each.is_due for each in later)
 
 
 def _is_whole(attempt: Recorded, flow: Flow) -> bool:
@@ -183,15 +210,13 @@ def _is_whole(attempt: Recorded, flow: Flow) -> bool:
 
 
 def _may_have_broken_off(attempt: Recorded, flow: Flow) -> bool:
-    return attempt.request._replace(sha256=None) == flow.request and (
-        attempt.answer is None or attempt.answer.status in RECORDERS_OWN
-    )
+    return attempt.request._replace(sha256=None) == flow.request and attempt.may_have_failed
 
 
 def _same_answer(attempt: Recorded, flow: Flow) -> bool:
     """True if what the client took for an answer is what went back to it."""
     if attempt.answer is None or flow.answer is None:
-        return attempt.answer is None or attempt.answer.status in RECORDERS_OWN
+        return attempt.may_have_failed or (attempt.answer is None and flow.answer is not None)
     return attempt.answer == flow.answer
 
 
@@ -227,7 +252,7 @@ class _Comparison:
 
     def compare(self, ours: Sequence[Recorded], theirs: Sequence[Flow]) -> None:
         """Compare the attempts at one request with what came of them, or with what came in their place."""
-        due = [each for each in ours if each.answer is not None]
+        due = [each for each in ours if each.is_due]
         if not ours or not theirs or ours[0].request != theirs[0].request:
             self.apart.append((due[0] if due else None, theirs[0] if theirs else None))
         elif len(theirs) > len(ours):

@@ -275,7 +275,7 @@ class ComparingGate:
             known.spared = known.made is not None
         return True
 
-    def _key_of(self, record: Sent | Answered | Failed) -> KeyLength:
+    def _key_of(self, record: Sent | Answered | Failed | Received) -> KeyLength:
         """Each provider has a key of its own."""
         return self.rewriter_key if goes_to_rewriter(record.slot) else self.key
 
@@ -309,6 +309,8 @@ class ComparingGate:
             where = f"answer {received.slot} (line {self.lines.place})"
             self.faults.append(f"{where}: brought other outputs than are on record")
         self.policy.note_answer(known.call, made)
+        # What a refusal left is an answer too: it does not let the key be exchanged ever after.
+        self._key_of(received).failed.discard(received.slot)
         return made
 
     def _exchange(self, slot: str, expected: Outgoing, due: str) -> Answered | Failed:

@@ -23,7 +23,7 @@ from pcevolve.modality.answering import read_answer, read_rewording
 from pcevolve.modality.texts import blank_out, read_text
 from pcevolve.public.calls import Call, goes_to_rewriter
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Receipt
+from pcevolve.public.release import WITHHELD, Receipt
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.records import (
@@ -106,7 +106,7 @@ class _Seen:
 
     run: RunReader
     plan: PublicPlan
-    arrived: set[str] = field(default_factory=set)
+    arrived: set[str] = field(default_factory=lambda: {WITHHELD})
     known: dict[str, Known] = field(default_factory=dict)
     receipts: dict[int, Receipt] = field(default_factory=dict)
     shapes: dict[str, list[str]] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Exchange, Rewriter
 from pcevolve.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.egress.policy import Policy, Source
-from pcevolve.egress.replies import Replies
+from pcevolve.egress.replies import Refusals, Replies
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Outgoing, Transport
 from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
@@ -40,9 +40,6 @@ from pcevolve.transcript.records import (
     Planned,
     Released,
 )
-
-MOST_WITHHELD = 8
-"""Requests one after another that the API's moderation refuses; more mean the account, and not single images."""
 
 
 class Gate:
@@ -72,7 +69,7 @@ class Gate:
         self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
-        self._withheld = 0
+        self._refusals = Refusals(())
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
         self._window = RequestWindow(1, self._abandon)
@@ -215,6 +212,7 @@ class Gate:
                 self._policy.require_committed(entry.record.receipt)
         for exchange in self._exchanges:
             exchange.meter.fix(plan)
+        self._refusals = Refusals(plan.calls.values(), plan.min_usable)
         self._window = RequestWindow(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
             # A thread that waits to retry wakes when another fails, instead of sending after the run has ended.
@@ -303,6 +301,8 @@ class Gate:
         if self._policy.varies_what_was_withheld(call):
             return Ready(self._end(ask, [b""] * call.count))
         made = self._replies.replay(call)
+        if made is not None and not any(made):
+            self._refusals.note(call)
         opens_round, self._round = call.iteration != self._round, call.iteration
         if made is not None:
             return Ready(self._end(ask, made))
@@ -320,20 +320,10 @@ class Gate:
         except (ProviderRefusedError, ProviderReplyError) as error:
             if (spared := self._replies.spare(call)) is None:
                 raise
-            if call.purpose != "reword":
-                self._note_withheld(error)
+            self._refusals.require_bearable(call, error)
             return spared
-        self._withheld = 0
+        self._refusals.in_a_row = 0
         return self._replies.read(call, answer.body)
-
-    def _note_withheld(self, error: Exception) -> None:
-        """Count a request whose images were withheld; ``ProviderRefusedError`` where nothing else comes any more."""
-        self._withheld += 1
-        if self._withheld >= MOST_WITHHELD:
-            raise ProviderRefusedError(
-                f"{error}; so it answered {self._withheld} requests one after another: once it draws again, continue "
-                "with --resume RUN"
-            ) from error
 
     @property
     def _exchanges(self) -> tuple[Exchange, ...]:

@@ -126,9 +126,9 @@ class Policy:
     def spare(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
         """Return what a call brought whose failure ends no run; None where it ends one.
 
-        What the API's moderation refuses brings no images, which count as images that cannot be used: its seed is the
-        plan's, so a run resumed would be refused for good. A released prompt that the rewriter's moderation refuses,
-        or that it answers with more than can be kept, stays as it was; one of the plan's own words ends the run.
+        What the API's moderation refuses, by a code, brings no images, which count as images that cannot be used: its
+        seed is the plan's, so a run resumed would be refused for good. A released prompt that the rewriter's moderation
+        refuses, or that it answers with more than can be kept, stays as it was; one of the plan's own ends the run.
         """
         state = self._require_state(call)
         rewords = call.purpose == "reword"
@@ -137,15 +137,19 @@ class Policy:
         if isinstance(outcome, Failed):
             final = rewords and outcome.reason in UNKEPT
         else:
-            final = self._dialect_of(call).fault(outcome.status, body).reason == "content"
+            fault = self._dialect_of(call).fault(outcome.status, body)
+            final = fault.reason == "content" and (fault.coded or rewords)
         if not final:
             return None
         return [(self._fill(state, call).words or "").encode()] if rewords else [b""] * call.count
 
     def varies_what_was_withheld(self, call: Call) -> bool:
         """True if no image came where a call has one to vary: nothing is sent for it, and it brings nothing either."""
-        verdict = self._require_state(call).image_of(call)
-        return isinstance(verdict, OneImage) and verdict.image.digest == WITHHELD
+        state = self._require_state(call)
+        verdict = state.image_of(call)
+        # A text that is empty was thought about for too long, and is varied by asking anew.
+        images = state.plan.modality.kind == "image"
+        return images and isinstance(verdict, OneImage) and verdict.image.digest == WITHHELD
 
     def _require_state(self, call: Call) -> RunState:
         if self._state is None:

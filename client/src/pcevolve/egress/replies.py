@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from threading import Lock
+from typing import TypeAlias
 
 from pcevolve.egress.answers import require_max_size
 from pcevolve.egress.exchange import Exchange
@@ -91,3 +95,56 @@ class Replies:
             raise ProviderReplyError("the call was answered without what lies behind this link")
         self.pace.wait_before_request(opens_round=False)
         return require_max_size(self.exchange.obtain(slot, link, self.patience).body)
+
+
+MOST_IN_A_ROW = 8
+"""Requests one after another that the API's moderation refuses; more mean the account, and not single images."""
+_Group: TypeAlias = tuple[str, int, str]
+"""A class, a round and a purpose: the calls from whose images a release chooses, or that are the dataset's."""
+
+
+class Refusals:
+    """How much the API's moderation withheld so far, and whether enough is left to go on.
+
+    Attributes:
+        in_a_row: Requests refused one after another.
+    """
+
+    def __init__(self, calls: Iterable[Call], min_usable: float = 0.0) -> None:
+        """Start with nothing withheld of these calls, of whose images such a share has to be usable."""
+        self.in_a_row = 0
+        self._lock = Lock()
+        self._withheld = Counter[_Group]()
+        images = Counter[_Group]()
+        for call in calls:
+            images[_group(call)] += call.count
+        self._most = {group: (1 - min_usable) * count for group, count in images.items()}
+
+    def note(self, call: Call) -> None:
+        """Count the images of a call that was refused."""
+        with self._lock:
+            self._withheld[_group(call)] += call.count
+
+    def require_bearable(self, call: Call, error: Exception) -> None:
+        """Count the images of a call that is refused now; a rewording that is refused costs none.
+
+        Raises:
+            ProviderRefusedError: Nothing else comes any more, or too little would be left of a class. Then the call
+                stays without an answer, so that a run resumed asks again: what is on record as withheld is lost.
+        """
+        if call.purpose == "reword":
+            return
+        with self._lock:
+            self.in_a_row += 1
+            lost = self._withheld[_group(call)] + call.count
+            if self.in_a_row < MOST_IN_A_ROW and lost <= self._most.get(_group(call), 0.0):
+                self._withheld[_group(call)] = lost
+                return
+        why = f"without it too little is left of class {call.label!r}"
+        if self.in_a_row >= MOST_IN_A_ROW:
+            why = f"so it answered {self.in_a_row} requests one after another"
+        raise ProviderRefusedError(f"{error}; {why}: once it draws again, --resume RUN goes on") from error
+
+
+def _group(call: Call) -> _Group:
+    return call.label, call.iteration, call.purpose

@@ -120,11 +120,13 @@ class Fault:
         said: The API's own short message, printable; empty when it has no known shape.
         reason: Why asking again would not help, where that is known.
         passes: Whether the same request may succeed later.
+        coded: Whether a code or the status says the reason, and not words alone, which may mean the whole account.
     """
 
     said: str
     reason: Reason | None
     passes: bool
+    coded: bool = False
 
 
 def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
@@ -135,14 +137,14 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
     answer = parse(body)
     said = read_message(body, answer)
     stated = _read_status(answer) if is_success(status) else status
-    means = _by_code(answer, reasons) or _BY_STATUS.get(stated)
+    coded = means = _by_code(answer, reasons) or _BY_STATUS.get(stated)
     if means is None and is_success(status):
         means = _by_words(said, tuple(_BY_WORDS))
     elif means is None and not may_pass(status):
         means = _by_words(said, ("credit", "content", "key", "size"))
     if means == "rate":
         return Fault(said, None, True)
-    return Fault(said, means, means is None and may_pass(stated))
+    return Fault(said, means, means is None and may_pass(stated), coded is not None)
 
 
 def may_pass(status: int) -> bool:

@@ -1,0 +1,86 @@
+"""A call that was given up because the API refused it: what a lying client could hide behind that, and may not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pcevolve.auditing import Audit
+from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
+from support.forge import Event, faults_of, forge
+from support.provider import FakeProvider
+from support.recorder import Recorded
+from support.runs import SmallRun, small_plan
+
+REFUSAL = json.dumps({"code": "DataInspectionFailed", "message": "no"}).encode()
+
+
+def refuse(body: bytes = REFUSAL) -> Incoming:
+    return Incoming(400, (("content-type", "application/json"),), body)
+
+
+class Lying:
+    """Hangs up on chosen requests, and takes down a refusal that nobody gave."""
+
+    def __init__(self, recorder: Recorded) -> None:
+        self._recorder = recorder
+
+    def send(self, request: Outgoing) -> Incoming:
+        try:
+            return self._recorder.send(request)
+        except ConnectionTroubleError:
+            return refuse()
+
+    def close(self) -> None:
+        self._recorder.close()
+
+
+@pytest.mark.parametrize("skipped", [(), (1, 4)])
+def test_a_capture_shows_a_refusal_that_the_api_never_gave(tmp_path: Path, skipped: tuple[int, ...]):
+    """By which calls he gives up he could say anything: what varies their images is not sent."""
+    heard: list[Outgoing] = []
+
+    def hang_up(request: Outgoing) -> str:
+        if request.method == "POST" and b'"image"' not in request.body:
+            heard.append(request)
+            return "unpassed" if len(heard) - 1 in skipped else ""
+        return ""
+
+    capture = tmp_path / "capture"
+    recorder = Recorded(FakeProvider(), capture, "secret-key", hang_up)
+    plan = small_plan(candidates=6, initial=6, batch=1, lookahead=1, iterations=1, strengths=(0.8,))
+    run = SmallRun.open(tmp_path / "run", plan, Lying(recorder))
+    run.finish()
+    run.close()
+    audit = Audit.of(tmp_path / "run", capture=capture)
+    assert audit.holds is not bool(skipped)
+    assert faults_of(tmp_path / "run") == []
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Path:
+    """A run whose first image was refused."""
+    asked: list[Outgoing] = []
+
+    def meddle(request: Outgoing) -> Incoming | None:
+        asked.extend([request] if request.method == "POST" else [])
+        return refuse() if len(asked) == 1 else None
+
+    run = SmallRun.open(tmp_path / "run", small_plan(candidates=8, initial=8, batch=2), FakeProvider(meddle))
+    run.finish()
+    run.close()
+    return tmp_path / "run"
+
+
+def test_after_a_refusal_every_request_still_has_the_same_key(refused: Path):
+    assert faults_of(refused) == []
+
+    def lengthen(events: list[Event]) -> list[Event]:
+        last = max(place for place, each in enumerate(events) if each["kind"] == "sent")
+        events[last]["wire_bytes"] += 977
+        return events
+
+    forge(refused, lengthen)
+    assert any("was sent with another key" in each for each in faults_of(refused))
