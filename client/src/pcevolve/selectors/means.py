@@ -151,18 +151,20 @@ def rank(squared: FloatArray, own: int) -> IntArray:
         squared: float64 ``(candidates, classes)``, squared distances to the released means.
         own: Column of the candidates' class.
     """
+    nearest, score = _score(squared, own)
+    return np.lexsort((score, nearest < squared[:, own])).astype(np.int64)
+
+
+def _score(squared: FloatArray, own: int) -> tuple[FloatArray, FloatArray]:
+    """Squared distance to the nearest mean of another class, NaN without any, and the score, the lower the better."""
     others = np.delete(squared, own, axis=1)
     nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
-    strays = nearest < squared[:, own]
-    score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
-    return np.lexsort((score, strays)).astype(np.int64)
+    return nearest, squared[:, own] - REPULSION * np.nan_to_num(nearest)
 
 
 def mark_best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Mark candidates that may be, and that surely are, among the first ``most`` of ``rank``, whoever rounds."""
-    others = np.delete(squared, own, axis=1)
-    nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
-    score = squared[:, own] - REPULSION * np.nan_to_num(nearest)
+    nearest, score = _score(squared, own)
     margin = np.nan_to_num(np.abs(nearest - squared[:, own]), nan=np.inf)
     slack = MACHINE_SHARE * float(np.nan_to_num(squared).max(initial=0.0))
     return mark_possible_and_sure(np.asarray(nearest < squared[:, own]), score, margin, most, slack)

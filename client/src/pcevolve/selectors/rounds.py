@@ -166,7 +166,12 @@ def exponential_draws(draws: int) -> Calibration:
 
 def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
     """Gaussian noise once per round for all classes: the smallest multiplier that fits; ``UsageError`` at δ = 0."""
-    return _gaussian(budget, scope, per_round=1)
+    if scope.iterations == 0:
+        return ()
+    _require_delta(budget)
+    return (
+        (Event("gaussian", str(smallest_noise_multiplier(budget, scope.iterations))),),
+    ) * scope.iterations
 
 
 def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
@@ -191,20 +196,8 @@ def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
     if scope.iterations == 0:
         return ()
     _require_delta(budget)
-    sigma = classical_deviation(budget, scope.iterations)
-    return _noise(sigma / histogram_sensitivity(scope.relation), 1, scope.iterations)
-
-
-def _gaussian(budget: Budget, scope: Scope, per_round: int) -> Rounds:
-    if scope.iterations == 0:
-        return ()
-    _require_delta(budget)
-    multiplier = smallest_noise_multiplier(budget, per_round * scope.iterations)
-    return ((Event("gaussian", str(multiplier), per_round),),) * scope.iterations
-
-
-def _noise(multiplier: float, per_round: int, iterations: int) -> Rounds:
-    return ((Event("gaussian", str(round_nearest(Fraction(multiplier))), per_round),),) * iterations
+    multiplier = classical_deviation(budget, scope.iterations) / histogram_sensitivity(scope.relation)
+    return ((Event("gaussian", str(round_nearest(Fraction(multiplier)))),),) * scope.iterations
 
 
 def _require_delta(budget: Budget) -> None:
