@@ -84,6 +84,16 @@ def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_goes_o
     assert command("audit", "run").code == 0
 
 
+def test_a_run_that_cannot_be_read_is_listed_with_the_others(cut_off, words, command):
+    assert command(*words(out="other", domain="leather", method="t2i", iterations=None)).code == 0
+    (cut_off / "transcript" / "log.jsonl").write_text("torn\n")
+    told = command("status", "--ledger", "ledger.sqlite")
+    assert told.code == 0
+    (damaged,) = [line for line in told.out.splitlines() if "unreadable" in line]
+    assert str(cut_off) in damaged
+    assert "leather" in told.out
+
+
 def test_a_run_that_only_greeted_the_api_is_unfinished(words, server, command):
     server.speak = lambda heard: online.answer_json(503, {"error": "x", "errors": "loading"})
     assert command(*words(first_contact=0)).code == 6

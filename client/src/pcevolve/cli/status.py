@@ -12,6 +12,7 @@ from rich.console import Console
 
 from pcevolve.cli.budget import NO_RUN, format_time, open_ledger
 from pcevolve.cli.options import Json, LedgerFile
+from pcevolve.errors import ClientError
 from pcevolve.public.figures import format_loss
 from pcevolve.screen import lay_out
 
@@ -26,10 +27,11 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     if not rows:
         typer.echo(NO_RUN)
         return
-    lines = [
-        (row["state"], f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}")
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        fault = f"; {row['fault']}" if "fault" in row else ""
+        told = f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}{fault}"
+        lines.append((row["state"], told))
     Console(highlight=False).print(lay_out(lines))
     for row in rows:
         if row["state"] == "unfinished":
@@ -40,11 +42,16 @@ def _describe(folder: str, domain: str, began: float, epsilon: float) -> dict[st
     from pcevolve.session.folder import RunFolder
 
     root = RunFolder(Path(folder))
-    state = "finished" if root.finished else "unfinished" if folder and root.has_plan() else "gone"
+    fault = {}
+    try:
+        state = "finished" if root.finished else "unfinished" if folder and root.has_plan() else "gone"
+    except ClientError as error:  # damaged, or another version's; other runs are listed all the same
+        state, fault = "unreadable", {"fault": str(error)}
     return {
         "began": format_time(began),
         "state": state,
         "folder": folder,
         "domain": domain,
         "spent": f"epsilon {format_loss(epsilon)}",
+        **fault,
     }
