@@ -83,8 +83,9 @@ def test_a_pipe_in_the_place_of_a_configuration_or_key_does_not_block(tmp_path, 
         read(tmp_path / "pipe")
 
 
+@pytest.mark.parametrize("strengths", ["[0.5, 0.25]", "0.5,0.25"])
 def test_a_file_gives_options_of_every_kind_and_the_environment_set_and_flags_win_in_this_order(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, strengths
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.toml").write_text(
@@ -95,7 +96,8 @@ def test_a_file_gives_options_of_every_kind_and_the_environment_set_and_flags_wi
     monkeypatch.setenv("PCEVOLVE_METHOD__VOTES", "3")
     monkeypatch.setenv("PCEVOLVE_METHOD__CANDIDATES", "30")
     monkeypatch.setenv("PCEVOLVE_PROVIDER__STEPS", "")
-    monkeypatch.setenv("PCEVOLVE_METHOD__STRENGTHS", "[0.5, 0.25]")
+    monkeypatch.setenv("PCEVOLVE_METHOD__STRENGTHS", strengths)
+    monkeypatch.setenv("PCEVOLVE_OUTPUT__FORMATS", "parquet")
     said = ["method.candidates=20", "data.shots=6", "output.formats=parquet,webdataset", "provider.guidance="]
     asked = gather(RunConfig, {"private": "scans", "out": "run", "shots": "5"}, said, tmp_path / "run.toml")
     settings = RunConfig.of(asked.values)

@@ -7,6 +7,7 @@ one that all other commands have.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -132,17 +133,32 @@ def _unknown(path: str, model: type[BaseModel]) -> str:
 
 def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
     """Variables of sections by the names of their options; ``UsageError`` for one that no option has."""
-    spelled = [name for name in os.environ if name.upper().startswith(PREFIX) and BETWEEN in name]
-    if not spelled or not is_sectioned(model):
+    there = [name for name in os.environ if name.upper().startswith(PREFIX) and BETWEEN in name]
+    if not there or not is_sectioned(model):
         return {}
-    for name in spelled:
-        _find_option(
+    spelled = {
+        name: _find_option(
             name[len(PREFIX) :].lower().replace(BETWEEN, ".", 1), model, f"{name} in the environment: "
-        )
+        ).path
+        for name in there
+    }
     from pydantic_settings import EnvSettingsSource  # takes a moment to load
 
-    found = EnvSettingsSource(model, env_prefix=PREFIX, env_nested_delimiter=BETWEEN, env_ignore_empty=True)()  # type: ignore[arg-type]  # any model has what it reads
     options = {each.path: each for each in list_options(model)}
+    source = EnvSettingsSource(
+        model,  # type: ignore[arg-type]  # any model has what it reads
+        env_prefix=PREFIX,
+        env_nested_delimiter=BETWEEN,
+        env_ignore_empty=True,
+    )
+    # Several values are written as for --set; it reads them as JSON alone.
+    several = {
+        name.lower(): json.dumps(_several(os.environ[name]))
+        for name, path in spelled.items()
+        if options[path].is_repeated and os.environ[name]
+    }
+    source.env_vars = {**source.env_vars, **several}
+    found = source()
     return {
         options[f"{section}.{key}"].name: (f"{PREFIX}{section.upper()}{BETWEEN}{key.upper()}", value)
         for section, part in found.items()
