@@ -160,3 +160,14 @@ def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, mon
     assert "encoder TO MEND: no encoder 'eyes'" in said
     assert "connection refused or no such host: start one with pcevolve-server serve" in said
     assert not list(Path().iterdir())
+
+
+def test_a_doctor_loads_the_encoder_and_greets_nobody_where_a_run_would_not(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    asked = ["doctor", "--api", server.address, "--set", "provider.greeting=false"]
+    for encoder in (["clip"], ["bundled", "--set", "encoder.weights=/nope"]):
+        said = " ".join(CliRunner().invoke(cli.app, [*asked, "--encoder", *encoder]).output.split())
+        assert "encoder TO MEND: " in said
+        assert "was not asked, as provider.greeting=false says" in said
+    assert server.heard == []

@@ -19,6 +19,7 @@ from pcevolve.encoders import (
     CLIP_FILES,
     CLIP_REPOSITORY,
     RESNET18_FILE,
+    TRANSFORMER,
     VISION,
     WORDS,
     embeds_texts,
@@ -102,8 +103,12 @@ def fetch_encoder(name: str) -> None:
         ModelError: The origin cannot be reached, or the download failed.
     """
     require_encoder(name)
-    if name in BUNDLED_FRAMES:
+    if name in BUNDLED_FRAMES or name == WORDS:
         raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
+    if embeds_texts(name):
+        raise UsageError(
+            f"encoder {name} is fetched by its library: hf download {name.removeprefix(TRANSFORMER)}"
+        )
     require_torch(f"encoder {name}")
     if name in VISION:
         from pcevolve.encoders.loading import find_vision_weights

@@ -15,7 +15,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.files import find_ledger_volume
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError
-from pcevolve.encoders import BUNDLED_FRAMES, WORDS, has_torch, require_encoder, require_torch
+from pcevolve.encoders import has_torch, load_encoder
 from pcevolve.encoders.published import resolve
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import locate_key, require_volume
@@ -75,9 +75,7 @@ def _encoder(settings: RunConfig) -> Finding:
     spoken = dialect(settings.provider.dialect)
     try:
         name, reason = resolve(settings.encoder.name, spoken.makes)
-        require_encoder(name)
-        if name not in (*BUNDLED_FRAMES, WORDS):
-            require_torch(f"encoder {name}")
+        load_encoder(name, settings.encoder.weights, settings.encoder.device)
     except ClientError as error:
         return Finding("encoder", str(error), fit=False)
     return Finding("encoder", f"{name}; {reason}" if reason else name)
@@ -106,6 +104,10 @@ def _api(settings: RunConfig) -> Finding:
     """Greet the API once, without retries."""
     spoken = dialect(settings.provider.dialect)
     place = settings.provider.api
+    if not settings.provider.greeting:
+        return Finding(
+            "API", f"{place} was not asked, as provider.greeting=false says: pcevolve preview asks it"
+        )
     address = make_address(settings.provider, spoken, place, settings.key())
     transport = HttpTransport(SECONDS, address.route)
     try:
