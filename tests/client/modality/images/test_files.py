@@ -217,6 +217,15 @@ def test_pages_without_end_are_not_counted(tmp_path):
         (b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
         (b"a note\n", "is text under the name of an image"),
         (bytes(1000), "is damaged or not an image"),
+        (
+            tiff(disc(9, 1).astype("<f8"), sign=3),
+            "is TIFF of 64-bit floating-point values which are not read; save",
+        ),
+        (
+            tiff(disc(9, 1).astype("<i2"), sign=2, photometric=0),
+            "16-bit signed values, white as zero, which are",
+        ),
+        (tiff(disc(9, 1).astype("<u2"))[:90], "is damaged or not an image"),
     ],
 )
 def test_what_is_no_picture_is_told_as_what_it_is(tmp_path, data, told):

@@ -39,6 +39,14 @@ def save_channels(path, values, kind):
     return path
 
 
+def test_dark_colours_are_told_no_window_which_is_for_grey_values(tmp_path):
+    dark = np.random.default_rng(1).integers(0, 8, (16, 16, 3)).astype(np.uint8)
+    expect_refusal(save(tmp_path / "x.png", dark), f"{BLACK}: brighten it, or save it as grey values$")
+    expect_refusal(
+        save(tmp_path / "y.png", dark[..., 0]), f"{BLACK}: say which .* data.window=LOW,HIGH, such"
+    )
+
+
 @pytest.mark.parametrize("suffix", ["png", "tif"])
 @pytest.mark.parametrize(
     "values",

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps
+from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
 from pcevolve.modality.images import kinds
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
@@ -48,6 +49,8 @@ _COUNTED_BYTES = 65_536  # of a larger file, pages are not counted: of millions 
 _PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT, _WHITE_IS_ZERO, _UNSIGNED = 258, 262, 339, 0, 1  # of TIFF
 _PLANES, _APART = 284, 2  # of TIFF
+_BIG = 43  # in the head of a BigTIFF, whose is longer
+_SAMPLE_FORMATS = {1: "unsigned", 2: "signed", 3: "floating-point"}  # of TIFF
 
 _ONE_AT_A_TIME = threading.Lock()
 """Which warnings are shown is decided for all threads of a process at once."""
@@ -111,11 +114,32 @@ def examine(path: Path, window: Window | None = None) -> Examined:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
         except DECODE_ERRORS:
-            raise RejectedImageError(kinds.describe_misnamed(data[: kinds.HEAD_BYTES])) from None
+            why = _describe_unread_tiff(data) or kinds.describe_misnamed(data[: kinds.HEAD_BYTES])
+            raise RejectedImageError(why) from None
     _require_usable_size(*rgb.size)
     if max(rgb.size) > STORED_SIDE:
         rgb.thumbnail((STORED_SIDE, STORED_SIDE), Image.Resampling.LANCZOS)
     return Examined(rgb, digest, seen)
+
+
+def _describe_unread_tiff(data: bytes) -> str:
+    """Say which values a TIFF has that Pillow does not know; empty where it knows them, and for anything else."""
+    if kinds.tell_format(data[: kinds.HEAD_BYTES]) != "TIFF":
+        return ""
+    try:
+        tags, file = ImageFileDirectory_v2(data[: 16 if _BIG in data[2:4] else 8]), BytesIO(data)
+        file.seek(tags.next)
+        tags.load(file)
+        bits, form = max(tags[_BITS_PER_SAMPLE]), max(tags.get(_SAMPLE_FORMAT, (_UNSIGNED,)))
+        white = ", white as zero," if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO else ""
+    except DECODE_ERRORS:
+        return ""
+    try:
+        Image.open(BytesIO(data), formats=("TIFF",)).close()
+    except DECODE_ERRORS:
+        values = f"{bits}-bit {_SAMPLE_FORMATS.get(form, 'other')} values{white}"
+        return f"is TIFF of {values} which are not read; save it as 16-bit PNG or as TIFF of 32-bit floating point"
+    return ""
 
 
 def _require_usable_size(width: int, height: int) -> None:

@@ -265,7 +265,10 @@ def _blackness(levels: NDArray[np.uint8]) -> str:
         pixels = pixels[(pixels < 255).any(axis=1)]
     if len(pixels) == 0 or not _varies(pixels[:, None]) or int(find_ends(pixels[:, None])[1].max()) >= NARROW:
         return ""
-    return f"would be black, because its values end below {NARROW} of 255: {WAY_OUT}, such as 0,1 for a mask"
+    # A window is for grey values, and colours of a palette are no values.
+    is_value = levels.ndim == 2 or not np.ptp(levels, axis=2).any()
+    way = f"{WAY_OUT}, such as 0,1 for a mask" if is_value else "brighten it, or save it as grey values"
+    return f"would be black, because its values end below {NARROW} of 255: {way}"
 
 
 def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
