@@ -44,6 +44,14 @@ def test_what_left_is_counted_as_the_record_counts_it(finished: Make):
     assert f"{len(images)} different images, which the provider had made itself" in left
 
 
+def test_what_left_are_words_and_no_names_of_classes_where_words_stand_for_them(finished: Make):
+    root = finished()
+    assert "with the class names and the words for the domain" in brief_of(root).left
+    hidden = brief_of(root, words=("kind 0", "kind 1"))
+    assert "with words in place of the class names and the words for the domain" in hidden.left
+    assert hidden.assumptions[0].startswith("Words in place of class names")
+
+
 def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
     exact = 100 * stats.norm.cdf(stats.norm.ppf(0.05) + 0.5)
     (share,) = re.findall(r"at most (\d+) of 100", brief_of(finished(), PAID).odds.words)

@@ -57,7 +57,8 @@ class Brief:
 def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     total = traffic.total
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
-    words = f"{size}, with the class names and the words for the domain"
+    called = "words in place of the class names" if plan.words else "the class names"
+    words = f"{size}, with {called} and the words for the domain"
     if not total.images:
         told = (
             ""
@@ -131,7 +132,7 @@ def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
         else f"The owner's list says rightly which images belong to one {plan.unit}."
     )
     return (
-        "Class names and the words for the domain are no secret.",
+        f"{'Words in place of class' if plan.words else 'Class'} names and the words for the domain are no secret.",
         counted,
         "The client's machine and its ledger are in the owner's hands alone.",
     )
