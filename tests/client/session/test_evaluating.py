@@ -259,6 +259,14 @@ def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
     assert [fault for each in audit(root, lambda plan: encoder()) for fault in each.faults] == []
 
 
+def test_with_four_test_images_accuracies_are_told_without_distances(tmp_path: Path, world):
+    (tmp_path / "run").symlink_to(world / "run")
+    toned_folders(tmp_path / "test", TONES, 2, 1)
+    (row,) = judge(tmp_path / "run", tmp_path)["judges"]
+    assert row["dataset"]["accuracy"]["mean"] > 0.5
+    assert not row.keys() & {"distances", "control_distances"}
+
+
 def test_a_planted_copy_is_named(tmp_path: Path, world):
     root = shutil.copytree(world / "run", tmp_path / "run")
     shutil.copy(world / "private" / "good" / "3.png", root / "release" / "good" / "0.png")

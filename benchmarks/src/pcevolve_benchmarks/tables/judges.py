@@ -17,7 +17,7 @@ from pcevolve.evaluation.heads import train_papers_head
 from pcevolve.evaluation.judge import Judge
 from pcevolve.private.dataset import load_folder
 from pcevolve.session.finished.judging import load_judges
-from pcevolve.session.images import CNN
+from pcevolve.session.images import STRANGER
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.wide import WIDE, make_wide_judge
 
@@ -52,7 +52,7 @@ def load_table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
 
 def has_embeddings(name: str) -> bool:
     """True if a judge of this name sees embeddings, which have Fréchet distances, and no pixels."""
-    return name != CNN and not name.startswith(WIDE)
+    return name != STRANGER and not name.startswith(WIDE)
 
 
 def _as_published(name: str, voter: str | None) -> Judge:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from pcevolve.errors import DataError
 from pcevolve.evaluation import PrivateFigures
 
 FloatArray = NDArray[np.float64]
@@ -87,13 +86,6 @@ FEWEST = _NEIGHBOURS + 2
 """Usable images of which a distance can be told."""
 
 
-def _usable(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    kept = rows[np.isfinite(rows).all(axis=1)]
-    if len(kept) < FEWEST:
-        raise DataError(f"fidelity needs {FEWEST} or more usable images in each set")
-    return kept
-
-
 def _frechet(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """With S = RᵀR for both covariances, tr (S₁S₂)^½ is the sum of the singular values of R₁R₂ᵀ."""
     shift = one.mean(axis=0) - other.mean(axis=0)
@@ -142,19 +134,17 @@ class Closeness(PrivateFigures):
         return asdict(self)
 
 
-def measure_closeness(synthetic: FloatArray, real: FloatArray, *, clip: bool = False) -> Closeness:
-    """Compare two sets of embeddings, float64 ``(images, dimension)``; rows that are not finite are left out.
+def measure_closeness(one: FloatArray, other: FloatArray, *, clip: bool = False) -> Closeness:
+    """Compare embeddings of synthetic images with those of real ones, float64 ``(images, dimension)`` of finite rows.
 
     Args:
+        one: Of the synthetic images, at least ``FEWEST``.
+        other: Of the real ones, as many or more.
         clip: Whether the encoder is a CLIP, for which CMMD is defined.
-
-    Raises:
-        DataError: A set has fewer than five usable rows.
 
     Source: Heusel et al. 2017 (Fréchet), Kynkäänniemi et al. 2019 with 3 neighbours (precision, recall), Binkowski et
     al. 2018 (KID), Jayasumana et al. 2024 (CMMD), Naeem et al. 2020 (density, coverage, k = 5).
     """
-    one, other = _usable(synthetic), _usable(real)
     inside_real, _ = inside(one, other, radii(other, _NEIGHBOURS))
     inside_synthetic, _ = inside(other, one, radii(one, _NEIGHBOURS))
     rank = min(_NEAREST, len(other) - 1)

@@ -48,6 +48,14 @@ class Judge:
     seconds: Callable[[Training, int], float] = time_head
     weights: str = ""
 
+    def prepare(self, features: Features, targets: NDArray[np.int64], labels: Sequence[str]) -> Training:
+        """What a set gives to train on, without what has no features; ``DataError`` where a class has nothing."""
+        usable = find_usable(features)
+        training = Training(features[usable], targets[usable], len(labels))
+        if missing := set(range(len(labels))) - set(training.targets.tolist()):
+            raise DataError(f"judge {self.name} can use nothing of class {labels[min(missing)]!r}")
+        return training
+
     def predictions(
         self,
         trainings: Sequence[Training],
@@ -144,18 +152,12 @@ class AccuracyTest(PrivateFigures):
             UsageError: Fewer than three seeds.
             DataError: A class has no usable image.
         """
-        trainings = [self._training(*each) for each in sets]
+        trainings = [
+            self.judge.prepare(self.judge.look(images), np.asarray(targets, dtype=np.int64), self.labels)
+            for images, targets in sets
+        ]
         said = self.judge.predictions(trainings, seeds, self.features)
         return [Accuracy.of([float(np.mean(each == self.targets)) for each in of_set]) for of_set in said]
-
-    def _training(self, images: Sequence[Item | None], targets: Sequence[int]) -> Training:
-        features = self.judge.look(images)
-        usable = find_usable(features)
-        kept = np.asarray(targets, dtype=np.int64)[usable]
-        for index, label in enumerate(self.labels):
-            if index not in kept:
-                raise DataError(f"the dataset to be scored has nothing usable of class {label!r}")
-        return Training(features[usable], kept, len(self.labels))
 
 
 IntArray = NDArray[np.int64]

@@ -168,7 +168,7 @@ def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> Pr
     return test
 
 
-STRANGER = CNN = "cnn"
+STRANGER = "cnn"
 """The name of a small network that is trained on the pixels from scratch; it never voted."""
 
 

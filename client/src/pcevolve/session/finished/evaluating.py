@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from pcevolve.config.config import RunConfig
 from pcevolve.durable import write_private_bytes
 from pcevolve.encoders import Encoder
-from pcevolve.errors import DataError, UsageError
+from pcevolve.errors import UsageError
 from pcevolve.evaluation.clock import Clock
-from pcevolve.evaluation.closeness import measure_closeness, measure_memorisation
-from pcevolve.evaluation.heads import Training
+from pcevolve.evaluation.closeness import FEWEST, measure_closeness, measure_memorisation
 from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict, find_usable
 from pcevolve.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, find_control
 from pcevolve.modality.images.sheet import draw_confusion
@@ -219,22 +218,13 @@ class Evaluation:
         """Train the judge on every set, all at once, and compare what it says of held-out data, by set."""
         tested = find_usable(real)
         said = judge.predictions(
-            [self._training(judge, *each) for each in sets.values()],
+            [judge.prepare(*each, self.labels) for each in sets.values()],
             SEEDS,
             real[tested],
             lambda training: clock.count_training(judge, training),
         )
         truth = self.test.targets[tested]
         return {name: Verdict.of(of_set, truth, self.labels) for name, of_set in zip(sets, said, strict=True)}
-
-    def _training(self, judge: Judge, features: Features, targets: NDArray[np.int64]) -> Training:
-        usable = find_usable(features)
-        training = Training(features[usable], targets[usable], len(self.labels))
-        if missing := set(range(len(self.labels))) - set(training.targets.tolist()):
-            raise DataError(
-                f"judge {judge.name} can use no {self.kind} of class {self.labels[min(missing)]!r}"
-            )
-        return training
 
     def _draw(self, judge: Judge, verdict: Verdict) -> None:
         name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
@@ -248,12 +238,14 @@ class Evaluation:
         if judge.name == self._own.STRANGER:
             return {}
         made = seen["dataset"]
-        close = measure_closeness(_embeddings(made), _embeddings(real), clip=judge.name.startswith("clip"))
-        found: dict[str, object] = {"distances": close.to_json()}
+        measured = {"distances": made}
         if RANDOM_CONTROL in seen:
-            found["control_distances"] = measure_closeness(
-                _embeddings(seen[RANDOM_CONTROL]), _embeddings(real), clip=judge.name.startswith("clip")
-            ).to_json()
+            measured["control_distances"] = seen[RANDOM_CONTROL]
+        found: dict[str, object] = {}
+        for name, features in measured.items():
+            one, other = _embeddings(features), _embeddings(real)
+            if min(len(one), len(other)) >= FEWEST:  # of fewer no distance can be told
+                found[name] = measure_closeness(one, other, clip=judge.name.startswith("clip")).to_json()
         found |= self._own.measure_embeddings(_embeddings(made), _embeddings(real))
         if private is not None:
             found["memorisation"] = self._measure_memorisation(made, private, real)

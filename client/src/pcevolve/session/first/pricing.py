@@ -128,7 +128,7 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
         secret_budget(promise.prior, promise.bound),
         compute_least_share(promise, event, scope.relation),
     )
-    initial = asked.initial or scope.candidates * chosen.initial
+    initial = asked.initial or chosen.initial_for(scope.candidates, chosen.variations)
     cells = asked.cells or choose_cells(event, scope, share, initial)
     return SecretPlan(promise.prior, promise.bound, promise.most, mu, share, cells, protection(mu))
 
