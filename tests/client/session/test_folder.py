@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.errors import ProviderUnreachableError, UsageError
-from pcevolve.session.first import local_server
+from pcevolve.config.config import RunConfig
+from pcevolve.errors import DataError, ProviderUnreachableError, UsageError
+from pcevolve.session.first import demo, local_server
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.private_data import require_shots
 from pcevolve.transcript import RunReader
 from support.runs import SmallRun
 
@@ -54,6 +56,19 @@ def test_a_command_that_goes_on_can_be_typed(tmp_path):
     with pytest.raises(UsageError, match=r"pcevolve run --resume '/.*/my run', or"), claim(root):
         pass
     assert RunReader.lenient(root).goes_on == f"pcevolve run --resume '{root}'"
+
+
+def test_a_refusal_of_shots_names_the_check_as_it_is_typed(tmp_path):
+    (tmp_path / "my texts").mkdir()
+    given = {"private": str(tmp_path / "my texts"), "domain": "notes", "out": "x", "dialect": "chat"}
+    counts = {"a": 2, "b": 2}
+    with pytest.raises(DataError, match=r"; pcevolve check '/.*/my texts' --dialect chat tells more"):
+        require_shots(RunConfig.of(given), counts, "texts", counts)
+
+
+def test_what_lies_beside_a_demonstration_does_so_from_within_its_folder_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert demo._beside(Path(), "random") == tmp_path.with_name(f"{tmp_path.name}-random")
 
 
 class Server:
