@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from pcevolve.durable import write_durably, write_files_durably, write_folder_durably, write_private
+from pcevolve.durable import (
+    replace_folder_durably,
+    write_durably,
+    write_files_durably,
+    write_folder_durably,
+    write_private,
+)
+from pcevolve.encoders.singly import thread_count
 
 
 def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
-def half_filled(path: Path) -> None:
-    with write_folder_durably(path) as folder:
+def half_filled(writing: AbstractContextManager[Path], trouble: type[BaseException]) -> None:
+    with writing as folder:
         (folder / "half").write_bytes(b"a")
-        raise OSError("disk full")
+        raise trouble("disk full")
 
 
 def test_a_file_gets_its_content_and_mode_and_leaves_nothing_beside_it(tmp_path: Path):
@@ -70,13 +79,36 @@ def test_a_folder_gets_its_name_when_it_is_filled(tmp_path: Path):
     assert names(tmp_path) == ["release"]
 
 
-def test_a_folder_that_could_not_be_filled_is_not_there_and_can_be_filled_later(tmp_path: Path):
-    with pytest.raises(OSError, match="disk full"):
-        half_filled(tmp_path / "release")
-    assert not (tmp_path / "release").exists()
+@pytest.mark.parametrize("write", [write_folder_durably, replace_folder_durably])
+@pytest.mark.parametrize("trouble", [OSError, KeyboardInterrupt])
+def test_of_a_folder_that_could_not_be_filled_nothing_is_left_and_it_can_be_filled_later(
+    tmp_path: Path, write, trouble
+):
+    with pytest.raises(trouble, match="disk full"):
+        half_filled(write(tmp_path / "release"), trouble)
+    assert names(tmp_path) == []
     with write_folder_durably(tmp_path / "release") as folder:
         assert names(folder) == []
     assert (tmp_path / "release").is_dir()
+
+
+def test_of_a_file_that_could_not_be_written_nothing_is_left_and_the_older_one_stays(
+    tmp_path: Path, monkeypatch
+):
+    write_durably(tmp_path / "a", b"older")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_files_durably({tmp_path / name: b"newer" for name in "ab"})
+    assert (names(tmp_path), (tmp_path / "a").read_bytes()) == (["a"], b"older")
+
+
+def test_a_system_without_what_linux_alone_has_writes_and_computes(tmp_path: Path, monkeypatch):
+    monkeypatch.delattr(os, "posix_fadvise")
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    write_durably(tmp_path / "page", b"whole")
+    assert (tmp_path / "page").read_bytes() == b"whole"
+    assert thread_count() >= 1
 
 
 def mode(path) -> int:

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pcevolve.errors import DataError
@@ -21,7 +21,25 @@ def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 
 def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644) -> None:
-    """Write several files, each of which is either whole and on disk, or not there at all."""
+    """Write several files, each of which is either whole and on disk, or not there at all; nothing else is left."""
+    try:
+        _write_partials(files, mode)
+        # Only now, when every byte is on disk: a name that points to a file
+        # still in the cache would survive a power cut empty.
+        for path in files:
+            _partial(path).replace(path)
+    except BaseException:  # Ctrl-C too: an audit would find a file that belongs to no run
+        for path in files:
+            with suppress(OSError):
+                _partial(path).unlink()
+        raise
+    # A rename is an entry of the folder, and on disk only when the folder is.
+    for folder in {path.parent for path in files}:
+        sync_folder(folder)
+
+
+def _write_partials(files: Mapping[Path, bytes], mode: int) -> None:
+    """Write several files under the names that stand for them until all are whole and on disk."""
     with ExitStack() as opened:
         descriptors = []
         # All are on their way to the disk before the first is waited for: a third of the time of one after the other.
@@ -38,31 +56,21 @@ def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644) -> None:
             descriptors.append(descriptor)
         for descriptor in descriptors:
             os.fsync(descriptor)
-    # Only now, when every byte is on disk: a name that points to a file
-    # still in the cache would survive a power cut empty.
-    for path in files:
-        _partial(path).replace(path)
-    # A rename is an entry of the folder, and on disk only when the folder is.
-    for folder in {path.parent for path in files}:
-        sync_folder(folder)
 
 
 @contextmanager
 def write_folder_durably(path: Path) -> Iterator[Path]:
-    """Give an empty folder to fill, and let it take its name when all of it is on disk."""
+    """Give an empty folder to fill, and let it take its name when all of it is on disk; a failure leaves nothing."""
     partial = _partial(path)
     _remove(partial)
     partial.mkdir(parents=True)
-    yield partial
-    written = [(Path(folder), names) for folder, _, names in os.walk(partial)]
-    # Two passes for the same reason: the second finds most of it written.
-    for work in (_send_to_disk, os.fsync):
-        for folder, names in written:
-            for name in names:
-                _sync(folder / name, work)
-    for folder, _ in written:
-        sync_folder(folder)
-    partial.replace(path)
+    try:
+        yield partial
+        _sync_tree(partial)
+        partial.replace(path)
+    except BaseException:  # Ctrl-C too: an audit would find a folder that belongs to no run
+        _remove(partial)
+        raise
     sync_folder(path.parent)
 
 
@@ -76,9 +84,13 @@ def replace_folder_durably(path: Path) -> Iterator[Path]:
     _remove(fresh)
     with write_folder_durably(fresh) as partial:
         yield partial
-    # rename(2) does not replace a folder that holds something.
-    _remove(path)
-    fresh.replace(path)
+    try:
+        # rename(2) does not replace a folder that holds something.
+        _remove(path)
+        fresh.replace(path)
+    except BaseException:
+        _remove(fresh)
+        raise
     sync_folder(path.parent)
 
 
@@ -103,9 +115,22 @@ def _sync(path: Path, work: Callable[[int], None]) -> None:
         os.close(descriptor)
 
 
+def _sync_tree(root: Path) -> None:
+    """Make all that a folder holds durable."""
+    written = [(Path(folder), names) for folder, _, names in os.walk(root)]
+    # Two passes for the same reason: the second finds most of it written.
+    for work in (_send_to_disk, os.fsync):
+        for folder, names in written:
+            for name in names:
+                _sync(folder / name, work)
+    for folder, _ in written:
+        sync_folder(folder)
+
+
 def _send_to_disk(descriptor: int) -> None:
-    """Let the system begin to write what a file holds, and wait for nothing."""
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    """Let the system begin to write what a file holds, and wait for nothing; macOS cannot be told."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _partial(path: Path) -> Path:

@@ -62,7 +62,10 @@ def pixel_array(images: Sequence[DecodedImage | None], side: int) -> NDArray[np.
 def thread_count() -> int:
     """How many threads may compute: as many as torch was told to use, or one for each processor of this process."""
     torch = sys.modules.get("torch")
-    return len(os.sched_getaffinity(0)) if torch is None else int(torch.get_num_threads())
+    if torch is not None:
+        return int(torch.get_num_threads())
+    # macOS does not bind a process to processors.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
