@@ -235,6 +235,13 @@ def test_bulk_that_is_no_image_is_refused(body):
         require_mostly_images(body)
 
 
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes])
+def test_an_image_in_any_spelling_of_base64_may_be_long(encode):
+    listed = json.dumps({"image": encode(b"\xfb\xff\xbf\x01" * 2**19).decode(), "cost": 0})
+    require_mostly_images(listed.encode())
+    require_mostly_images(listed.replace("/", "\\/").replace("\\n", "\\r\\n").encode())
+
+
 def test_what_arrives_is_joined_up_to_its_bound_and_nothing_is_taken_beyond():
     parts = iter([b"ab"] * 100)
     with pytest.raises(ProviderReplyError, match="is longer than"):
