@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pcevolve.egress.answers import follow, is_same_model, require_expected_size
@@ -77,3 +79,10 @@ def test_an_image_may_be_larger_than_asked_for_but_not_endlessly(side, allowed):
 )
 def test_one_model_under_two_names(asked: str, answered: str, same: bool):
     assert is_same_model(asked, answered) == same
+
+
+@pytest.mark.parametrize("name", [" " * 2**20 + "x", "-1" * 2**19 + "x"], ids=["blanks", "versions"])
+def test_a_name_that_is_longer_than_any_takes_no_time(name: str):
+    began = time.process_time()
+    assert not is_same_model("bundled", name)
+    assert time.process_time() - began < 1

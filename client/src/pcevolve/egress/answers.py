@@ -18,6 +18,8 @@ from pcevolve.modality import find_medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits
 
+LONGEST_NAME: Final = 200
+"""Characters of a model's name, as in a plan."""
 _PORTS: Final = {"https": 443, "http": 80}
 _HASH: Final = re.compile(r"\s*\[([0-9a-f]{6,64})\]\s*$")
 """How web UIs write the beginning of a checkpoint's digest behind its name."""
@@ -75,8 +77,12 @@ def is_same_model(asked: str, answered: str) -> bool:
     """True if two names may be those of one model.
 
     They may differ in folders and owners before the name, in the ending of a file, in a digest that one of them lacks,
-    and in a version that one of them leaves open: ``gpt-4o`` is answered by ``gpt-4o-2024-08-06``.
+    and in a version that one of them leaves open: ``gpt-4o`` is answered by ``gpt-4o-2024-08-06``. One that is longer
+    than any name of a plan is nobody's.
     """
+    # First: the patterns take time in the square of a text's length, and this one is the provider's.
+    if len(answered) > LONGEST_NAME:
+        return False
     one, other = asked.lower(), answered.lower()
     hashes = [found[1] for found in map(_HASH.search, (one, other)) if found]
     if len(hashes) == len((one, other)) and not hashes[0].startswith(hashes[1]):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from pcevolve.egress.address import Address
-from pcevolve.egress.answers import follow, is_same_model, require_expected_size
+from pcevolve.egress.answers import LONGEST_NAME, follow, is_same_model, require_expected_size
 from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError, printable
 from pcevolve.providers.chat import RewriterDialect
@@ -25,8 +25,6 @@ from pcevolve.transcript.records import Answered, Failed
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
-_LONGEST_NAME: Final = 200
-"""Characters of a model's name, as in a plan."""
 _REWRITING: Final = RewriterDialect()
 UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
 """Failures in which an answer came, and was not kept."""
@@ -166,7 +164,7 @@ class Policy:
         if call.purpose == "reword" and plan.rewriter is not None:
             asked, alias = plan.rewriter.model, None
         if named and not is_same_model(alias or asked, named):
-            told = printable(named)[:_LONGEST_NAME]
+            told = printable(named)[:LONGEST_NAME]
             other = (
                 ""
                 if call.purpose == "reword"
