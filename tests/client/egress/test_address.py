@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.egress.address import Address, Route, require_address
+from pcevolve.egress.transport import Incoming
 from pcevolve.errors import UsageError
 from pcevolve.providers.dialect import WireRequest
 
@@ -96,3 +97,22 @@ def test_a_proxy_that_is_no_plain_address_is_refused(proxy):
 def test_a_proxy_that_could_read_what_passes_is_refused():
     with pytest.raises(UsageError, match="https alone"):
         Address("http://host", route=Route(proxy="http://proxy:3128"))
+
+
+PLAIN = "sk/abc+def/0123456789"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        PLAIN,
+        PLAIN.replace("/", "\\/"),  # PHP
+        PLAIN.replace("+", "\\u002B"),  # .NET
+        "".join(f"\\u{ord(each):04x}" for each in PLAIN),
+    ],
+)
+def test_a_key_that_an_answer_repeats_is_found_however_json_spells_it(said: str):
+    for key, scheme in ((PLAIN, "Bearer"), (f"user:{PLAIN}", "Basic")):
+        address = Address("http://host", key, scheme)
+        assert address.is_revealed_by(Incoming(401, (), f'{{"error": "user:{said} is wrong"}}'.encode()))
+        assert not address.is_revealed_by(Incoming(401, (), f'{{"error": "{said[:-1]}\\n"}}'.encode()))

@@ -95,13 +95,21 @@ class Address:
         headers = "\n".join(value for _, value in answer.headers)
         # Both spellings: Basic sends the key in base64, and a server may echo what it decoded.
         forms = {self.key, self._shown}
-        return any(each in headers or each.encode() in answer.body for each in forms)
+        return any(each in headers or _is_spelled_in(answer.body, each) for each in forms)
 
     @property
     def _shown(self) -> str:
         """The key as the scheme spells it."""
         key = self.key or ""
         return base64.b64encode(key.encode()).decode() if self.scheme == "Basic" else key
+
+
+def _is_spelled_in(body: bytes, word: str) -> bool:
+    """True if a body has a word, also as JSON may spell it: PHP escapes a slash, and .NET a plus."""
+    if word.encode() in body or b"\\" not in body:
+        return word.encode() in body
+    spelled = (rf"(?:{re.escape(each)}|\\{re.escape(each)}|\\u00(?i:{ord(each):02x}))" for each in word)
+    return re.search("".join(spelled).encode(), body) is not None
 
 
 def require_address(url: str, option: str = "--api", key_option: str = "--api-key-file") -> None:
