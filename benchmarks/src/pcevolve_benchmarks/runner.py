@@ -266,6 +266,6 @@ class Direct:
         patience = RetryPolicy(
             settings.provider.patience,
             settings.provider.first_contact,
-            advice="when it is back, run this again",
+            advice="run this again",
         )
         return (patience.for_first_contact() if first else patience).until_answered(attempt)

@@ -10,6 +10,7 @@ from email.utils import format_datetime
 
 import pytest
 
+from pcevolve.egress.gate import Gate
 from pcevolve.egress.retry import Busy, RetryPolicy
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming
 from pcevolve.errors import (
@@ -23,9 +24,10 @@ from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query
-from pcevolve_shared import images
+from pcevolve.transcript.log import Transcript
+from pcevolve_shared import images, wire
 from support.provider import FakeProvider, ok, png
-from support.runs import SmallRun, small_plan
+from support.runs import ADDRESS, RUN_ID, SmallRun, small_plan
 
 DIALECT = GetimgDialect()
 
@@ -224,6 +226,32 @@ def test_patience_ends(tmp_path):
 
     with pytest.raises(ProviderUnreachableError, match=r"no usable answer .* connection refused"):
         SmallRun.open(tmp_path, provider=FakeProvider(dead))
+
+
+def test_a_balance_that_cannot_be_had_does_not_keep_a_run_from_beginning(tmp_path):
+    broken = FakeProvider(
+        lambda request: Incoming(502, (), b"") if request.url.endswith(wire.BALANCE) else None
+    )
+    transcript = Transcript(tmp_path / "transcript")
+    patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None)
+    gate = Gate(transcript, GetimgDialect(), ADDRESS, broken, patience)
+    gate.hello(RUN_ID)
+    assert gate.balance() is None
+    gate.begin(small_plan(), lambda receipt: False, lambda iteration: b"")
+
+
+@pytest.mark.parametrize("asked", [None, "86400"])
+def test_a_first_contact_that_fails_is_made_again_by_the_same_command_for_there_is_no_run_to_resume(asked):
+    def busy() -> str:
+        raise Busy("HTTP 429", asked)
+
+    patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None, hint="HTTPS_PROXY is not used")
+    for policy in (patience.for_first_contact(), patience.before_plan()):
+        with pytest.raises(ProviderUnreachableError, match=", run the same command again") as error:
+            policy.until_answered(busy)
+        assert "--resume" not in str(error.value)
+    with pytest.raises(ProviderUnreachableError, match=", continue with --resume RUN"):
+        patience.until_answered(busy)
 
 
 def test_a_wrong_key_is_not_tried_again(tmp_path):

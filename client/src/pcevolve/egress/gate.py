@@ -20,7 +20,7 @@ from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.replies import Refusals, Replies
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Outgoing, Transport
-from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError
+from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError, ProviderUnreachableError
 from pcevolve.evolution import Judge, Pool
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
@@ -114,7 +114,7 @@ class Gate:
             answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.for_first_contact())
             # With the little patience of a first contact: an API that is away must not hold the run up for a courtesy.
             return self._dialect.balance(answer.body)
-        except (ProviderRefusedError, ProviderReplyError):  # it is only a courtesy
+        except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError):  # it is only a courtesy
             return None
 
     def takes_several(self, model: str) -> bool:
@@ -132,7 +132,7 @@ class Gate:
             return True
         if self._trial() is None:
             try:
-                self._exchange.obtain(TRIAL_SLOT, question, self._patience)
+                self._exchange.obtain(TRIAL_SLOT, question, self._patience.before_plan())
             # A refusal may be the answer: some APIs refuse to write two texts
             # at once, and the record says that they did.
             except ProviderRefusedError:

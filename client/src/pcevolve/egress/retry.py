@@ -75,7 +75,8 @@ class RetryPolicy:
         first: The same for the first contact, where a wrong address should be told soon.
         loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
         report: Told before each further attempt.
-        advice: What to do when it has ended.
+        advice: What to do when it has ended and the API is back.
+        hint: What may be the cause, beside the API; empty if nothing is known.
     """
 
     seconds: float = 300.0
@@ -83,11 +84,16 @@ class RetryPolicy:
     report: Callable[[RetryNotice], None] = _report_nothing
     sleep: Callable[[float], None] = tenacity.nap.sleep
     loading: float | None = None
-    advice: str = "when it is back, continue with --resume RUN"
+    advice: str = "continue with --resume RUN"
+    hint: str = ""
+
+    def before_plan(self) -> Self:
+        """Give other advice as long as no plan is on record: there is no run yet that could be resumed."""
+        return replace(self, advice="run the same command again")
 
     def for_first_contact(self) -> Self:
         """Bound the first contact more tightly; a server that is there and loads gets as much as any request."""
-        return replace(self, seconds=self.first, loading=max(self.seconds, self.first))
+        return replace(self.before_plan(), seconds=self.first, loading=max(self.seconds, self.first))
 
     def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
         """Call until it succeeds, or patience ends (``ProviderUnreachableError``); ``asked`` is said in the message."""
@@ -109,12 +115,12 @@ class RetryPolicy:
             if wait > self.seconds:
                 raise ProviderUnreachableError(
                     f"the API asks for {spell_duration(wait)} of patience (Retry-After), more than provider.patience "
-                    f"of {self.seconds:.0f} s: {reason}; continue after that with --resume RUN"
+                    f"of {self.seconds:.0f} s: {reason}; after that, {self.advice}"
                 ) from reason
             raise ProviderUnreachableError(
                 f"no usable answer from the API after {error.last_attempt.attempt_number} attempts"
-                f"{asked and ' at '}{asked}: {reason}; "
-                f"{self.advice}"
+                f"{asked and ' at '}{asked}: {reason}; when it is back, {self.advice}"
+                f"{self.hint and '; '}{self.hint}"
             ) from reason
 
     def _limit(self, state: tenacity.RetryCallState) -> float:

@@ -107,9 +107,7 @@ def _make_patience(provider: ProviderSettings, console: Console) -> RetryPolicy:
     ignored = next((name for name in PROXIES if name in os.environ), None)
     if provider.proxy is not None or ignored is None:
         return usual
-    return replace(
-        usual, advice=f"{usual.advice}; {ignored} is not used: --set provider.proxy=URL names a proxy"
-    )
+    return replace(usual, hint=f"{ignored} is not used: --set provider.proxy=URL names a proxy")
 
 
 @contextmanager

@@ -94,8 +94,7 @@ def open_chat(url: str, model: str, key: str | None) -> Chat:
     """A language model over the network; ``UsageError`` for an address or key that cannot be used."""
     console = error_console()
     patience = RetryPolicy(
-        report=lambda notice: console.print(notice.message),
-        advice="when it is back, run the same command again",
+        report=lambda notice: console.print(notice.message), advice="run the same command again"
     )
     return Chat(Address(url, key), model, HttpTransport(SECONDS), patience)
 
