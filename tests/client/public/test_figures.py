@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import (
+    describe_guesses,
     format_factor,
     format_loss,
     format_upwards,
@@ -23,6 +24,15 @@ from pcevolve.public.figures import (
 def test_a_number_in_few_digits_is_not_below_it_and_close(value, digits):
     shown = Fraction(format_upwards(value, digits))
     assert value <= shown <= Fraction(value) * (1 + Fraction(10) ** (1 - digits))
+
+
+@pytest.mark.parametrize(
+    ("most", "shown"), [(0.00124, "0.0013"), (0.1, "0.1"), (0.1 + 0.2, "0.3"), (0.991, "1"), (1.0, "1")]
+)
+def test_a_chance_is_not_shown_below_its_bound(most, shown):
+    assert describe_guesses({1e-4: most}) == (
+        f"guessed with a probability of at most {shown} where it was 1e-4"
+    )
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from pcevolve.interface.options import PlanOptions, RunOptions
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.pages.notebook import render_notebook, render_table
 from pcevolve.public.fields import IN_PROCESS
+from pcevolve.public.figures import format_loss
 from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import export_run, summarise
@@ -205,7 +206,7 @@ class Result:
     def __repr__(self) -> str:
         """One line, the marks first."""
         said = "".join(f"{mark}; " for mark in self.marks)
-        promised = "no guarantee" if self.epsilon is None else f"epsilon {self.epsilon:.4g}"
+        promised = "no guarantee" if self.epsilon is None else f"epsilon {format_loss(self.epsilon, 4)}"
         if self.plan.promised_secrecy is not None:
             said += f"listed secrets {self.plan.promised_secrecy.words}; "
         count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"
@@ -334,9 +335,8 @@ class PricedPlan(BudgetPlan):
 
     def __repr__(self) -> str:
         """One line: what it costs and whether it is worth that."""
-        return (
-            f"<Plan: {self.method}, epsilon {self.epsilon_total:.4g} at delta {self.delta:g}: {self.verdict}>"
-        )
+        total = format_loss(self.epsilon_total, 4)
+        return f"<Plan: {self.method}, epsilon {total} at delta {self.delta:g}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
         said = f"{self.method}: selection against noise is {self.verdict}"

@@ -43,9 +43,16 @@ def format_factor(epsilon: float) -> str:
     return format_upwards(value, 3) if value < 1000 else f"{math.ceil(value):,}"
 
 
+def format_chance(most: float) -> str:
+    """The largest probability of something, in two digits that are not below it."""
+    return format_upwards(most * (1 - ROUNDING_SHARE), 2)
+
+
 def describe_guesses(success: Mapping[float, float]) -> str:
     """Say in words with what probability a secret is guessed at most, by what it was before."""
-    curve = ", ".join(f"{after:.2g} where it was {_power(before)}" for before, after in success.items())
+    curve = ", ".join(
+        f"{format_chance(after)} where it was {_power(before)}" for before, after in success.items()
+    )
     return f"guessed with a probability of at most {curve}"
 
 

@@ -95,7 +95,7 @@ class Secrecy(_Part):
     @property
     def words(self) -> str:
         """The promise in a few words, for whoever sees an ε beside it."""
-        return f"guessed with at most {self.bound:g} where it was {self.prior:g}, in at most {self.most} texts each"
+        return f"guessed with at most {self.bound} where it was {self.prior:g}, in at most {self.most} texts each"
 
     @model_validator(mode="after")
     def _is_weaker_than_a_guess(self) -> Self:

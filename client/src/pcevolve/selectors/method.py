@@ -10,6 +10,7 @@ from pcevolve.dp.accountants import epsilon, pure_epsilon
 from pcevolve.errors import UsageError
 from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public import settings
+from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors.rounds import (
     Calibration,
@@ -35,12 +36,12 @@ COUNTED = (
 )
 SECRETS = (
     "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior:g} before "
-    "this release is guessed with at most {bound:g} after it, by whatever attack, if it stands in at most {most} "
+    "this release is guessed with at most {bound} after it, by whatever attack, if it stands in at most {most} "
     "texts: these count no more together; what other releases say of it adds to that"
 )
 COMPOSED = (
     "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
-    "delta = 0 it is the sum, {pure:g}"
+    "delta = 0 it is the sum, {pure}"
 )
 CREATES = frozenset({"create"})
 VARIES = CREATES | {"vary"}
@@ -291,7 +292,7 @@ class Method:
         # Said only where δ makes a difference: for a run at δ = 0 the sum is the ε that is printed.
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.delta) < pure:
-            parts.append(COMPOSED.format(delta=plan.delta, pure=float(pure)))
+            parts.append(COMPOSED.format(delta=plan.delta, pure=format_loss(float(pure))))
         return "; ".join(parts)
 
 

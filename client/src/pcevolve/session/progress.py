@@ -33,6 +33,7 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event
 from pcevolve.private import ProgressCallback
 from pcevolve.public.calls import Call
+from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 
@@ -143,7 +144,7 @@ class RunProgress:
         place = (
             f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
-        told = f"ε {spent:.3g} spent" if self._plan.secure else "INSECURE"
+        told = f"ε {format_loss(spent, 3)} spent" if self._plan.secure else "INSECURE"
         stage = f"{self._title}: {place}, {told}"
         self._bar.update(self._task, completed=self._done, description=stage, left=left)
         if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:

@@ -19,6 +19,7 @@ from pcevolve.dp.attacks import most_success, secret_budget
 from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.rendering import spell_size
 from pcevolve.privacy import Event
+from pcevolve.public.figures import format_chance
 from pcevolve.public.parts import Secrecy
 from pcevolve.transcript.reader import FinishedRun
 
@@ -273,7 +274,7 @@ class Protection:
     after: str
     across: tuple[tuple[float, int], ...]
     up: tuple[tuple[float, int], ...]
-    rows: tuple[tuple[float, float], ...]
+    rows: tuple[tuple[float, str], ...]
     mark: tuple[float, float]
 
     @classmethod
@@ -289,7 +290,7 @@ class Protection:
             after=_path((10.0**power, bound) for power, bound in bounds.items()),
             across=tuple((_x(10.0**power), power) for power in whole),
             up=tuple((_y(10.0**power), power) for power in whole),
-            rows=tuple((10.0**power, most_success(mu, 10.0**power)) for power in whole[:-1]),
+            rows=tuple((10.0**power, format_chance(most_success(mu, 10.0**power))) for power in whole[:-1]),
             mark=(_x(secrecy.prior), _y(secrecy.bound)),
         )
 
