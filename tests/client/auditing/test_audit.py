@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +13,14 @@ import pytest
 
 from leaks.forgeries.corpus import FORGERIES
 from leaks.forgeries.forging import Forgery, refused
-from pcevolve.auditing import Audit, audit
+from pcevolve.auditing import Audit, audit, rebuilt
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images
 from support.examples import examples
 from support.forge import faults_of, find_event, forge
 from support.paid import make_paid_run
 from support.provider import FakeProvider, ok, png
-from support.runs import small_plan
+from support.runs import SmallRun, small_plan
 
 SELECTED = {"pool": "all", "keep": "selected", "initial": 5}
 VARIANTS = {
@@ -54,6 +56,17 @@ def test_an_honest_run_of_any_shape_passes_every_check(tmp_path: Path, name: str
     assert faults_of(tmp_path) == []
     made = json.loads((tmp_path / "release" / "manifest.json").read_text())["files"]
     assert len(list((tmp_path / "release").rglob("*.png"))) == len(made) > 0
+
+
+@pytest.mark.parametrize("changes", [{}, {"dialect": "chat"}], ids=["images", "texts"])
+def test_answers_that_begin_with_a_byte_order_mark_are_read_by_every_check(tmp_path: Path, changes: dict):
+    def marked(request: Outgoing) -> Incoming:
+        answer = FakeProvider().answer(request)
+        return replace(answer, body=b"\xef\xbb\xbf" + answer.body)
+
+    run = SmallRun.open(tmp_path, small_plan(**changes), FakeProvider(marked))
+    run.finish()
+    assert faults_of(tmp_path) == []
 
 
 def test_a_dataset_of_which_one_class_has_nothing_is_no_fault(tmp_path: Path):
@@ -201,3 +214,11 @@ def test_an_audit_renders_what_it_verified_and_nothing_of_a_broken_run_but_what_
     next((copy / "release" / "cut").iterdir()).write_bytes(png(7))
     assert [path.name for path in Audit.of(copy).write_pages().parent.iterdir()] == ["wire.html"]
     assert Audit.of(copy).summary is None
+
+
+@pytest.mark.parametrize("between", [" ", " *", "<=", " is", " at most"])
+def test_a_card_is_read_in_one_pass_however_much_lies_between_a_name_and_its_figure(between: str):
+    began = time.process_time()
+    assert rebuilt._FIGURES["epsilon"].findall("epsilon" + between * 5000 + " x") == []
+    assert rebuilt._FIGURES["epsilon"].findall("epsilon" + between * 5000 + " 8") == ["8"]
+    assert time.process_time() - began < 2

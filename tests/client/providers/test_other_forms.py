@@ -131,6 +131,23 @@ def test_an_image_behind_a_link_keeps_its_place_beside_others():
     assert DIALECTS["openai"].decode(call, body, [one, other]) == [b"", one, png(2), other]
 
 
+@pytest.mark.parametrize(
+    ("name", "fields", "model"),
+    [
+        ("chat", {"model": "cheaper"}, "cheaper"),
+        ("a1111", {"info": json.dumps({"sd_model_name": "other", "sd_model_hash": "9a"})}, "other [9a]"),
+    ],
+)
+def test_the_model_of_an_answer_with_a_byte_order_mark_is_read(name, fields, model):
+    assert DIALECTS[name].answered_by(b"\xef\xbb\xbf" + json.dumps(fields).encode()) == model
+
+
+def test_more_links_than_images_were_asked_for_are_not_followed():
+    body = json.dumps({"data": [{"url": f"https://x/{place}"} for place in range(64)]}).encode()
+    with pytest.raises(ProviderReplyError, match="sent 64 where 1 were asked for"):
+        DIALECTS["openai"].links(dataclasses.replace(CREATION, count=1), body)
+
+
 def test_an_image_that_an_api_could_not_make_is_not_called_moderated():
     assert "ended the image with ERROR" in quote_refusal(
         "stability", {"image": b64(1), "finish_reason": "ERROR"}

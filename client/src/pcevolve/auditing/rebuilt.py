@@ -63,10 +63,9 @@ OTHER_WORDS: Final = (
 )
 MOST_ABOVE: Final = 1.01
 """How far above a figure of the manifest a rounded one may lie, as a factor; below it none may."""
-_IS: Final = (
-    r"[\s*_`$(]*(?:=|<=|≤|<|≈|~|:|\bis\b|\bof\b|\bat most\b|\bequals\b|\s)+[\s*_`$(]*"
-    r"([0-9][0-9.,]*(?:e[-+]?[0-9]+)?)"
-)
+_SAYS: Final = r"[\s=<≤≈~:]|\bis\b|\bof\b|\bat most\b|\bequals\b"
+_IS: Final = rf"[*_`$(]*(?:{_SAYS})(?:[*_`$(]|{_SAYS})*([0-9][0-9.,]*(?:e[-+]?[0-9]+)?)"
+"""What may stand between a name and its figure; each character in one way alone, so that it is read in one pass."""
 _FIGURES: Final = {
     "epsilon": re.compile(rf"(?:\bepsilon|[εϵ𝜀]){_IS}", re.IGNORECASE),
     "delta": re.compile(rf"(?:\bdelta|[δ𝛿]){_IS}", re.IGNORECASE),

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from pcevolve.modality.answering import read_answer, read_rewording
 from pcevolve.modality.texts import blank_out, read_text
+from pcevolve.public.answers import strip_mark
 from pcevolve.public.calls import Call, goes_to_rewriter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Receipt
@@ -301,14 +302,20 @@ class _Seen:
 def _read_words(answer: Answered, bodies: Bodies) -> Iterator[str]:
     """Return what a language model says in an answer; nothing where none does."""
     with suppress(ValueError, RecursionError):
-        yield from _find_words(json.loads(answer.body.text or bodies.get(answer.body)))
+        yield from _find_words(_load(answer, bodies))
+
+
+def _load(answer: Answered, bodies: Bodies) -> Any:  # noqa: ANN401 - what JSON has
+    """The JSON of an answer, with placeholders for images where the record has them; ``ValueError`` if it is none."""
+    text = answer.body.text
+    return json.loads(strip_mark(text.encode() if text else bodies.get(answer.body)))
 
 
 def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
     """Digests of all that an answer may have brought: files that were cut out of it, images in base64, and texts."""
     arrived = set(answer.body.files)
     try:
-        whole = json.loads(answer.body.text or bodies.get(answer.body))
+        whole = _load(answer, bodies)
         leaves = list(_walk(whole))
     except (ValueError, RecursionError):  # the image itself, or nothing that any dialect reads
         return arrived

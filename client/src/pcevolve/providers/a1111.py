@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, RootModel, ValidationError
 
 from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer
 from pcevolve.providers.dialect import OF_DIFFUSION, Dialect, ModelSize, WireRequest
+from pcevolve.public.answers import strip_mark
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images, limits
@@ -117,7 +118,7 @@ class A1111Dialect(Dialect):
     def answered_by(self, body: bytes) -> str | None:
         """The checkpoint that the images' generation parameters name, with the beginning of its digest."""
         try:
-            info = _Info.model_validate_json(_Told.model_validate_json(body).info)
+            info = _Info.model_validate_json(_Told.model_validate_json(strip_mark(body)).info)
         except ValidationError:
             return None
         digest = f" [{info.sd_model_hash}]" if info.sd_model_name and info.sd_model_hash else ""

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pcevolve.errors import ProviderReplyError, UsageError, printable
 from pcevolve.providers.faults import read_message
-from pcevolve.public.answers import BYTE_ORDER_MARK, LONGEST_FAULT, parse
+from pcevolve.public.answers import LONGEST_FAULT, parse, strip_mark
 from pcevolve.public.calls import Call
 from pcevolve_shared import images
 
@@ -69,8 +69,9 @@ def encode_form(fields: Mapping[str, str], image: bytes | None) -> tuple[str, by
 
 def parse_answer(model: type[Model], body: bytes) -> Model:
     """Validate an answer; ``ProviderReplyError``, which does not repeat its content, if it breaks the contract."""
+    body = strip_mark(body)
     try:
-        return model.model_validate_json(body.removeprefix(BYTE_ORDER_MARK))
+        return model.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         if first["type"] == "json_invalid" and (form := _form_of(body) or _words_of(body)):
@@ -108,7 +109,7 @@ class _Named(Reply):
 def model_named(body: bytes) -> str | None:
     """The model that an answer in OpenAI's form says it is from; None where it names none."""
     try:
-        return _Named.model_validate_json(body).model
+        return _Named.model_validate_json(strip_mark(body)).model
     except ValidationError:
         return None
 

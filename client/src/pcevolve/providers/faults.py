@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pcevolve.errors import printable
-from pcevolve.public.answers import BYTE_ORDER_MARK, LONGEST_FAULT, is_success, parse
+from pcevolve.public.answers import LONGEST_FAULT, is_success, parse, strip_mark
 
 _LONGEST_MESSAGE: Final = 200
 _LONGEST_PLAIN: Final = 400
@@ -63,7 +63,7 @@ def _page(body: bytes) -> str:
     """The title of a page, or a body that is a short message itself."""
     if found := _TITLE.search(body[:LONGEST_FAULT]):
         return html.unescape(found[1].decode("utf-8", "replace")).strip()
-    text = body.removeprefix(BYTE_ORDER_MARK)
+    text = strip_mark(body)
     if not text or len(text) > _LONGEST_PLAIN or text.lstrip()[:1] in b'<{["':
         return ""
     try:

@@ -97,7 +97,7 @@ class OpenAIDialect(Dialect):
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """The addresses of the images that the answer itself does not have."""
-        return tuple(each.link for each in parse_answer(_Answer, body).data if each.link)
+        return tuple(each.link for each in require_count(call, parse_answer(_Answer, body).data) if each.link)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The images of an answer, in base64 or where it said that they lie; empty where one was withheld."""

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 LONGEST_FAULT: Final = 64 * 2**10
 """Bytes of the longest body that is read as an error."""
-BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-"""With which some begin a text in UTF-8."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BROUGHT: Final = ("data", "images", "image", "choices", "artifacts")
 """Names under which an answer has what was asked for."""
 _ERRORS: Final = ("error", "errors", "detail", "Error", "errorMessage")
@@ -33,12 +32,17 @@ def has_succeeded(status: int, body: bytes) -> bool:
     return is_success(status) and not is_error(parse(body))
 
 
+def strip_mark(body: bytes) -> bytes:
+    """A body without the byte order mark that it may begin with: JSON has none (RFC 8259, 8.1), and some APIs do."""
+    return body.removeprefix(_BYTE_ORDER_MARK)
+
+
 def parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Read a short body as JSON; None where it is none, or too long for an error."""
     if len(body) > LONGEST_FAULT:
         return None
     try:
-        return json.loads(body.removeprefix(BYTE_ORDER_MARK))
+        return json.loads(strip_mark(body))
     except (ValueError, RecursionError):
         return None
 
