@@ -43,7 +43,7 @@ def quote_refusal(name: str, body: object, count: int = 1) -> str:
         ({"result": {"image": "x"}, "success": True, "errors": []}, OTHER),
         (png(1), "an image itself"),
         (b"\x28\xb5\x2f\xfd\x04\x00", "something packed"),
-        (gzip.compress(b"{}"), "something packed (gzip or zstd)"),
+        (gzip.compress(b"{}", mtime=0), "something packed (gzip or zstd)"),
         (b"data: {}\n\ndata: [DONE]\n", "a stream of events"),
         (b"<html><title>Welcome</title></html>", "a page of HTML"),
         (b"", "nothing where JSON was expected"),
