@@ -1,6 +1,7 @@
 """The codec at the trust boundary: what it admits, what it refuses, and that nothing else happens."""
 
 import io
+import time
 import warnings
 import zlib
 
@@ -93,6 +94,28 @@ def test_a_jpeg_of_endless_scans_is_refused():
     scan = data[start : data.index(b"\xff", start + 2)]
     with pytest.raises(ImageError, match="too many scans"):
         images.decode(data[:start] + scan * 1000 + data[start:])
+
+
+LARGEST = 16 * 2**20
+IDAT = b"\0\0\0\0IDAT" + zlib.crc32(b"IDAT").to_bytes(4, "big")
+ENDLESS = {
+    "restarts outside of a scan": (b"\xff\xd8\xff\xd0", b"\xff\xd0", "damaged"),
+    "comments of no length": (b"\xff\xd8", b"\xff\xfe\x00\x02", "too many parts"),
+    "a scan of stuffed zeros": (b"\xff\xd8\xff\xda\x00\x02", b"\xff\x00", "truncated"),
+    "filling": (b"\xff\xd8", b"\xff", "truncated"),
+    "chunks without pixels": (raw_png(8, 8, b"")[: 8 + 25], IDAT, "too many parts"),
+    "unknown chunks": (b"RIFF" + (LARGEST - 8).to_bytes(4, "little") + b"WEBP", b"ABCD\0\0\0\0", "too many parts"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_parts_without_end_are_refused_at_once(name):
+    start, part, reason = ENDLESS[name]
+    data = (start + part * (LARGEST // len(part)))[:LARGEST]
+    began = time.process_time()
+    with pytest.raises(ImageError, match=reason):
+        images.decode(data)
+    assert time.process_time() - began < 1
 
 
 def test_too_many_bytes_are_refused_before_anything_is_read():

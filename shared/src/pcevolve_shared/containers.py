@@ -7,22 +7,32 @@ their specifications, and only what pixels need is handed on.
 Sources: PNG (ISO/IEC 15948) section 5; JPEG (ITU-T T.81) annex B; WebP (RFC 9649) section 2.
 """
 
+import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 MediaType = Literal["image/png", "image/jpeg", "image/webp"]
+Piece = TypeVar("Piece")
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_PIXELS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
 _JPEG_START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+# TEM, restarts and the start stand alone; restarts belong into scans, and the rest has no place after the start.
 _JPEG_NO_LENGTH = {0x01, *range(0xD0, 0xD9)}
+_JPEG_NO_FILLING = re.compile(rb"[^\xff]")
+# Stuffed zeros, filling and restarts belong to a scan.
+_JPEG_SCAN_END = re.compile(rb"\xff(?=[^\x00\xff\xd0-\xd7])")
 # APP0 (JFIF) and APP14 (Adobe) say how to read the colours; the other APPn and comments are metadata.
 _JPEG_METADATA = {*range(0xE1, 0xEE), 0xEF, 0xFE}
 # Every scan of a progressive image costs a pass over all its pixels and may be ten bytes long.
 _JPEG_MOST_SCANS = 64
+# Each costs a step here and another in the decoder, and may be four bytes long: of 16 MiB there would be millions.
+_MOST_SEGMENTS = 4096
+# Encoders cut pixels into as little as 256 bytes.
+_MOST_PNG_CHUNKS = 2**16
 _WEBP_ANIMATED = 0x02
 
 
@@ -68,10 +78,17 @@ def read(data: bytes) -> Header:
         raise ImageError("the image is truncated") from error
 
 
+def _at_most(most: int, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    for count, piece in enumerate(pieces):
+        if count == most:
+            raise ImageError("the image has too many parts")
+        yield piece
+
+
 def _read_png(data: bytes) -> Header:
     width, height = struct.unpack_from(">II", data, 16)
     kept = [_PNG_SIGNATURE]
-    for name, chunk in _png_chunks(data):
+    for name, chunk in _at_most(_MOST_PNG_CHUNKS, _png_chunks(data)):
         if name == b"acTL":
             raise ImageError("the image is animated")
         if name in _PNG_PIXELS:
@@ -98,7 +115,7 @@ def _read_jpeg(data: bytes) -> Header:
     size: tuple[int, int] | None = None
     kept = [data[:2]]
     scans = 0
-    for marker, start, end in _jpeg_segments(data):
+    for marker, start, end in _at_most(_MOST_SEGMENTS, _jpeg_segments(data)):
         if marker in _JPEG_START_OF_FRAME:
             height, width = struct.unpack_from(">HH", data, start + 5)
             # A second frame header could declare another size to the decoder than to us.
@@ -121,31 +138,26 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
     while True:
         if data[position] != 0xFF:
             raise ImageError("the image is damaged")
-        while data[position + 1] == 0xFF:
-            position += 1
-        marker = data[position + 1]
+        position = _find(_JPEG_NO_FILLING, data, position) - 1
+        marker, end = data[position + 1], position + 2
+        if marker in _JPEG_NO_LENGTH:
+            raise ImageError("the image is damaged")
         if marker == 0xD9:
-            yield marker, position, position + 2
+            yield marker, position, end
             return
-        end = position + 2
-        if marker not in _JPEG_NO_LENGTH:
-            (length,) = struct.unpack_from(">H", data, end)
-            end += max(length, 2)
+        (length,) = struct.unpack_from(">H", data, end)
+        end += max(length, 2)
         if marker == 0xDA:
-            end = _jpeg_scan_end(data, end)
+            end = _find(_JPEG_SCAN_END, data, end)
         yield marker, position, end
         position = end
 
 
-def _jpeg_scan_end(data: bytes, position: int) -> int:
-    """Return where the next marker begins; stuffed zeros and restart markers belong to the scan."""
-    while True:
-        position = data.find(b"\xff", position)
-        if position < 0:
-            raise ImageError("the image is truncated")
-        if data[position + 1] not in {0x00, 0xFF, *range(0xD0, 0xD8)}:
-            return position
-        position += 1 if data[position + 1] == 0xFF else 2
+def _find(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
+    found = pattern.search(data, position)
+    if found is None:
+        raise ImageError("the image is truncated")
+    return found.start()
 
 
 def _read_webp(data: bytes) -> Header:
@@ -154,7 +166,7 @@ def _read_webp(data: bytes) -> Header:
     if end > len(data):
         raise ImageError("the image is truncated")
     sizes = []
-    for name, body in _riff_chunks(data[:end]):
+    for name, body in _at_most(_MOST_SEGMENTS, _riff_chunks(data[:end])):
         if name in {b"ANIM", b"ANMF"} or (name == b"VP8X" and body[0] & _WEBP_ANIMATED):
             raise ImageError("the image is animated")
         if name in _WEBP_SIZES:
