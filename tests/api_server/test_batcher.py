@@ -198,13 +198,25 @@ def test_a_failing_batch_fails_its_requests_and_no_other(fake):
     assert seeds_of(fine) == [2]
 
 
-def test_a_cancelled_request_leaves_the_queue(fake):
+@pytest.mark.parametrize("companions", [1, 4])
+def test_a_task_that_the_model_fails_on_fails_no_stranger_in_its_batch(fake, companions):
+    fake.bit_exact_batch_size = companions
+    requests = [tasks(1), tasks(2, prompt="explode"), tasks(3)]
+    batching = Batching.MERGE if companions == 1 else Batching.EXACT
+    first, failed, last = queued(fake, *requests, batching=batching)
+    assert (seeds_of(first), seeds_of(last)) == ([1], [3])
+    assert isinstance(failed, GenerationError)
+    assert batches_of(fake) == [[99], [1, 2, 3], [1], [2], [3]]
+
+
+def test_a_cancelled_request_leaves_the_queue_at_once(fake):
     async def scenario(batcher):
         first = await hold(batcher, fake, tasks(99))
         given_up = asyncio.create_task(batcher.submit(tasks(1)))
         await asyncio.sleep(0.01)
         given_up.cancel()
         await asyncio.gather(given_up, return_exceptions=True)
+        assert batcher._waiting.images == 0
         fake.gate.set()
         await first
         await batcher.submit(tasks(2))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from pcevolve_server import tracing
-from pcevolve_server.engines import Engine
-from pcevolve_server.errors import DeadlineError, EngineLostError, NotReadyError
+from pcevolve_server.engines import Engine, ProgressCallback
+from pcevolve_server.errors import AbandonedError, DeadlineError, EngineLostError, NotReadyError
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.queue.gathering import BatchLimits, Gathering
 from pcevolve_server.queue.progress import Progress, show
@@ -73,7 +73,7 @@ class Batcher:
         Raises:
             BusyError: Too much waits; nothing was queued.
             DeadlineError: It took too long.
-            GenerationError: The model failed on a batch with one of the tasks.
+            GenerationError: The model failed on one of the tasks, or on those that always run together with it.
             NotReadyError: The server began to stop.
         """
         if self._stopping:
@@ -94,6 +94,7 @@ class Batcher:
         finally:
             for chunk in chunks:
                 chunk.future.cancel()
+            self._waiting.forget_done()
             self._count()
 
     @property
@@ -169,22 +170,36 @@ class Batcher:
             await gathering.fill(limit, lambda: self._waiting.alike(recipe), lambda: self._stopping)
 
     async def _run(self, batch: list[Chunk]) -> None:
+        self._observe("wait", asyncio.get_running_loop().time() - min(chunk.since for chunk in batch))
+        with show((chunk.progress, len(chunk.tasks)) for chunk in batch) as told:
+            outcome = await self._attempt(batch, told)
+            if len(batch) == 1 or not _may_be_of_one(outcome):
+                self._conclude(batch, outcome)
+                return
+            # Strangers share the batch, and none should suffer for another's task.
+            for chunk in batch:
+                if not chunk.future.done():
+                    self._conclude([chunk], await self._attempt([chunk], told))
+
+    async def _attempt(self, batch: list[Chunk], told: ProgressCallback) -> list[Made] | BaseException:
+        """Return what the model made of a batch, or what it raised."""
         tasks = [task for chunk in batch for task in chunk.tasks]
         loop = asyncio.get_running_loop()
         started = loop.time()
-        self._observe("wait", started - min(chunk.since for chunk in batch))
-        with show((chunk.progress, len(chunk.tasks)) for chunk in batch) as told:
-            work = asyncio.ensure_future(self._engine.run(tasks, told))
-            nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
-            nobody_waits.add_done_callback(lambda _: work.cancel())
-            # gather hands over whatever the model raised; the worker has to outlive it.
-            (outcome,) = await asyncio.gather(work, return_exceptions=True)
+        work = asyncio.ensure_future(self._engine.run(tasks, told))
+        nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
+        nobody_waits.add_done_callback(lambda _: work.cancel())
+        # gather hands over whatever the model raised; the worker has to outlive it.
+        (outcome,) = await asyncio.gather(work, return_exceptions=True)
         if isinstance(outcome, asyncio.CancelledError):
-            return
+            return outcome
         self._learn(batch, loop.time() - started)
         stages = self._tell(outcome) if isinstance(outcome, list) else {}
         # Before the requests go on: their spans end after those of their parts.
         tracing.record_run(((chunk.span, chunk.since) for chunk in batch), started, len(tasks), stages)
+        return outcome
+
+    def _conclude(self, batch: list[Chunk], outcome: list[Made] | BaseException) -> None:
         deliver(batch, outcome)
         if isinstance(outcome, EngineLostError):
             self._on_lost(outcome)
@@ -209,6 +224,11 @@ class Batcher:
         self._seconds_each += (0.3 if self._seconds_each else 1.0) * (each - self._seconds_each)
         self._metrics.batches.observe(images)
         self._metrics.seconds.observe(seconds)
+
+
+def _may_be_of_one(outcome: object) -> bool:
+    """Return whether a batch failed, and may have failed for one of its tasks."""
+    return isinstance(outcome, Exception) and not isinstance(outcome, (AbandonedError, EngineLostError))
 
 
 def _stopping() -> NotReadyError:

@@ -118,7 +118,7 @@ class Waiting:
             merges: Whether chunks of equal recipes may share a batch; the first caller's come before others'.
             least: Images that a batch costs at least, as small models' do, which are padded.
         """
-        self._forget(lambda chunk: chunk.future.done())
+        self.forget_done()
         batch: list[Chunk] = []
         free = most
         for chunk in list(self._in_turn()):
@@ -155,6 +155,10 @@ class Waiting:
                     others = (length for other, length in lengths.items() if other != caller)
                     chunk.progress.waits(before + sum(min(length, before + batch) for length in others))
                 before += len(chunk.tasks)
+
+    def forget_done(self) -> None:
+        """Let go of chunks that nobody waits for, and of their images."""
+        self._forget(lambda chunk: chunk.future.done())
 
     def drain(self) -> list[Chunk]:
         """Take everything that still waits."""
