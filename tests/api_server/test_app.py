@@ -236,6 +236,21 @@ def test_content_refused_at_every_try_answers_422_and_is_counted(client, fake):
     assert "pcevolve_images_rejected_total 3.0" in client.get(wire.METRICS).text
 
 
+@pytest.mark.parametrize("route", [wire.TEXT_TO_IMAGE, wire.OPENAI_GENERATIONS])
+@pytest.mark.parametrize("form", ["b64", "url"])
+def test_one_image_that_is_refused_leaves_its_place_empty_and_others_theirs(client, fake, route, form):
+    paint = fake.paint
+    fake.paint = lambda task: Picture(None, refused=3) if task.seed == 8 else paint(task)
+    form = "b64_json" if (route, form) == (wire.OPENAI_GENERATIONS, "b64") else form
+    answer = client.post(route, json={"prompt": "p", "seed": 7, "n": 3, "response_format": form}).json()
+    made = answer["images"] if "images" in answer else answer["data"]
+    name = {"b64": "image"}.get(form, form)
+    assert [each[name] is None for each in made] == [False, True, False]
+    if "images" in answer:
+        assert [each["seed"] for each in made] == [7, 8, 9]
+    assert client.get(wire.BALANCE).json()["images"] == 2
+
+
 def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
     gate = threading.Event()
     app = create_app(Settings(), on_thread(lambda: fake if gate.wait(20) else None))

@@ -104,7 +104,11 @@ ENDLESS = {
     "a scan of stuffed zeros": (b"\xff\xd8\xff\xda\x00\x02", b"\xff\x00", "truncated"),
     "filling": (b"\xff\xd8", b"\xff", "truncated"),
     "chunks without pixels": (raw_png(8, 8, b"")[: 8 + 25], IDAT, "too many parts"),
-    "unknown chunks": (b"RIFF" + (LARGEST - 8).to_bytes(4, "little") + b"WEBP", b"ABCD\0\0\0\0", "too many parts"),
+    "unknown chunks": (
+        b"RIFF" + (LARGEST - 8).to_bytes(4, "little") + b"WEBP",
+        b"ABCD\0\0\0\0",
+        "too many parts",
+    ),
 }
 
 

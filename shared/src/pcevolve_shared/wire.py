@@ -112,16 +112,22 @@ class IpAdapterRequest(ImageToImageRequest):
     strength: Fraction = 1.0
 
 
+_WITHHELD = "Null: the safety checker refused it; where it refused all, the answer is an error."
+_Url = Annotated[str, Field(max_length=limits.MAX_URL_CHARS)]
+
+
 class GeneratedImage(WireModel):
     """One image of a batch."""
 
-    image: Annotated[Base64, Field(repr=False)]
+    image: Annotated[Base64 | None, Field(repr=False, description=_WITHHELD)]
     seed: Seed
 
 
-class ImageResponse(GeneratedImage):
+class ImageResponse(WireModel):
     """The answer to a request with ``n == 1``; ``cost`` in the account's currency."""
 
+    image: Annotated[Base64, Field(repr=False)]
+    seed: Seed
     cost: Cost
 
 
@@ -135,13 +141,15 @@ class BatchResponse(WireModel):
 class LinkedImage(WireModel):
     """One image of a batch that was asked for by address."""
 
-    url: Annotated[str, Field(max_length=limits.MAX_URL_CHARS)]
+    url: Annotated[_Url | None, Field(description=_WITHHELD)]
     seed: Seed
 
 
-class LinkResponse(LinkedImage):
+class LinkResponse(WireModel):
     """The answer to a request with ``n == 1`` for an address."""
 
+    url: _Url
+    seed: Seed
     cost: Cost
 
 

@@ -72,6 +72,12 @@ def test_an_image_under_a_name_that_nobody_reads_is_not_taken_for_one_that_was_w
     assert DIALECTS["openai"].decode(dataclasses.replace(CREATION, count=1), withheld) == [b""]
 
 
+def test_the_place_of_an_image_that_our_own_server_withheld_stays_empty():
+    answer = {"images": [{"image": b64(1), "seed": 1}, {"image": None, "seed": 2}], "cost": 0}
+    two = dataclasses.replace(CREATION, count=2)
+    assert DIALECTS["getimg"].decode(two, json.dumps(answer).encode()) == [png(1), b""]
+
+
 def test_fewer_images_than_were_asked_for_name_the_setting():
     assert "--set provider.batch=1" in quote_refusal("openai", {"data": [{"b64_json": b64(1)}]}, count=2)
     assert "batch" not in quote_refusal("openai", {"data": [{"b64_json": b64(k)} for k in range(3)]}, count=2)

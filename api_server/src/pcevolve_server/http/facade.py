@@ -119,7 +119,7 @@ def answer_links(linked: Linking, made: Sequence[GeneratedImage]) -> str:
     return _create([{"url": each.url} for each in linked(made)])
 
 
-def _create(data: list[dict[str, str]]) -> str:
+def _create(data: list[dict[str, str | None]]) -> str:
     return json.dumps({"created": int(time.time()), "data": data})
 
 

@@ -31,7 +31,7 @@ from pcevolve_shared.wire import (
     OutputFormat,
 )
 
-_COST_PER_IMAGE = 0.0
+_COST = 0.0
 _EFFORT = 3
 """Of compression: half the time of the usual 6, for files that are a hundredth larger."""
 
@@ -52,22 +52,21 @@ Linking = Callable[[Sequence[GeneratedImage]], Sequence[LinkedImage]]
 
 def native(made: Sequence[GeneratedImage]) -> str:
     """Return the native JSON: a single image stands alone."""
-    cost = _COST_PER_IMAGE * len(made)
     response = (
-        ImageResponse(image=made[0].image, seed=made[0].seed, cost=cost)
+        ImageResponse(**made[0].model_dump(), cost=_COST)
         if len(made) == 1
-        else BatchResponse(images=tuple(made), cost=cost)
+        else BatchResponse(images=tuple(made), cost=_COST)
     )
     return response.model_dump_json()
 
 
 def native_links(linked: Linking, made: Sequence[GeneratedImage]) -> str:
     """Return the native JSON with an address in place of each image."""
-    cost, links = _COST_PER_IMAGE * len(made), linked(made)
+    links = linked(made)
     response = (
-        LinkResponse(url=links[0].url, seed=links[0].seed, cost=cost)
+        LinkResponse(**links[0].model_dump(), cost=_COST)
         if len(links) == 1
-        else LinkBatchResponse(images=tuple(links), cost=cost)
+        else LinkBatchResponse(images=tuple(links), cost=_COST)
     )
     return response.model_dump_json()
 
@@ -78,22 +77,24 @@ def render(
     """Return the answer to ``body``; takes a while, for images are compressed.
 
     Raises:
-        ContentRejectedError: One of the pictures has no image.
+        ContentRejectedError: No picture has an image; where one has, others' places stay empty.
         GenerationError: An image is too large for the contract.
     """
     made = [
         GeneratedImage(image=_encode(picture, body), seed=seed)
         for seed, picture in zip(seeds, pictures, strict=True)
     ]
+    if all(each.image is None for each in made):
+        raise ContentRejectedError(
+            f"the safety checker refused {'the image' if len(made) == 1 else 'all images'} and every retry: change the"
+            " prompt, or, where it errs, as of skin and wounds, start the server with --safety-checker off"
+        )
     return Answer(spelled(made), max(picture.cut_tokens for picture in pictures))
 
 
-def _encode(picture: Picture, body: GenerationRequest) -> str:
+def _encode(picture: Picture, body: GenerationRequest) -> str | None:
     if picture.image is None:
-        raise ContentRejectedError(
-            "the safety checker refused the image and every retry: change the prompt, or, where it errs, as of skin and"
-            " wounds, start the server with --safety-checker off"
-        )
+        return None
     data = images.encode(picture.image, body.output_format, _EFFORT)
     if len(data) > limits.MAX_IMAGE_BYTES:
         raise GenerationError("the image is larger than the contract allows", code="image_too_large")
@@ -103,7 +104,7 @@ def _encode(picture: Picture, body: GenerationRequest) -> str:
 SECONDS: Final = 600.0
 """That an image can be fetched for."""
 MOST_BYTES: Final = 64 * 2**20
-"""Of one key's images; the oldest go when there are more."""
+"""Of one key's images; the oldest go when there are more, and an answer may have no more."""
 _NAME_BYTES: Final = 32
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 
@@ -160,21 +161,21 @@ class Links:
     def _link(
         self, caller: str, base: str, media_type: str, made: Sequence[GeneratedImage]
     ) -> list[LinkedImage]:
-        return [
-            LinkedImage(
-                url=base + self._keep(images.from_base64(each.image), media_type, caller), seed=each.seed
-            )
-            for each in made
-        ]
-
-    def _keep(self, data: bytes, media_type: str, caller: str) -> str:
-        """Keep an image, and return the path to it without its first slash."""
-        name = secrets.token_urlsafe(_NAME_BYTES)
+        names = [None if each.image is None else secrets.token_urlsafe(_NAME_BYTES) for each in made]
+        files = {
+            name: Kept(images.from_base64(each.image), media_type, caller, self._clock() + SECONDS)
+            for name, each in zip(names, made, strict=True)
+            if name is not None and each.image is not None
+        }
         with self._lock:
             self._forget()
-            self._kept[name] = Kept(data, media_type, caller, self._clock() + SECONDS)
-            self._make_room(caller)
-        return f"{wire.LINKS}/{name}".removeprefix("/")
+            self._make_room(caller, sum(len(each.data) for each in files.values()))
+            self._kept.update(files)
+        path = base + wire.LINKS.removeprefix("/")
+        return [
+            LinkedImage(url=None if name is None else f"{path}/{name}", seed=each.seed)
+            for name, each in zip(names, made, strict=True)
+        ]
 
     def _forget(self) -> None:
         """Let go of all whose time is over."""
@@ -182,10 +183,10 @@ class Links:
         while self._kept and next(iter(self._kept.values())).until <= now:
             self._kept.popitem(last=False)
 
-    def _make_room(self, caller: str) -> None:
+    def _make_room(self, caller: str, needed: int) -> None:
         own = [name for name, each in self._kept.items() if each.caller == caller]
-        held = sum(len(self._kept[name].data) for name in own)
-        for name in own[:-1]:  # the newest stays, whatever its size
+        held = needed + sum(len(self._kept[name].data) for name in own)
+        for name in own:
             if held <= MOST_BYTES:
                 return
             held -= len(self._kept.pop(name).data)

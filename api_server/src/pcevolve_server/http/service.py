@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from pcevolve_server import tracing
 from pcevolve_server.errors import InvalidRequestError, NotFoundError
 from pcevolve_server.host import Host
-from pcevolve_server.http.rendering import Answer, Layout, native, render
+from pcevolve_server.http.rendering import MOST_BYTES, Answer, Layout, native, render
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.queue.progress import Progress
 from pcevolve_server.settings import Settings
@@ -113,7 +113,7 @@ class Service:
         strength: float | None = None,
         adapter_scale: float | None = None,
     ) -> Recipe:
-        self._check_size(body.n, model, width, height)
+        self._check_size(body, model, width, height)
         given, (steps, guidance) = body.model_fields_set, self._defaults(model)
         return Recipe(
             width=width,
@@ -132,15 +132,19 @@ class Service:
         steps, guidance = _OF_THE_API if told is None else (told.steps, told.guidance)
         return own.default_steps or steps, guidance if own.default_guidance is None else own.default_guidance
 
-    def _check_size(self, count: int, model: ModelInfo, width: int, height: int) -> None:
+    def _check_size(self, body: GenerationRequest, model: ModelInfo, width: int, height: int) -> None:
         multiple = model.size_multiple
         if width % multiple or height % multiple:
             raise InvalidRequestError(f"width, height: must be multiples of {multiple}")
         if width * height > self._settings.max_pixels:
             raise InvalidRequestError(f"width, height: more than {self._settings.max_pixels} pixels")
         # Three bytes a pixel, four characters of base64 for them: what an incompressible batch would weigh.
-        if count * width * height * 4 > limits.MAX_RESPONSE_BYTES:
+        if body.n * width * height * 4 > limits.MAX_RESPONSE_BYTES:
             raise InvalidRequestError("n: too many images of this size for one answer")
+        if body.response_format == "url" and body.n * width * height * 3 > MOST_BYTES:
+            raise InvalidRequestError(
+                "n: too many images of this size to keep for one answer: ask for fewer, or for b64"
+            )
 
     async def _read(self, text: str) -> Image.Image:
         """Decode the image of a request; ``InvalidRequestError`` for what is none or too large."""
@@ -175,8 +179,9 @@ class Service:
             rendering = partial(render, body, seeds, pictures, spelled)
             short = len(tasks) * recipe.width * recipe.height <= _SHORT
             answer = rendering() if short else await run_in_threadpool(rendering)
-        self._images += len(pictures)
-        self._metrics.images.inc(len(pictures))
+        made = sum(each.image is not None for each in pictures)
+        self._images += made
+        self._metrics.images.inc(made)
         return answer
 
 

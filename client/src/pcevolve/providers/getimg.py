@@ -24,7 +24,9 @@ class _Cost(Reply):
 
 
 class _Image(Reply):
-    image: Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]
+    """One that is null was withheld."""
+
+    image: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)]
 
 
 class _Single(_Image, _Cost):
@@ -137,10 +139,9 @@ class GetimgDialect(Dialect):
         return WireRequest("POST", wire.IP_ADAPTER, encode_json(fields | source | prompt))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """The base64 images of an answer, one or a batch."""
-        if call.count == 1:
-            return decode_images(call, [parse_answer(_Single, body).image])
-        return decode_images(call, [each.image for each in parse_answer(_Batch, body).images])
+        """The base64 images of an answer, one or a batch; empty where one was withheld."""
+        found = (parse_answer(_Single, body),) if call.count == 1 else parse_answer(_Batch, body).images
+        return decode_images(call, [each.image or "" for each in found])
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """The model's base resolution, from the list of models; see ``Dialect.native_size``."""
