@@ -105,6 +105,18 @@ def test_a_long_body_has_more_time_than_a_short_one(impatient: LightServer):
         assert time.monotonic() - begun > 4
 
 
+def test_who_lacks_the_key_is_answered_once_a_connection(locked: LightServer):
+    for path in (b"/openapi.json", b"/v1/models"):
+        with locked.connect() as connection:
+            connection.sendall((b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n") * 100)
+            connection.settimeout(MOST_SECONDS)
+            received = b""
+            with contextlib.suppress(ConnectionResetError):
+                while part := connection.recv(MIB):
+                    received += part
+        assert received.count(b"HTTP/1.1 ") == 1
+
+
 def test_a_connection_too_many_takes_the_place_of_an_idle_one(start: Start):
     server = start(max_connections=4)
     with contextlib.ExitStack() as stack:

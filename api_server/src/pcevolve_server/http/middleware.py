@@ -137,6 +137,17 @@ class Observed:
         )
 
 
+def _closing(send: Send) -> Send:
+    """Send an answer that is the last of its connection: whoever lacks the key holds none by asking on and on."""
+
+    async def send_last(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["Connection"] = "close"
+        await send(message)
+
+    return send_last
+
+
 @dataclass(frozen=True)
 class Authenticated:
     """Lets nobody in without the key, before a byte of the body is read."""
@@ -149,6 +160,8 @@ class Authenticated:
         caller = self._caller(Headers(scope=scope)) if scope["type"] == "http" else None
         if caller is not None:
             scope["state"]["caller"] = caller
+        elif scope["type"] == "http":
+            send = _closing(send)
         if caller is not None or scope["type"] != "http" or scope["path"] in OPEN_ROUTES:
             await self.app(scope, receive, send)
             return
@@ -183,7 +196,7 @@ class WithoutKey:
         if error is None:
             await self.app(scope, receive, send)
             return
-        await error_response(scope["state"]["request_id"], error)(scope, receive, send)
+        await error_response(scope["state"]["request_id"], error)(scope, receive, _closing(send))
 
     def _refusal(self, headers: Headers) -> RequestError | None:
         host = headers.get("Host")
