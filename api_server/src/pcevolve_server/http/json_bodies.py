@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope
 
 from pcevolve_server.errors import InvalidRequestError, TooLargeError
 from pcevolve_shared import limits
+from pcevolve_shared.reading import parse_json
 
 # A quote after a backslash stands inside a string; any other `"image":` in a JSON text is a member's name.
 _IMAGE: Final = re.compile(rb'(?<!\\)"image"[ \t\r\n]*:[ \t\r\n]*"')
@@ -127,7 +128,10 @@ def _check_shape(fields: bytes, shape: Shape) -> None:
 
 def _load(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
     try:
-        return json.loads(fields) if fields else None
+        # UTF-8 alone, in which the shape was counted; a mark before it is let pass.
+        return parse_json(fields.decode("utf-8-sig")) if fields else None
+    except UnicodeDecodeError:
+        raise InvalidRequestError("the body is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise InvalidRequestError(
             f"the body is not JSON (at character {error.pos}, without its image)"
