@@ -6,6 +6,7 @@ import logging
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -330,6 +331,26 @@ def test_metrics_count_by_route_and_never_by_a_callers_text(client):
     assert 'pcevolve_stage_seconds_count{stage="write"} 1.0' in text
     assert "process_resident_memory_bytes" in text
     assert "SECRET" not in text
+
+
+def test_what_the_operator_has_to_mend_is_an_error_in_the_log_and_what_the_caller_has_to_is_none(
+    client, caplog
+):
+    caplog.set_level("INFO")
+    for prompt in ("explode", 5):
+        client.post(wire.TEXT_TO_IMAGE, json=ASK | {"prompt": prompt})
+    logged = [each for each in caplog.records if each.name.startswith("pcevolve_server")]
+    assert [each.code for each in logged if each.levelname == "ERROR"] == ["generation_failed"]
+
+
+def test_whatever_our_own_code_attaches_is_logged_and_nothing_of_libraries():
+    given = {"msg": "m", "layers": 3, "shape": (1, 2), "device": Path("cpu")}
+    ours, theirs = (
+        json.loads(JsonFormatter().format(logging.makeLogRecord({"name": name, **given})))
+        for name in ("pcevolve_server.x", "diffusers")
+    )
+    assert (ours["layers"], ours["shape"], ours["device"]) == (3, [1, 2], "cpu")
+    assert sorted(theirs) == ["event", "level", "logger", "time"]
 
 
 def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fake, caplog, monkeypatch):

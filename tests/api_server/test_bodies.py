@@ -86,9 +86,9 @@ def test_words_in_a_prompt_are_no_structure(prompt):
 def test_other_encodings_in_which_brackets_would_not_be_counted_are_refused(encoding):
     # A quote's byte is also part of other letters, such as the first of "\u0122".
     text = '{"prompt":"\u0122","x":' + "[" * 5000 + "]" * 5000 + "}"
-    with pytest.raises(InvalidRequestError, match="not UTF-8|objects and arrays|not JSON"):
+    with pytest.raises(InvalidRequestError, match=r"not UTF-8|objects and arrays|not JSON"):
         parse(text.encode(encoding))
-    with pytest.raises(InvalidRequestError, match="not UTF-8|not JSON"):
+    with pytest.raises(InvalidRequestError, match=r"not UTF-8|not JSON"):
         parse('{"prompt": "p"}'.encode(encoding))
     assert parse('{"prompt": "p"}'.encode("utf-8-sig")) == {"prompt": "p"}
 

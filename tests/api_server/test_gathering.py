@@ -10,7 +10,7 @@ from PIL import Image
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.models import ModelDescription
 from pcevolve_server.queue.batcher import Batcher
-from pcevolve_server.queue.gathering import BatchLimit, Gathering
+from pcevolve_server.queue.gathering import BatchLimit, Gathering, limit_of
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Picture, Recipe, Task
 from support.served import FakeGenerator
@@ -41,6 +41,14 @@ def passing(work):
     """Return what a coroutine returns, with no time wasted on waiting."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(work)
+
+
+@pytest.mark.parametrize(
+    ("companions", "given", "most"), [(64, None, 64), (64, 1, 1), (8, 16, 8), (1, None, 16)]
+)
+def test_a_batch_has_as_many_images_as_the_model_and_whoever_runs_it_allow(companions, given, most):
+    model = ModelDescription(FakeGenerator().info, companions, False)
+    assert limit_of(model, Settings(max_batch=given)).most == most
 
 
 RUN_SECONDS, FULL = 0.24, 16

@@ -53,6 +53,14 @@ def test_a_key_file_that_others_can_reach_is_refused(tmp_path, mode):
         read_keys(key_file(tmp_path, mode=mode), "")
 
 
+def test_a_path_with_blanks_in_the_environment_is_one_model(tmp_path, monkeypatch):
+    path = tmp_path / "my model.safetensors"
+    path.touch()
+    for text, names in ((str(path), [str(path)]), ("bundled text:bundled", ["bundled", "text:bundled"])):
+        monkeypatch.setenv("PCEVOLVE_SERVER_MODEL", text)
+        assert cli.split_models(text.split()) == names
+
+
 def test_a_file_may_hold_several_keys_with_names(tmp_path):
     text = f"# who may ask\nclinic {KEY}\n\n  lab-2 {KEY[::-1]}2\n{KEY}3\n"
     names = [key.name for key in read_keys(key_file(tmp_path, text=text), "")]

@@ -30,14 +30,10 @@ app = typer.Typer(
 
 
 def split_models(names: list[str]) -> list[str]:
-    """The models' names; blanks stand between them in the environment, unless all of it is one directory's path."""
+    """The models' names; blanks stand between them in the environment, unless all of it is one path."""
     whole = os.environ.get(PREFIX + "MODEL", "").strip()
-    if (
-        names == whole.split()
-        and Path(whole.removeprefix("library:").removeprefix("text:")).expanduser().is_dir()
-    ):
-        return [whole]
-    return names
+    path = Path(whole.removeprefix("library:").removeprefix("text:"))
+    return [whole] if names == whole.split() and path.expanduser().exists() else names
 
 
 _MODEL = (

@@ -16,13 +16,8 @@ from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
 from types import TracebackType
 
-# What callers of this package may attach with ``extra=``; anything else stays out of the log.
-_FIELDS = (
-    "request_id", "method", "route", "status", "code", "seconds", "bytes_in", "bytes_out", "images",
-    "cut_tokens", "images_in_all", "seconds_left", "model", "device", "host", "port", "auth", "url",
-    "attempt", "error", "precision", "mib", "lora", "scale", "embedding", "word",
-)  # fmt: skip
-
+# Of every record; what else there is was attached with ``extra=``.
+_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 
 _MOST_WAITING = 10_000  # records
 _LAST_SECONDS = 1.0  # at the end of the process
@@ -33,10 +28,10 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line of JSON."""
-        return json.dumps(self.entry(record))
+        return json.dumps(self.entry(record), default=str)
 
     def entry(self, record: logging.LogRecord) -> dict[str, object]:
-        """Return a line's facts: time, level, logger, event and the fields that are allowed."""
+        """Return a line's facts: time, level, logger, event and, of the server's own, the fields that were attached."""
         ours = record.name.startswith("pcevolve_server")
         entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -49,7 +44,8 @@ class JsonFormatter(logging.Formatter):
             if record.args
             else "library message",
         }
-        entry |= {name: vars(record)[name] for name in _FIELDS if name in vars(record)}
+        if ours:
+            entry |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info and record.exc_info[0]:
             entry["exception"] = record.exc_info[0].__name__
             entry["frames"] = _frames(record.exc_info[2])

@@ -128,7 +128,14 @@ class Settings:
             description="HOST:PORT of a Ray cluster, or auto; default: one of the server's own, on loopback."
         ),
     ] = ""
-    max_batch: Annotated[int, Field(ge=1, le=limits.MAX_BATCH, description="Images per model run.")] = 16
+    max_batch: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=limits.MAX_BATCH,
+            description="Most images of a model run; default: 16, or as many as leave no trace in each other.",
+        ),
+    ] = None
     default_steps: Annotated[
         int | None,
         Field(

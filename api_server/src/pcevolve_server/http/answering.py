@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 from starlette.requests import Request
@@ -165,7 +166,9 @@ def _make_abandoned_error() -> AbandonedError:
 
 def _log_refusal(request: Request, error: RequestError) -> None:
     facts = {"request_id": request_id_of(request), "code": error.code}
-    logger.info("refused", extra=facts, exc_info=error.__cause__)
+    # A caller can mend what it asked for; the rest is the operator's.
+    failed = error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or isinstance(error, GenerationError)
+    logger.log(logging.ERROR if failed else logging.INFO, "refused", extra=facts, exc_info=error.__cause__)
 
 
 def _log_cut(request: Request, answer: Answer) -> None:
