@@ -252,6 +252,24 @@ def test_one_image_that_is_refused_leaves_its_place_empty_and_others_theirs(clie
     assert client.get(wire.BALANCE).json()["images"] == 2
 
 
+def test_a_server_told_to_stop_while_it_loads_is_never_ready(fake, wait):
+    gate, said = threading.Event(), []
+
+    def load():
+        gate.wait(20)
+        return fake
+
+    app = create_app(Settings(), on_thread(load), on_ready=said.append)
+    with TestClient(app, base_url=HERE) as client:
+        host = client.app.state.parts.host
+        host.drain()
+        wait(lambda: host.status == "stopping")
+        gate.set()
+        wait(lambda: host._serving)
+        read_refusal(client.post(wire.TEXT_TO_IMAGE, json=ASK), 503, "stopping")
+        assert (host.status, said) == ("stopping", [])
+
+
 def test_until_the_model_is_loaded_only_health_is_well(fake, wait):
     gate = threading.Event()
     app = create_app(Settings(), on_thread(lambda: fake if gate.wait(20) else None))

@@ -64,7 +64,7 @@ ON_PROCESSOR = Settings(model=ModelSettings(device="cpu"))
 
 @pytest.fixture
 def eight_cores(monkeypatch):
-    monkeypatch.setattr(choice, "count_cores", lambda: 8)
+    monkeypatch.setattr(benching, "count_cores", lambda: 8)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from PIL import Image
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.models import ModelDescription
 from pcevolve_server.queue.batcher import Batcher
-from pcevolve_server.queue.gathering import BatchLimit, Gathering, limit_of
+from pcevolve_server.queue.gathering import BatchLimit, BatchLimits, Gathering
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Picture, Recipe, Task
 from support.served import FakeGenerator
@@ -48,7 +48,7 @@ def passing(work):
 )
 def test_a_batch_has_as_many_images_as_the_model_and_whoever_runs_it_allow(companions, given, most):
     model = ModelDescription(FakeGenerator().info, companions, False)
-    assert limit_of(model, Settings(max_batch=given)).most == most
+    assert BatchLimits([model], Settings(max_batch=given)).of(Recipe(8, 8)).most == most
 
 
 RUN_SECONDS, FULL = 0.24, 16

@@ -193,7 +193,7 @@ def test_what_the_operator_chooses_comes_before_the_preset(tiny_model, generator
 def within(tiny_model):
     """Return a function that draws with guidance between two levels, and says how many rows each step had."""
 
-    def draw(low=0.0, high=1.0, prompts=("a cat", "a dog")):
+    def draw(low=0.0, high=1.0, prompts=("a cat", "a dog"), scheduler="ddim"):
         generator = load(
             model=str(tiny_model),
             guidance_interval=(low, high),
@@ -204,7 +204,7 @@ def within(tiny_model):
         )
         rows, unet = [], generator.text_to_image.unet
         unet.conv_in.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
-        recipe = dataclasses.replace(RECIPE, steps=10, guidance=5.0, scheduler="ddim")
+        recipe = dataclasses.replace(RECIPE, steps=10, guidance=5.0, scheduler=scheduler)
         asked = [tasks(recipe, 3, prompt=prompt, negative="blurred")[0] for prompt in prompts]
         return pixels(generator.create(asked)), rows
 
@@ -223,6 +223,11 @@ def test_a_step_costs_half_where_guidance_is_off(within, low, high, guided):
     _, rows = within(low, high)
     assert sum(rows) == pytest.approx(sum(guided), abs=2)
     assert (rows[0], rows[-1]) == (guided[0], guided[-1])
+
+
+def test_the_first_step_is_guided_by_the_level_at_which_it_begins(within):
+    _, rows = within(0.0, 0.98, scheduler="pndm")  # leading: its first of ten is at 0.902
+    assert set(rows) == {4}
 
 
 def test_prompts_keep_to_their_images_where_guidance_is_switched(within):

@@ -2,12 +2,14 @@
 
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from pcevolve_server import models, sources
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
+from pcevolve_server.language import phrases as phrases_module
 from pcevolve_server.language.counts import Counts
 from pcevolve_server.language.model import Drawn
 from pcevolve_server.language.phrases import Phrases
@@ -195,6 +197,16 @@ def test_a_text_has_no_more_tokens_than_asked_for_and_ends_at_a_stop(phrases):
     assert {each.finish for each in short} == {"stop", "length"}
     stopped = write(phrases, "disease", range(50), stops=(" of ",))
     assert not any(" of " in each.text for each in stopped)
+
+
+def test_a_text_with_blanks_that_is_longer_than_asked_for_is_said_to_be_cut(phrases):
+    asked = question("a text about animals", f"the {BLANK} dog ran over a {BLANK} hill")
+    assert {each.finish for each in write(phrases, asked, range(3), tokens=5)} == {"length"}
+
+
+def test_the_coldest_draws_are_the_likeliest_words():
+    likely = np.array([0.0, 3e-20, 1e-20])
+    assert phrases_module._draw(likely, TextRecipe(temperature=0.01), np.random.default_rng(0)) == 1
 
 
 def test_without_its_files_the_server_says_so(monkeypatch, tmp_path):

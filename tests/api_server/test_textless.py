@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from pcevolve_server.diffusion import generator_loading
+from pcevolve_server.diffusion import generator_loading, textless
+from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Recipe
 from support import drawing
@@ -42,10 +43,12 @@ def of_classes():
     )
 
 
-def of_pixels():
+def of_pixels(channels=3, size=16):
     """DDPM: a UNet of pixels that takes nothing besides."""
     unet = diffusers.UNet2DModel(
-        sample_size=16,
+        sample_size=size,
+        in_channels=channels,
+        out_channels=channels,
         block_out_channels=(8, 16),
         layers_per_block=1,
         norm_num_groups=4,
@@ -120,3 +123,19 @@ def test_a_prompt_that_names_none_is_of_a_class_that_its_seed_draws(loaded):
 
 def test_guidance_is_for_classes_alone(loaded):
     assert {kind: loaded[kind].info.recommended.guidance for kind in loaded} == {DIT: 4.0, DDPM: 1.0}
+
+
+def test_pixels_of_one_channel_are_served_as_grey():
+    generator = textless.generator_of(of_pixels(1), "grey")
+    (made,) = pixels(generator.create(tasks(generator, 1)))
+    (kept,) = pixels(generator.vary(tasks(generator, 1, strength=0.01, image=noise_image(16, 16))))
+    for each in (made, kept):
+        assert (each[..., :1] == each).all()
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "words"), [(4, 16, "4 channels"), (3, (16, 24), r"sample_size is .*16, 24")]
+)
+def test_pixels_of_other_channels_and_oblong_images_are_refused_in_words(channels, size, words):
+    with pytest.raises(ModelLoadError, match=words):
+        textless.generator_of(of_pixels(channels, size), "odd")

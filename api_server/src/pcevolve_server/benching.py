@@ -15,7 +15,7 @@ from PIL import Image
 from pcevolve_server import models
 from pcevolve_server.engines import Engine, choice
 from pcevolve_server.errors import ServerError, SettingsError
-from pcevolve_server.queue.gathering import limit_of
+from pcevolve_server.model_settings import count_cores
 from pcevolve_server.settings import EngineKind, Settings
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import ModelInfo
@@ -209,7 +209,7 @@ def _recipes(info: ModelInfo) -> dict[str, Recipe]:
 
 def _sizes(engine: Engine, settings: Settings, ends: bool) -> Sequence[int]:
     """Powers of two up to the largest run that the queue would make; or the first and the last of them."""
-    most = limit_of(engine.descriptions[0], settings).most
+    most = settings.largest_batch(engine.descriptions[0].bit_exact_batch_size)
     sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
     return sorted({sizes[0], most}) if ends else sizes
 
@@ -296,7 +296,7 @@ def list_ways(settings: Settings) -> tuple[Way, ...]:
     """
     if settings.engine is not EngineKind.THREAD or settings.replicas or settings.model.threads:
         raise SettingsError("--compare tries --engine, --replicas and --threads itself: leave them out")
-    cores = choice.count_cores()
+    cores = count_cores()
     if cores == 1:
         return (_way(settings, EngineKind.THREAD, 0, 1),)
     return (

@@ -131,6 +131,9 @@ class Host:
             self._fail(outcome)
             return
         self._serving = outcome, Batcher(outcome, self._metrics, self._settings, self._fail)
+        if self._status == "stopping":  # told to while it loaded: stop() lets the model go
+            self._serving[1].refuse()
+            return
         self._status = "ready"
         self._metrics.ready.set(1)
         self._metrics.watch(outcome)

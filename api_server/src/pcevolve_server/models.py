@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import gc
 import logging
-import os
 import sys
 import time
 from collections import Counter, OrderedDict
@@ -20,7 +19,7 @@ from PIL import Image
 
 from pcevolve_server import sources
 from pcevolve_server.errors import GenerationError, ModelLoadError, NotFiniteError
-from pcevolve_server.model_settings import ModelSettings
+from pcevolve_server.model_settings import ModelSettings, count_cores
 from pcevolve_server.work import (
     IsCancelled,
     Made,
@@ -50,7 +49,7 @@ def load_models(
     for each in settings:
         sources.check(each)
     if len(settings) > 1:  # PyTorch has one number of threads for all models of a process
-        settings = [replace(each, threads=each.threads or os.cpu_count() or 1) for each in settings]
+        settings = [replace(each, threads=each.threads or count_cores()) for each in settings]
     loads = [partial(load, each, stopping) for each in settings]
     found = ModelCache(loads, memory_mib * 2**20, _give_back, try_out)
     gc.collect()

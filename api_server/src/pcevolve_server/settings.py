@@ -17,7 +17,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.model_settings import Flag, ModelSettings
+from pcevolve_server.model_settings import Batching, Flag, ModelSettings
 from pcevolve_shared import limits
 from pcevolve_shared.reading import open_file
 
@@ -26,6 +26,7 @@ MIN_KEY_CHARS = 16
 _LONGEST_KEY_FILE = 2**20
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 DEFAULT_MODEL = ModelSettings()
+_USUAL_BATCH = 16
 # A PNG of that many incompressible pixels still fits the contract's bound on one image.
 _MOST_PIXELS = limits.MAX_IMAGE_BYTES // 3 - 2**16
 
@@ -188,6 +189,16 @@ class Settings:
     def models(self) -> tuple[ModelSettings, ...]:
         """All of them, that for requests which name none first."""
         return self.model, *self.others
+
+    def largest_batch(self, companions: int = 1) -> int:
+        """Return how many images a run of a model has at most.
+
+        Args:
+            companions: As of ``Loaded.bit_exact_batch_size``.
+        """
+        if companions == 1 or self.model.batching is Batching.MERGE:
+            return self.max_batch or _USUAL_BATCH
+        return min(companions, self.max_batch or companions)
 
     def __post_init__(self) -> None:
         """Refuse what would be unsafe.

@@ -52,6 +52,18 @@ def test_captions_come_from_folders_names_tables_and_text_files(tmp_path):
     assert captions.licences == (("CC0-1.0", 1), ("MIT", 1))
 
 
+def test_case_and_lists_lose_no_caption(tmp_path):
+    (picture := library(tmp_path, images=1) / "painted tile" / "red" / "000.png")
+    for name in ("IMG1.JPG", "IMG2.JPG", "IMG3.JPG"):
+        (tmp_path / name).write_bytes(picture.read_bytes())
+    (tmp_path / "IMG1.TXT").write_text("zebra")
+    (tmp_path / "metadata.csv").write_text("File_Name,Caption\nIMG2.JPG,giraffe\n")
+    (tmp_path / "metadata.jsonl").write_text('{"file_name": "IMG3.JPG", "tags": ["lion", "cub", 7]}\n')
+    captions = Captions(list_images(tmp_path))
+    found = [captions.words(f"IMG{number}.JPG") - {"img"} for number in (1, 2, 3)]
+    assert found == [{"zebra"}, {"giraffe"}, {"lion", "cub"}]
+
+
 @pytest.mark.parametrize(
     ("lines", "table"),
     [

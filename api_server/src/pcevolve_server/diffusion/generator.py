@@ -180,7 +180,11 @@ class DiffusionGenerator:
         adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
         prompts = self._prompts(tasks)
         switch = self._switch(pipeline, recipe, prompts)
-        guidance = recipe.guidance if switch is None else switch.scale(recipe.strength or 1.0)
+        guidance = recipe.guidance
+        if switch is not None:
+            # As the pipeline will: not every scheduler begins at pure noise.
+            scheduler.set_timesteps(arguments["num_inference_steps"])
+            guidance = switch.scale(scheduler.timesteps[0])
         self._expect(pipeline, guidance)
         # On the processor, one for each image: noise must depend neither on the device nor on who shares the batch.
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]

@@ -46,9 +46,9 @@ class Switch:
     prompt_embeds: Tensor
     negative_prompt_embeds: Tensor
 
-    def scale(self, level: float) -> float:
-        """The guidance of a step that begins at a level; at 1 there is none."""
-        return self.guidance if self.interval.has(level) else 1.0
+    def scale(self, timestep: float | Tensor) -> float:
+        """The guidance of a step that begins at a timestep; at 1 there is none."""
+        return self.guidance if self.interval.has((float(timestep) + 1) / self.levels) else 1.0
 
     def turn(self, pipeline: DiffusionPipeline, step: int) -> dict[str, Tensor]:
         """Set the guidance of the step after ``step``, and return the embeddings that it reads."""
@@ -57,7 +57,7 @@ class Switch:
         if step + 1 >= len(timesteps):
             return {}
         # The pipeline has no setter; its loop asks this attribute before each step.
-        pipeline._guidance_scale = self.scale((float(timesteps[step + 1]) + 1) / self.levels)
+        pipeline._guidance_scale = self.scale(timesteps[step + 1])
         if not pipeline.do_classifier_free_guidance:
             return {"prompt_embeds": self.prompt_embeds}
         return {"prompt_embeds": torch.cat([self.negative_prompt_embeds, self.prompt_embeds])}

@@ -20,7 +20,7 @@ from PIL import Image
 from torch import Tensor
 
 from pcevolve_server.diffusion import schedulers, traits
-from pcevolve_server.errors import AbandonedError, InvalidRequestError, NotFiniteError
+from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError, NotFiniteError
 from pcevolve_server.work import IsCancelled, Picture, Task, never_cancelled
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
@@ -192,12 +192,19 @@ class OfClasses:
 
 @dataclass(frozen=True)
 class OfPixels:
-    """A UNet of pixels that takes nothing besides (Ho et al. 2020, arXiv 2006.11239)."""
+    """A UNet of pixels that takes nothing besides (Ho et al. 2020, arXiv 2006.11239).
+
+    Attributes:
+        grey: Whether a pixel has one channel and not three.
+    """
 
     unet: Any
+    grey: bool
 
     def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
         """See ``Denoiser``."""
+        if self.grey:
+            return _pixels([each.convert("L") for each in images])[:, :1].to(self.unet.device)
         return _pixels(images).to(self.unet.device)
 
     def predict(
@@ -209,20 +216,24 @@ class OfPixels:
 
     def finish(self, values: Tensor) -> Tensor:
         """See ``Denoiser``."""
-        return values
+        return values.expand(-1, 3, -1, -1)
 
 
 def generator_of(pipeline: DiffusionPipeline, identity: str) -> TextlessGenerator:
     """Serve a pipeline of ``PIPELINES`` under a name.
 
     Raises:
-        ModelLoadError: Its scheduler cannot begin at an exact strength.
+        ModelLoadError: Its scheduler cannot begin at an exact strength; or its images are oblong, or of odd channels.
         AttributeError: It lacks what its class has.
     """
     schedulers.check(pipeline.scheduler)
     network = traits.denoiser(pipeline)
-    side, channels = int(network.config.sample_size), int(network.config.in_channels)
+    side, channels = _side(network.config.sample_size), int(network.config.in_channels)
     autoencoder = getattr(pipeline, "vae", None)
+    if autoencoder is None and channels not in (1, 3):
+        raise ModelLoadError(
+            f"its pixels have {channels} channels: those of images have 1 (grey) or 3 (red, green, blue)"
+        )
     factor = 1 if autoencoder is None else 2 ** (len(autoencoder.config.block_out_channels) - 1)
     labels = {
         " ".join(re.findall(r"\w+", name.casefold())): int(number)
@@ -235,12 +246,21 @@ def generator_of(pipeline: DiffusionPipeline, identity: str) -> TextlessGenerato
     return TextlessGenerator(
         info=_info(identity, type(pipeline).__name__, side * factor, guided=autoencoder is not None),
         scheduler=scheduler,
-        denoiser=OfPixels(network) if autoencoder is None else OfClasses(network, autoencoder),
+        denoiser=OfPixels(network, channels == 1) if autoencoder is None else OfClasses(network, autoencoder),
         labels=labels,
         classes=0 if autoencoder is None else int(network.config.num_embeds_ada_norm),
         shape=(channels, side, side),
         device=network.device,
         memory=traits.weight_of(pipeline),
+    )
+
+
+def _side(sample_size: object) -> int:
+    sides = {*sample_size} if isinstance(sample_size, (list, tuple)) else {sample_size}
+    if len(sides) == 1 and isinstance(side := sides.pop(), int):
+        return side
+    raise ModelLoadError(
+        f"its sample_size is {sample_size}: of models without prompts those of square images are served"
     )
 
 

@@ -1,12 +1,12 @@
 """Chooses the engine that the settings ask for."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from pcevolve_server import models, sources
 from pcevolve_server.engines import Opening, cluster, processes, thread
+from pcevolve_server.model_settings import count_cores
 from pcevolve_server.settings import EngineKind, Settings
 
 _MOST_UNASKED = 4  # replicas: each has the weights and the libraries in memory
@@ -40,8 +40,3 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
     if settings.engine is EngineKind.RAY:
         return cluster.opening(replace(settings, replicas=count, model=each[0], others=tuple(each[1:])))
     return processes.opening(partial(models.load_models, each, settings.model_memory_mib), count)
-
-
-def count_cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

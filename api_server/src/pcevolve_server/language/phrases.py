@@ -64,7 +64,7 @@ class Phrases:
         if question is None:
             found, whole = self._write(said, task.recipe, random)
         else:
-            found, whole = self._fill(*question, task.recipe, random), True
+            found, whole = self._fill(*question, task.recipe, random)
         text = " ".join(found)
         stops = [place for stop in task.recipe.stops if (place := text.find(stop)) >= 0]
         return Completion(
@@ -91,9 +91,12 @@ class Phrases:
                 return [self._counts.words[word] for word in written[2:-1]], True
         return [self._counts.words[word] for word in written[2:]], False
 
-    def _fill(self, prompt: str, blanked: str, recipe: TextRecipe, random: np.random.Generator) -> list[str]:
-        """The words of a text, with new ones in place of the blanks."""
-        found = blanked.split()[: recipe.tokens]
+    def _fill(
+        self, prompt: str, blanked: str, recipe: TextRecipe, random: np.random.Generator
+    ) -> tuple[list[str], bool]:
+        """The words of a text, with new ones in place of the blanks, and whether it is all there."""
+        given = blanked.split()
+        found = given[: recipe.tokens]
         spots = [None if word == BLANK else self._place(word) for word in found]
         lean = self._lean(self._guess_topic(prompt, [spot for spot in spots if spot is not None], random))
         read = [START, START]
@@ -107,7 +110,7 @@ class Phrases:
                 spot = _draw(likely, recipe, random)
                 found[place] = self._counts.words[spot]
             read.append(spot)
-        return found
+        return found, len(found) == len(given)
 
     def _guess_topic(self, prompt: str, spots: Sequence[int], random: np.random.Generator) -> int:
         """A topic drawn by what is left of a text, among those that the prompt names if it names any."""
@@ -131,7 +134,8 @@ def _draw(likely: Floats, recipe: TextRecipe, random: np.random.Generator) -> in
     """A word, drawn as a recipe says."""
     if recipe.temperature == 0:
         return int(likely.argmax())
-    shares = likely ** (1.0 / max(recipe.temperature, 0.05))
+    # Over the largest: powers of small numbers alone would all be 0.
+    shares = (likely / likely.max()) ** (1.0 / max(recipe.temperature, 0.05))
     if recipe.top_p < 1:
         shares = _nucleus(shares, recipe.top_p)
     sums = shares.cumsum()

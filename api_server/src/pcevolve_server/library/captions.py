@@ -1,8 +1,8 @@
 """The words and licences that belong to each image: its folders, its name, and the captions that lie beside it.
 
 Captions are read from ``manifest.csv``, ``metadata.csv`` and ``metadata.jsonl`` in any folder of the library, whose
-``file``, ``file_name``, ``filename`` or ``path`` is relative to that folder, and from a text file of an image's own
-name (``cat.jpg``, ``cat.txt``).
+``file``, ``file_name``, ``filename`` or ``path``, in any case, is relative to that folder, and from a text file of an
+image's own name (``cat.jpg``, ``cat.txt``).
 """
 
 from __future__ import annotations
@@ -101,10 +101,11 @@ class Captions:
 
     def _beside(self, path: str) -> Iterator[str]:
         """Return the contents of the text file of an image's own name."""
-        text_file = str(PurePosixPath(path).with_suffix(".txt"))
-        if text_file in self._text_files:
-            with (self._root / text_file).open("rb") as file:
-                yield file.read(_LONGEST_CAPTION).decode(errors="replace")
+        for ending in (".txt", ".TXT"):
+            text_file = str(PurePosixPath(path).with_suffix(ending))
+            if text_file in self._text_files:
+                with (self._root / text_file).open("rb") as file:
+                    yield file.read(_LONGEST_CAPTION).decode(errors="replace")
 
 
 def _rows(root: Path, table: str) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -124,9 +125,15 @@ def _of_table(path: Path, folder: str) -> Iterator[tuple[str, Mapping[str, str]]
             lines.left = _LONGEST_ROW
             if not isinstance(row, dict):
                 raise TypeError("a line that is no object")
-            texts = {str(name): value for name, value in row.items() if isinstance(value, str)}
+            texts = {str(name).strip().lower(): _text(value) for name, value in row.items()}
             for name in itertools.islice(_values(texts, _NAMES), 1):
                 yield str(PurePosixPath(folder) / name), texts
+
+
+def _text(value: object) -> str:
+    """A cell's text, that of a list's several; of anything else none."""
+    parts = value if isinstance(value, list) else [value]
+    return ", ".join(part for part in parts if isinstance(part, str))
 
 
 def _values(row: Mapping[str, str], columns: tuple[str, ...]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pcevolve_server.library.folder import Listing, list_images
 from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.library.shards import FactStore
 from pcevolve_server.library.words import Fits, Likeness, WordIndex
-from pcevolve_server.model_settings import ModelSettings, SafetyPolicy
+from pcevolve_server.model_settings import ModelSettings, SafetyPolicy, count_cores
 from pcevolve_server.work import Generator
 from pcevolve_shared import limits
 from pcevolve_shared.wire import LibraryInfo, ModelInfo, Resolution
@@ -39,7 +39,7 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     """
     _require_none_for_others(settings)
     root = sources.library_folder(settings.model)
-    threads = settings.threads or os.cpu_count() or 1
+    threads = settings.threads or count_cores()
     faiss.omp_set_num_threads(threads)
     found = list_images(root)
     cache = cache_folder(settings, root)

@@ -12,7 +12,7 @@ from pcevolve_server import tracing
 from pcevolve_server.engines import Engine, ProgressCallback
 from pcevolve_server.errors import AbandonedError, DeadlineError, EngineLostError, NotReadyError
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.queue.gathering import USUAL_BATCH, BatchLimits, Gathering
+from pcevolve_server.queue.gathering import BatchLimits, Gathering
 from pcevolve_server.queue.progress import Progress, show
 from pcevolve_server.queue.waiting import Chunk, Waiting, deliver
 from pcevolve_server.settings import Settings
@@ -82,7 +82,7 @@ class Batcher:
         self._waiting.add(chunks, self._seconds_each / self._engine.replicas)
         if progress is not None:
             progress.expect(len(tasks))
-            self._waiting.tell(self._settings.max_batch or USUAL_BATCH)
+            self._waiting.tell(self._settings.largest_batch())
         self._count()
         self._arrived.set()
         try:
@@ -145,7 +145,7 @@ class Batcher:
             await self._free.acquire()
             await self._gather()
             batch = self._next_batch()
-            self._waiting.tell(self._settings.max_batch or USUAL_BATCH)
+            self._waiting.tell(self._settings.largest_batch())
             self._count()
             if batch:
                 run = asyncio.create_task(self._run(batch))

@@ -6,16 +6,11 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from pcevolve_server.model_settings import Batching
 from pcevolve_server.models import ModelDescription
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import AnyRecipe
-from pcevolve_shared import limits
-
-USUAL_BATCH: Final = 16
-"""Images of a run where neither the settings nor the model say how many."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +37,20 @@ class BatchLimits:
     """The room of each model; recipes that name none have the first."""
 
     def __init__(self, descriptions: Sequence[ModelDescription], settings: Settings) -> None:
-        self._limits = {each.info.id: limit_of(each, settings) for each in descriptions}
-        self._first = limit_of(descriptions[0], settings)
+        self._limits = {each.info.id: _limit(each, settings) for each in descriptions}
+        self._first = _limit(descriptions[0], settings)
 
     def of(self, recipe: AnyRecipe) -> BatchLimit:
         """In a batch of a recipe."""
         return self._limits.get(recipe.model, self._first)
 
 
-def limit_of(model: ModelDescription, settings: Settings) -> BatchLimit:
-    """In a batch of a model."""
-    if settings.model.batching is Batching.MERGE:
-        return BatchLimit(settings.max_batch or USUAL_BATCH, merges=True)
-    if model.bit_exact_batch_size == 1:
-        return BatchLimit(settings.max_batch or USUAL_BATCH, merges=False)
+def _limit(model: ModelDescription, settings: Settings) -> BatchLimit:
+    most = settings.largest_batch(model.bit_exact_batch_size)
+    if settings.model.batching is Batching.MERGE or model.bit_exact_batch_size == 1:
+        return BatchLimit(most, merges=settings.model.batching is Batching.MERGE)
     return BatchLimit(
-        min(model.bit_exact_batch_size, settings.max_batch or limits.MAX_BATCH),
+        most,
         merges=True,
         least=model.bit_exact_batch_size if model.fixed_cost_batches else 1,
     )
