@@ -1,5 +1,8 @@
 """A library behind the API: draws by words, neighbours by nearness, and what it says of itself."""
 
+import os
+
+import faiss
 import numpy as np
 import pytest
 from PIL import Image
@@ -89,3 +92,12 @@ def test_the_api_answers_as_it_does_for_any_model(root, loaded):
         assert images.decode(shown).size == (32, 16)
         refused = client.post(wire.TEXT_TO_IMAGE, json=ask_for | {"scheduler": "ddim"})
         assert refused.status_code == 422
+
+
+def test_a_library_takes_the_cores_that_the_process_may_use(root, loaded, monkeypatch):
+    taken = []
+    monkeypatch.setattr(faiss, "omp_set_num_threads", taken.append)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    loaded(root, threads=0)
+    assert set(taken) == {1}
