@@ -114,6 +114,7 @@ CONSTANTS = (
     Row("auditing.rebuilt", "MOST_ROUNDED", "values that may be one level off", REVIEWED, ("0", "2", "100")),
     Row("auditing.comparing", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
     Row("auditing.rebuilt", "FOOTER", "how much of a file's end is believed", REVIEWED),
+    Row("selectors.consistency", "MACHINE_STEP", "distances of near copies", FOLLOWS, ("0.0", "{0} * 100")),
     Row("selectors.usefulness", "ROOM", "bits that rounding forgives", REVIEWED),
     Row("transcript.layout", "MOST_OPENING_BYTES", "how much is read before a record is refused", REVIEWED),
     Row("public.fields", "MOST_EXTENSIONS", "how often a run is extended", REVIEWED),
@@ -150,10 +151,10 @@ CONSTANTS = (
     ),
     Row(
         "selectors.usefulness",
-        "abs(steps) < 1.5",
+        "10.0**digits < 1.5",
         "what another processor explains",
         USE,
-        ("abs(steps) < 0.75", "abs(steps) < 2.25", "abs(steps) < 150"),
+        ("10.0**digits < 0.75", "10.0**digits < 2.25", "10.0**digits < 150"),
     ),
     Row(
         "session.progress",

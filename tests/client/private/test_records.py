@@ -86,6 +86,12 @@ def test_a_unit_may_be_a_number_and_not_one_that_is_none(tmp_path, name):
         read_records(write(tmp_path / name, rows), Columns(unit="patient"))
 
 
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+def test_a_whole_number_with_a_point_is_the_same_class_as_without(tmp_path, name):
+    rows: list[dict[str, object]] = [{**row, "label": number % 2 + 3.0} for number, row in enumerate(ROWS)]
+    assert set(read_records(write(tmp_path / name, rows), Columns()).labels) == {"3", "4"}
+
+
 def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
     before, long = csv.field_size_limit(), "word " * 5_000
     (tmp_path / "long.csv").write_text(f'text,label\n"{long * 10}",a\n"{long}",b\n')

@@ -260,32 +260,31 @@ def test_a_record_that_says_of_an_image_that_came_that_it_was_not_sent_on_is_fou
     )
 
 
+FLAGGED = answer_json(403, {"error": {"message": "Your account was flagged by our safety system"}})
+
+
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "sizes"),
     [
-        pytest.param(
-            answer_json(403, {"error": {"message": "Your account was flagged by our safety system"}}),
-            id="words alone",
-        ),
-        pytest.param(REFUSALS["openai"], id="all of a class"),
+        pytest.param(FLAGGED, {"candidates": 6, "initial": 6}, id="words alone"),
+        pytest.param(REFUSALS["openai"], {}, id="all of a class"),
     ],
 )
-def test_what_would_leave_nothing_of_a_class_is_not_put_down_as_withheld_and_asked_for_again(
-    world, tmp_path, reply
-):
+def test_what_may_come_later_is_not_put_down_as_withheld_and_asked_for_again(world, tmp_path, reply, sizes):
+    """A refusal in words may mean the account; and without any image of a class a run could not go on."""
     api = world("openai")
     speak, refuses = api.server.speak, [True]
-    run = api.open(tmp_path)  # one request for each class and round
-    third = len([call for call in run.plan.calls.values() if call.purpose == "create"])
-    api.server.speak = lambda heard: reply if refuses and len(api.server.asked) > third else speak(heard)
+    run = api.open(tmp_path, **sizes)
+    first = len([call for call in run.plan.calls.values() if call.purpose == "create"])
+    api.server.speak = lambda heard: reply if refuses and len(api.server.asked) > first else speak(heard)
     with pytest.raises(ProviderRefusedError, match="its moderation does not allow"):
         run.finish()
     run.close()
+    assert len(api.server.asked) == first + 1
     refuses.clear()
-    made = api.open(tmp_path).finish()
-    assert EMPTY not in [
-        each.digest for some in made.populations for of_class in some.values() for each in of_class
-    ]
+    made = api.open(tmp_path, **sizes).finish()
+    came = [each.digest for some in made.populations for of_class in some.values() for each in of_class]
+    assert EMPTY not in came
     assert faults_of(tmp_path) == []
 
 
