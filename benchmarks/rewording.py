@@ -87,7 +87,7 @@ class Rewording(LocalGenerator):
                 said = self._rewrite(before, call.seed)
                 self.words[call.output(0)] = read_rewording(said, before)
                 name = call.output(0)
-                yield (Candidate(name, call.label, call.iteration, None, name, "text/plain"),)
+                yield (Candidate(name, call.label, call.iteration, None, name),)
                 continue
             words = self.words.get(call.rewording, before) if call.purpose == "vary" else before
             made = self._name(replace(call, words=words), None)

@@ -92,7 +92,7 @@ class LocalGenerator:
             seed = (call.seed + index) % 2**32
             self._waiting.append((call.output(index), self.plan.prompt_of(call), seed, source, call.strength))
         return tuple(
-            Candidate(call.output(k), call.label, call.iteration, source, call.output(k), "image/png")
+            Candidate(call.output(k), call.label, call.iteration, source, call.output(k))
             for k in range(call.count)
         )
 

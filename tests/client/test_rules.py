@@ -10,7 +10,7 @@ import pytest
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Receipt
-from pcevolve.rules import OneImage, PlanNames, Refusal, RunState
+from pcevolve.rules import OneImage, PlanNames, Refusal, RunState, Verdict
 from support.runs import small_plan
 
 PLAN = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
@@ -48,14 +48,18 @@ LOOK = "l000/c000/n000000"
 HONEST = receipt(cut=("i000-c000-000001", "i000-c000-000003"))
 
 
+def image_due(state: RunState, call: Call) -> Verdict:
+    return state.turn_of(call) or state.image_of(call)
+
+
 def test_what_the_plan_names_leaves_as_the_provider_sent_it():
     call = PLAN.calls[LOOK]
     image = Chosen(call.source, sha(call.source))
-    assert state_before(LOOK).verdict(call) == OneImage(image, PlanNames())
+    assert image_due(state_before(LOOK), call) == OneImage(image, PlanNames())
 
 
 def expect_refusal(state: RunState, call: Call) -> str:
-    verdict = state.verdict(call)
+    verdict = image_due(state, call)
     assert isinstance(verdict, Refusal)
     return verdict.why
 
@@ -132,7 +136,7 @@ def test_an_answer_out_of_its_turn_advances_nothing_and_overwrites_nothing():
     state.note_outputs("i000/c000/n000000", ["e" * 64, "e" * 64])
     state.note_outputs("i009/c000/n000000", ["e" * 64])
     assert state.answered == answered
-    assert state.verdict(PLAN.calls[LOOK]) == state_before(LOOK).verdict(PLAN.calls[LOOK])
+    assert image_due(state, PLAN.calls[LOOK]) == image_due(state_before(LOOK), PLAN.calls[LOOK])
 
 
 def test_behind_a_gap_in_the_record_images_still_have_their_reason():
@@ -140,5 +144,5 @@ def test_behind_a_gap_in_the_record_images_still_have_their_reason():
     for slot in list(PLAN.calls)[1:]:
         state.note_outputs(slot, list_brought(PLAN.calls[slot]))
     call = next(each for each in PLAN.lookaheads(0) if each.label == "good")
-    assert isinstance(state.verdict(call), Refusal)
+    assert isinstance(state.turn_of(call), Refusal)
     assert isinstance(state.image_of(call), OneImage)

@@ -50,8 +50,7 @@ def population_of(
     name = f"{label}{iteration}-"
     stored = {f"{name}{place:058d}": data for place, data in enumerate(made)}
     candidates = (
-        Candidate(f"{name}{place}", label, iteration, None, digest, "image/png")
-        for place, digest in enumerate(stored)
+        Candidate(f"{name}{place}", label, iteration, None, digest) for place, digest in enumerate(stored)
     )
     return tuple(candidates), stored
 
@@ -65,9 +64,7 @@ def pool_of(
     for place, several in (views or {}).items():
         named = {f"v{place}{number:062d}": data for number, data in enumerate(several, 1)}
         stored |= named
-        seen[candidates[place].id] = tuple(
-            Candidate(f"v{each}", "cut", 0, None, each, "image/png") for each in named
-        )
+        seen[candidates[place].id] = tuple(Candidate(f"v{each}", "cut", 0, None, each) for each in named)
     return Pool({"cut": candidates}, seen), stored
 
 

@@ -91,7 +91,7 @@ def _overwrite(bent: Bent, call: Call, source: Source) -> Given:
 
 def _attach(bent: Bent, call: Call, source: Source) -> Given:
     """Text-to-image is said to vary the private image."""
-    made = Candidate.received(call, 0, None, bent.private(), "image/png")
+    made = Candidate.received(call, 0, None, bent.private())
     bent.bodies.keep(bent.private())
     return call, PublicEcho(made)
 

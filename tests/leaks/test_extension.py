@@ -21,7 +21,7 @@ from pcevolve.public.release import Candidate, Choice, Chosen, PublicEcho, Recei
 from pcevolve.transcript import RunReader, Transcript
 from support.extended import OnRecord, reopen
 from support.provider import FakeProvider
-from support.runs import Silent, SmallRun, small_plan
+from support.runs import Silent, SmallRun, small_plan, vary
 
 ADDED = Extension(more=1, strength=0.5)
 PLANS = {
@@ -53,7 +53,7 @@ class Begun(InTurn):
         if call.purpose == "enlarge":
             self.call, self.source = call, source.candidate
             raise _ReachedError
-        return self._learnt(self.gate.vary(call, source))
+        return self._learnt(vary(self.gate, call, source))
 
     def _learnt(self, made: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         self.made.update((each.id, each) for each in made)

@@ -29,7 +29,6 @@ CARRIERS = (bytes, bytearray, memoryview, WireRequest, Outgoing, Incoming, objec
 ENTRANCES = {
     "answers": {"asks": Sequence[tuple[Call, Prototype | PublicEcho | None]]},
     "create": {"call": Call},
-    "vary": {"call": Call, "source": Prototype | PublicEcho},
     "hello": {"run_id": str},
     "balance": {},
     "takes_several": {"model": str},
@@ -85,7 +84,7 @@ def test_an_extension_is_two_numbers():
     assert get_type_hints(Extension) == {"more": int, "strength": float | None}
 
 
-@pytest.mark.parametrize("method", ["answers", "create", "vary", "hello", "balance", "record_receipt"])
+@pytest.mark.parametrize("method", ["answers", "create", "hello", "balance", "record_receipt"])
 def test_no_value_that_the_gate_is_handed_can_hold_bytes_or_a_request(method: str):
     assert carriers(Gate, method) == []
 

@@ -21,7 +21,7 @@ from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
 from support.provider import FakeProvider, FakeRewriter, ok
-from support.runs import ADDRESS, REWORDS, WRITER_KEY, Silent, SmallRun, small_plan
+from support.runs import ADDRESS, REWORDS, WRITER_KEY, Silent, SmallRun, small_plan, vary
 
 MOMENTS = {
     "create-1": "i000/c000/n000000",
@@ -82,7 +82,7 @@ class _Until(InTurn):
 
     def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
         self._stop_at(call, source)
-        return self._learnt(call, source, self.world.run.gate.vary(call, source))
+        return self._learnt(call, source, vary(self.world.run.gate, call, source))
 
     def show(self, query: Query, pool: Pool) -> None:
         self.world.run.judge.show(query, pool)
@@ -228,7 +228,7 @@ class World:
 
 def ask_gate(gate: Gate, call: Call, source: Source) -> object:
     """Ask a gate for a call: text-to-image where it varies nothing, else image-to-image."""
-    return gate.create(call) if source is None else gate.vary(call, source)
+    return gate.create(call) if source is None else vary(gate, call, source)
 
 
 def make_unchecked_prototype(candidate: Candidate, receipt: object) -> Prototype:

@@ -130,6 +130,6 @@ class Populations:
 
     def _bring(self, call: Call) -> tuple[Candidate, ...]:
         return tuple(
-            Candidate(call.output(index), call.label, call.iteration, None, digest, "")
+            Candidate(call.output(index), call.label, call.iteration, None, digest)
             for index, digest in enumerate(self.outputs.get(call.slot, ()))
         )

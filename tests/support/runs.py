@@ -30,7 +30,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.dataset import publish, write_summary
 from pcevolve.publish.release import Release
@@ -196,6 +196,12 @@ class SmallRun:
         """Close files, as the end of a process does."""
         self.transcript.close()
         self.ledger.close()
+
+
+def vary(gate: Gate, call: Call, source: Prototype | PublicEcho | None) -> tuple[Candidate, ...]:
+    """Image-to-image: what a single call brings."""
+    (made,) = gate.answers([(call, source)])
+    return made
 
 
 def rng(seed: int) -> np.random.Generator:

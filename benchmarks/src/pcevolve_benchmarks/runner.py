@@ -34,7 +34,6 @@ from pcevolve.session.preflight import check_run
 from pcevolve.session.reaching import open_transport
 from pcevolve_benchmarks.baselines.catalogue import baseline
 from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
-from pcevolve_shared import images
 
 NO_GATE: Final = "no gate, no ledger, no record: for public research data only"
 RUN: Final = "run.json"
@@ -233,10 +232,7 @@ class Direct:
         if dialect.links(call, body):
             raise UsageError(f"dialect '{dialect.name}' answers with links, which baselines do not follow")
         made = dialect.decode(call, body)
-        named = tuple(
-            Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
-            for index, data in enumerate(made)
-        )
+        named = tuple(Candidate.received(call, index, parent, data) for index, data in enumerate(made))
         self._calls.append(call.slot)
         self._received.update((each.digest, data) for each, data in zip(named, made, strict=True))
         return named

@@ -186,10 +186,6 @@ class RunState:
         output = self._outputs.get(candidate)
         return None if output is None else output.wording
 
-    def verdict(self, call: Call) -> Verdict:
-        """Return the bytes that a call may carry now, or refuse it."""
-        return self.turn_of(call) or self.image_of(call)
-
     def turn_of(self, call: Call) -> Refusal | None:
         """Return the refusal of a call that may not leave now, whatever it carries; None if it is its turn.
 

@@ -25,7 +25,7 @@ from pcevolve.transcript.records import Answered, Failed, Received, Sent
 from support import online
 from support.forge import faults_of
 from support.provider import FakeProvider, _model
-from support.runs import SmallRun, small_plan
+from support.runs import SmallRun, small_plan, vary
 
 AT_ONCE = 5
 SHAPE = {"candidates": 6, "initial": 6, "prototypes": 6, "lookahead": 1, "batch": 2}
@@ -124,9 +124,9 @@ def test_nor_after_a_request_that_it_refused_to_build(tmp_path):
     made = [each for call in run.plan.round(0) for each in run.gate.create(call)]
     first, second, *_ = run.plan.lookaheads(0)
     with pytest.raises(EgressError, match="must carry the candidate that the plan names"):
-        run.gate.vary(first, PublicEcho(made[1]))
+        vary(run.gate, first, PublicEcho(made[1]))
     with pytest.raises(EgressError, match="out of order"):
-        run.gate.vary(second, PublicEcho(made[1]))
+        vary(run.gate, second, PublicEcho(made[1]))
 
 
 def test_what_was_under_way_when_one_was_refused_is_on_record_and_not_asked_for_again(tmp_path):

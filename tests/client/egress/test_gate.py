@@ -27,7 +27,7 @@ from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, Public
 from pcevolve.transcript.log import Transcript
 from pcevolve_shared import images, wire
 from support.provider import FakeProvider, ok, png
-from support.runs import ADDRESS, RUN_ID, SmallRun, small_plan
+from support.runs import ADDRESS, RUN_ID, SmallRun, small_plan, vary
 
 DIALECT = GetimgDialect()
 
@@ -65,8 +65,8 @@ def pay(run: SmallRun, candidate: Candidate, iteration: int = 1):
     return run.account.pay(Query(run.plan.run_id, iteration), (Event("uniform"),), lambda: Paid((choice,)))
 
 
-def vary(run: SmallRun, prototype: Prototype) -> tuple[Candidate, ...]:
-    return run.gate.vary(next(iter(run.plan.round(1))), prototype)
+def vary_first(run: SmallRun, prototype: Prototype) -> tuple[Candidate, ...]:
+    return vary(run.gate, next(iter(run.plan.round(1))), prototype)
 
 
 def kinds(run: SmallRun) -> list[str]:
@@ -83,7 +83,7 @@ def assert_refused(run: SmallRun, provider: FakeProvider, reason: str, attempt: 
 def test_a_released_prototype_leaves_as_the_bytes_that_came_and_its_receipt_is_on_record_before(
     run, candidate, provider
 ):
-    made = vary(run, Prototype(candidate, pay(run, candidate)))
+    made = vary_first(run, Prototype(candidate, pay(run, candidate)))
     call = next(iter(run.plan.round(1)))
     assert [each.parent for each in made] == [candidate.id] * call.count
     received = run.transcript.bodies.file(candidate.digest)
@@ -103,7 +103,7 @@ def test_an_image_that_was_changed_where_received_ones_are_kept_stays(run, candi
     (run.transcript.bodies.folder / candidate.digest).write_bytes(png(99))
     before = len(provider.requests)
     with pytest.raises(TranscriptError, match="was changed"):
-        vary(run, prototype)
+        vary_first(run, prototype)
     assert len(provider.requests) == before
 
 
@@ -128,7 +128,7 @@ def forge_prototype(run: SmallRun, candidate: Candidate) -> Prototype:
 )
 def test_a_prototype_without_a_reason_stays(run, candidate, provider, prototype, reason: str):
     built = prototype(run, candidate)
-    assert_refused(run, provider, reason, lambda: vary(run, built))
+    assert_refused(run, provider, reason, lambda: vary_first(run, built))
 
 
 @pytest.mark.parametrize("other", [{"label": "good"}, {"iteration": 1}])
@@ -149,7 +149,7 @@ def test_lookahead_sends_back_the_candidate_that_the_plan_names(looking, provide
     made = {each.id: each for of_class in first_round(looking).values() for each in of_class}
     for call in looking.plan.lookaheads(0):
         candidate = made[call.source]
-        seen = looking.gate.vary(call, PublicEcho(candidate))
+        seen = vary(looking.gate, call, PublicEcho(candidate))
         assert {each.parent for each in seen} == {candidate.id}
         image = looking.transcript.bodies.file(candidate.digest)
         assert provider.requests[-1].body == DIALECT.encode(looking.plan, call, image).body
@@ -161,14 +161,14 @@ def test_lookahead_cannot_send_any_other_candidate(looking, provider):
     call = next(iter(looking.plan.lookaheads(0)))
     for source in (PublicEcho(other), Prototype(other, pay(looking, other)), None):
         assert_refused(
-            looking, provider, "the plan names", lambda source=source: looking.gate.vary(call, source)
+            looking, provider, "the plan names", lambda source=source: vary(looking.gate, call, source)
         )
 
 
 @pytest.mark.parametrize(
     ("attempt", "reason"),
     [
-        (lambda run, made: run.gate.vary(next(iter(run.plan.round(0))), PublicEcho(made)), "carry no image"),
+        (lambda run, made: vary(run.gate, next(iter(run.plan.round(0))), PublicEcho(made)), "carry no image"),
         (lambda run, made: run.gate.create(next(iter(run.plan.round(1)))), "carry a released prototype"),
         (
             lambda run, made: run.gate.create(dataclasses.replace(next(iter(run.plan.round(0))), count=3)),

@@ -70,7 +70,7 @@ BYTES = {
 
 
 def candidates(label: str, iteration: int = 0) -> tuple[Candidate, ...]:
-    return tuple(Candidate(name, label, iteration, None, name, "image/png") for name in BYTES)
+    return tuple(Candidate(name, label, iteration, None, name) for name in BYTES)
 
 
 POOL = Pool({label: candidates(label) for label in DATA.labels})

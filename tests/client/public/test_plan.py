@@ -207,7 +207,7 @@ def test_what_the_gate_is_handed_is_frozen():
         plan.images.steps = 7
     with pytest.raises(TypeError, match="does not support item assignment"):
         plan.calls[call.slot] = call
-    candidate = Candidate.received(call, 0, None, b"an image", "image/png")
+    candidate = Candidate.received(call, 0, None, b"an image")
     for value, name in (
         (call, "seed"),
         (candidate, "digest"),

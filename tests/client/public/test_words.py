@@ -101,9 +101,7 @@ def test_what_the_plan_admits_can_be_published_and_loaded(labels):
     sent = {label: png(number) for number, label in enumerate(labels)}
     digests = {label: hashlib.sha256(data).hexdigest() for label, data in sent.items()}
     received = {digests[label]: data for label, data in sent.items()}
-    population = {
-        label: (Candidate("i000", label, 0, None, digests[label], "image/png"),) for label in labels
-    }
+    population = {label: (Candidate("i000", label, 0, None, digests[label]),) for label in labels}
     release = Release(small_plan(labels=tuple(labels)), find_method("random"), population, (), "f" * 64, 9)
     with tempfile.TemporaryDirectory() as folder:
         publish(Path(folder) / "release", release, received.__getitem__)

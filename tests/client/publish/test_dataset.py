@@ -48,7 +48,7 @@ BYTES = {DIGESTS[name]: data for name, data in SENT.items()}
 
 def release(**plan: object) -> Release:
     def one(name: str, label: str) -> Candidate:
-        return Candidate(f"i002-{name}", label, 2, None, DIGESTS[name], "image/png")
+        return Candidate(f"i002-{name}", label, 2, None, DIGESTS[name])
 
     population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
     events = (Event("exponential", "5/4", count=2),)

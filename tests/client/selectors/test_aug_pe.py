@@ -141,7 +141,7 @@ class Run:
         else:
             each = self.plan.candidates * self.plan.variations // self.plan.prototypes
             text = make_variation(self.texts[parent.digest], call.iteration, place % each)
-        made = Candidate.received(call, index, parent and parent.id, text.encode(), "text/plain")
+        made = Candidate.received(call, index, parent and parent.id, text.encode())
         self.texts[made.digest] = text
         return made
 

@@ -40,9 +40,7 @@ class Noise:
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         for call, _ in asks:
             names = [call.output(index) for index in range(call.count)]
-            yield tuple(
-                Candidate(each, call.label, call.iteration, None, each, "image/png") for each in names
-            )
+            yield tuple(Candidate(each, call.label, call.iteration, None, each) for each in names)
 
 
 def make_image(digest: str) -> bytes:

@@ -271,7 +271,7 @@ class Taken:
 @pytest.mark.parametrize(("share", "forgiven"), [(JUST_WITHIN, True), (JUST_BEYOND, False)])
 def test_a_rendition_may_be_the_farther_one_by_a_ten_thousandth(share: float, forgiven: bool):
     """As they came (0) the pick lies at 3, and with the released look (1) nearer by a share of that."""
-    candidate = Candidate("0", "class", 0, None, "a" * 64, "image/png")
+    candidate = Candidate("0", "class", 0, None, "a" * 64)
     plan = cast(PublicPlan, SimpleNamespace(labels=("class",)))
     chooser = Chooser(plan, cast(Encoder, None), lambda _: b"", cast(Selector, Taken()))
     measured = {"centre": np.zeros(1), "axes": np.ones((1, 1)), "means": np.zeros((1, 1))}

@@ -135,7 +135,7 @@ def _other_wording(world: World) -> object:
 
 def _image(world: World) -> object:
     """Text-to-image, but the loop says that the call varies something."""
-    return world.ask(source=PublicEcho(Candidate.received(world.call, 0, None, png(1), "image/png")))
+    return world.ask(source=PublicEcho(Candidate.received(world.call, 0, None, png(1))))
 
 
 def _extra_fields(of: str) -> Act:

@@ -131,7 +131,7 @@ def attached(forge: Forge) -> Act:
     """Text-to-image, but the loop says that the call varies something."""
 
     def act(world: World) -> object:
-        honest = Candidate.received(world.call, 0, None, png(1), "image/png")
+        honest = Candidate.received(world.call, 0, None, png(1))
         return world.ask(source=PublicEcho(_stored(world, honest, forge, png(1))))
 
     return act

@@ -17,6 +17,7 @@ from pcevolve.ledger.ledger import Limits, Paid
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
 from support.accounts import images
+from support.runs import vary
 
 UNKNOWN = "the ledger knows no receipt"
 ELSEWHERE = "the receipt is for another run, iteration or class"
@@ -140,7 +141,7 @@ def _echo_of(**changes: object) -> Act:
 
 
 def _without(world: World) -> object:
-    return world.run.gate.vary(world.call, None)
+    return vary(world.run.gate, world.call, None)
 
 
 def _created(world: World) -> object:
@@ -173,7 +174,6 @@ VARY = {
     "a private id, past the constructor": (_smuggled(_described(id=secrets.UNIT)), OTHER),
     "a private label, past the constructor": (_smuggled(_described(label=secrets.PERSON)), ELSEWHERE),
     "a private parent": (_smuggled(_described(parent=secrets.UNIT)), UNSENT),
-    "a private media type": (_smuggled(_described(media_type=secrets.FILE_NAME)), UNSENT),
     "an earlier birth, past the constructor": (_smuggled(_described(iteration=-1)), UNSENT),
 }
 ECHOED = {
@@ -185,7 +185,6 @@ ECHOED = {
     "a private id": (_echo_of(id=secrets.UNIT), ECHO),
     "a private label": (_echo_of(label=secrets.PERSON), UNSENT),
     "a private parent": (_echo_of(parent=secrets.UNIT), UNSENT),
-    "a private media type": (_echo_of(media_type=secrets.EXIF), UNSENT),
 }
 
 LABEL = "cut"
@@ -211,9 +210,6 @@ FORGED: dict[str, Forge] = {
     "a received image under a private name": lambda w, honest: dataclasses.replace(honest, id=secrets.UNIT),
     "a received image with a private parent": lambda w, honest: dataclasses.replace(
         honest, parent=secrets.UNIT
-    ),
-    "a received image of a private kind": lambda w, honest: dataclasses.replace(
-        honest, media_type=secrets.EXIF
     ),
     "a received image with an earlier birth": lambda w, honest: dataclasses.replace(honest, iteration=-1),
     "another class's image": lambda w, honest: dataclasses.replace(w.of_class("good")[0], label=LABEL),

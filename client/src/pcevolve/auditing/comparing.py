@@ -50,7 +50,6 @@ from pcevolve.transcript.records import (
     link_slot,
     planned_slot,
 )
-from pcevolve_shared import images
 
 STAND_IN = ":"
 """For a key, whose value is not on record; of a form that every scheme takes."""
@@ -302,7 +301,7 @@ class ComparingGate:
         self.lines.place += 1
         del self._under_way[known.call.slot]
         made = tuple(
-            Candidate.received(known.call, index, known.parent, data, images.media_type_or_bytes(data))
+            Candidate.received(known.call, index, known.parent, data)
             for index, data in enumerate(known.made or ())
         )
         if received.outputs != tuple(each.digest for each in made):

@@ -26,7 +26,7 @@ from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
+from pcevolve.public.release import Candidate, Prototype, Query, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
@@ -240,11 +240,6 @@ class Gate:
     def create(self, call: Call) -> tuple[Candidate, ...]:
         """Text-to-image: what a single call brings; as ``answers``."""
         (made,) = self.answers([(call, None)])
-        return made
-
-    def vary(self, call: Call, source: Prototype | PublicEcho) -> tuple[Candidate, ...]:
-        """Image-to-image: what a single call brings; as ``answers``."""
-        (made,) = self.answers([(call, source)])
         return made
 
     @contextmanager

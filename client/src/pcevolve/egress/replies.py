@@ -19,7 +19,6 @@ from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Answered, Received, link_slot
-from pcevolve_shared import images
 
 
 @dataclass
@@ -79,10 +78,7 @@ class Replies:
                 )
             if known is None:
                 self.transcript.append(Received(slot=call.slot, outputs=digests))
-        return tuple(
-            Candidate.received(call, index, parent, data, images.media_type_or_bytes(data))
-            for index, data in enumerate(made)
-        )
+        return tuple(Candidate.received(call, index, parent, data) for index, data in enumerate(made))
 
     def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
         """Fetch the image behind a link, from the record if it was fetched before. Raises ``ProviderReplyError``."""

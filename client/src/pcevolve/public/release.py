@@ -37,10 +37,9 @@ class Candidate:
     iteration: int
     parent: str | None
     digest: str
-    media_type: str
 
     @classmethod
-    def received(cls, call: Call, index: int, parent: str | None, data: bytes, media_type: str) -> Self:
+    def received(cls, call: Call, index: int, parent: str | None, data: bytes) -> Self:
         """Name the ``index``-th output of a call."""
         return cls(
             id=call.output(index),
@@ -48,7 +47,6 @@ class Candidate:
             iteration=call.iteration,
             parent=parent,
             digest=hashlib.sha256(data).hexdigest(),
-            media_type=media_type,
         )
 
 
