@@ -169,7 +169,7 @@ def test_a_run_that_nobody_waits_for_ends_before_it_is_done(fake):
         (await hold(batcher, fake, tasks(1))).cancel()
         # The gate stays shut: the model is free again only because the run was given up.
         for _ in range(500):
-            if batcher.idle:
+            if not batcher._running:
                 return
             await asyncio.sleep(0.01)
         pytest.fail("the run went on")

@@ -1,6 +1,7 @@
 """Replicas in processes: the same images, and none of their deaths is a caller's."""
 
 import asyncio
+import multiprocessing
 from functools import partial
 
 import pytest
@@ -37,13 +38,18 @@ def run_scenario(scenario, load=Obedient, replicas=1):
     return asyncio.run(run())
 
 
+def replicas_alive():
+    """Ids of the processes that have a model or load one."""
+    return {each.pid for each in multiprocessing.active_children() if each.name == "replica"}
+
+
 def test_a_replica_that_is_killed_is_replaced_and_its_batch_answered(tmp_path):
     async def scenario(engine):
-        before = engine.pids
+        before = replicas_alive()
         answers = await asyncio.gather(
             engine.run(tasks(f"die once {tmp_path / 'died'}", 7, 8)), engine.run(tasks("p", 9))
         )
-        return before, engine.pids, [seeds_of(answer) for answer in answers]
+        return before, replicas_alive(), [seeds_of(answer) for answer in answers]
 
     before, after, seeds = run_scenario(scenario, replicas=2)
     assert seeds == [[7, 8], [9]]
@@ -66,12 +72,12 @@ def test_a_cancelled_run_ends_and_its_replica_goes_on(tmp_path):
         run = asyncio.create_task(engine.run(tasks(f"wait {begun}", 1)))
         while not begun.exists():
             await asyncio.sleep(0.01)
-        pids = engine.pids
+        pids = replicas_alive()
         run.cancel()
         (outcome,) = await asyncio.gather(run, return_exceptions=True)
         assert isinstance(outcome, asyncio.CancelledError)
         assert seeds_of(await engine.run(tasks("p", 3))) == [3]
-        return pids == engine.pids
+        return pids == replicas_alive()
 
     assert run_scenario(scenario)
 

@@ -98,7 +98,7 @@ def settings_of(kind: type[Made], given: dict[str, Any], **more: Any) -> Made:  
     """
     flags = {flag.name: flag for flag in _flags(kind)}
     read: dict[str, Any] = {
-        name: tuple(map(flags[name].read, value)) if isinstance(value, list) else value
+        name: tuple(map(flags[name].flag.read, value)) if isinstance(value, list) else value
         for name, value in given.items()
         if name in flags
     }
@@ -130,10 +130,6 @@ class _Given:
     def is_repeated(self) -> bool:
         """Return whether it may be given several times."""
         return get_origin(self.kind) is tuple and get_args(self.kind)[-1] is Ellipsis
-
-    def read(self, text: str) -> object:
-        """Make one of its values of text."""
-        return self.flag.read(text)
 
     def _value_name(self) -> str | None:
         """The word for a value in the help; None where typer's own says the choices, or there is none."""

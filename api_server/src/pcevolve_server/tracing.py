@@ -14,7 +14,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pcevolve_server.errors import SettingsError
 from pcevolve_shared import wire
@@ -95,19 +95,11 @@ class Traced:
         if scope["type"] != "http" or scope["path"] in _UNTRACED:
             await self.app(scope, receive, send)
             return
-        status = _FAILED
-
-        async def watch(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
         with _request(scope) as span:
             try:
-                await self.app(scope, receive, watch)
+                await self.app(scope, receive, send)
             finally:
-                _finish(span, scope, scope["state"].get("status", status))
+                _finish(span, scope, scope["state"].get("status", _FAILED))
 
 
 def _request(scope: Scope) -> AbstractContextManager[Span]:

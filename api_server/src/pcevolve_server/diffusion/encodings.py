@@ -36,11 +36,6 @@ class Kept(Generic[_Value]):
         self._values: OrderedDict[Hashable, _Value] = OrderedDict()
         self._bytes = 0
 
-    @property
-    def nbytes(self) -> int:
-        """Of all values together."""
-        return self._bytes
-
     def get(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
         """Return the value of ``key``, made now if it is not there."""
         if key in self._values:

@@ -74,11 +74,6 @@ class ProcessEngine:
             held.update(replica.device_memory)  # a sum would leave out GPUs of which nothing is held
         return held
 
-    @property
-    def pids(self) -> frozenset[int]:
-        """Of the processes that have a model or load one."""
-        return frozenset(replica.pid for replica in self._all if replica.pid is not None)
-
     async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order.
 

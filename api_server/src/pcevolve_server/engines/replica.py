@@ -63,11 +63,6 @@ class Replica:
         questions.close()
         endings.close()
 
-    @property
-    def pid(self) -> int | None:
-        """Of the child."""
-        return self._process.pid
-
     def wait_until_open(self) -> tuple[ModelDescription, ...]:
         """Wait for the models; return what each can do.
 

@@ -92,7 +92,7 @@ class Observed:
         # Only an id of plain letters: it is written into logs and headers.
         identity = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = identity
-        seen = {"status": 500, "bytes_out": 0}
+        seen = {"bytes_out": 0}
         unread = announces_body(scope)
 
         async def read_watched() -> Message:
@@ -103,7 +103,7 @@ class Observed:
 
         async def watch(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seen["status"] = message["status"]
+                scope["state"]["status"] = message["status"]
                 MutableHeaders(scope=message)[wire.REQUEST_ID_HEADER] = identity
                 if unread:
                     # The rest of the body may still be on its way and nobody will read it.
@@ -121,7 +121,9 @@ class Observed:
     def _record(self, scope: Scope, identity: str, seen: dict[str, int], seconds: float) -> None:
         # The template, never the path itself: a path is text that a caller wrote.
         route = getattr(scope.get("route"), "path", "unmatched")
-        seen["status"] = scope["state"].get("status", seen["status"])  # of an event that ended a stream
+        seen["status"] = scope["state"].get(
+            "status", 500
+        )  # of the answer, or of an event that ended a stream
         self.metrics.requests.labels(route, str(seen["status"])).inc()
         self.metrics.latency.labels(route).observe(seconds)
         logger.info(

@@ -47,18 +47,19 @@ class WordIndex:
         Returns:
             float64 ``(images,)``; the largest is 1.
         """
-        return weigh(self.scores(prompt, negative_prompt), self.fitting(prompt), guidance)
+        return weigh(*self.scores(prompt, negative_prompt), guidance)
 
-    def scores(self, prompt: str, negative_prompt: str) -> Weights:
-        """Return each image's score, float64 ``(images,)``; from 0 to 1 where there is no negative prompt."""
+    def scores(self, prompt: str, negative_prompt: str) -> tuple[Weights, NDArray[np.bool_]]:
+        """Return each image's score, and which images fit.
+
+        Returns:
+            float64 ``(images,)``, from 0 to 1 where there is no negative prompt; and bool ``(images,)``: which have a
+            word of the prompt, or all of them where its words tell no images apart.
+        """
         asked, refused = self._scores(prompt), self._scores(negative_prompt)
         scores = np.zeros(self.count) if asked is None else asked
-        return scores if refused is None else scores - refused
-
-    def fitting(self, prompt: str) -> NDArray[np.bool_]:
-        """Return which images have a word of the prompt; all of them where its words tell no images apart."""
-        asked = self._scores(prompt)
-        return np.ones(self.count, np.bool_) if asked is None else asked > 0
+        fitting = np.ones(self.count, np.bool_) if asked is None else asked > 0
+        return (scores if refused is None else scores - refused), fitting
 
     def share_without_images(self, text: str) -> float:
         """Return which share of a text's words no image has, from 0 to 1; those that all images have do not count."""
@@ -161,9 +162,9 @@ class Likeness:
 
     def weights(self, prompt: str, negative_prompt: str = "", guidance: float = 7.5) -> Weights:
         """Return how likely each image is to be drawn for a prompt: float64 ``(images,)``, the largest 1."""
-        fitting = self.words.fitting(prompt)
+        scores, fitting = self.words.scores(prompt, negative_prompt)
         seen = self._score(prompt, fitting) - self._score(negative_prompt, fitting)
-        return weigh(self.words.scores(prompt, negative_prompt) + seen, fitting, guidance)
+        return weigh(scores + seen, fitting, guidance)
 
     def _score(self, text: str, fitting: NDArray[np.bool_]) -> Weights:
         """Return what the model adds to each image's score; nothing where words leave nothing open."""

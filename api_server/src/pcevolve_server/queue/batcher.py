@@ -97,11 +97,6 @@ class Batcher:
             self._waiting.forget_done()
             self._count()
 
-    @property
-    def idle(self) -> bool:
-        """Return whether nothing runs and nothing waits."""
-        return not self._running and not self._waiting.images
-
     def refuse(self, running: bool = True) -> None:
         """Refuse whatever waits, and everything from now on.
 
