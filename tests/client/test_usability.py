@@ -308,6 +308,16 @@ def echoing() -> FakeProvider:
     return answering(lambda fields, place: images.from_base64(fields["image"]) if "image" in fields else None)
 
 
+def test_what_was_spent_is_asked_of_the_ledger_on_a_refusal_alone():
+    """How long a ledger takes depends on what others enrolled meanwhile, and this is asked outside padded sections."""
+    stored = {str(each): png(each) for each in range(4)}
+    made = tuple(Candidate(each, "cut", 0, None, each) for each in stored)
+    usability = Usability(small_plan(labels=("cut",)), stored.__getitem__)
+    usability.require(Pool({"cut": made}), lambda: pytest.fail("asked"))
+    with pytest.raises(UnusableError, match="all of it is left"):
+        usability.require(Pool({"cut": made[:1] * 4}), lambda: "all of it is left")
+
+
 @pytest.mark.parametrize(
     "make", [lambda seed: flat(0), lambda seed: png(4), lambda seed: b"no"], ids=["black", "same", "broken"]
 )

@@ -171,7 +171,9 @@ class SmallRun:
     def evolve(self) -> Evolved:
         """The whole loop; with the blind judge, unless it was given another."""
         usability = Usability(self.plan, self.transcript.bodies.file)
-        judge = PacedJudge(self.judge, self.gate, lambda pool: usability.require(pool, "nothing was spent"))
+        judge = PacedJudge(
+            self.judge, self.gate, lambda pool: usability.require(pool, lambda: "nothing was spent")
+        )
         return evolve(self.plan, self.gate, judge, Silent())
 
     def finish(self) -> Evolved:

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from pcevolve.errors import DataError
 
@@ -20,10 +21,17 @@ def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
     write_files_durably({path: data}, mode)
 
 
-def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644) -> None:
-    """Write several files, each of which is either whole and on disk, or not there at all; nothing else is left."""
+NO_TIME: Final = 315_532_800
+"""The time that files bear whose own would tell something: 1980-01-01, the first that every archive can hold."""
+
+
+def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644, *, timeless: bool = False) -> None:
+    """Write several files, each of which is either whole and on disk, or not there at all; nothing else is left.
+
+    ``timeless`` files do not tell when they were written, from the moment when they have their names.
+    """
     try:
-        _write_partials(files, mode)
+        _write_partials(files, mode, timeless)
         # Only now, when every byte is on disk: a name that points to a file
         # still in the cache would survive a power cut empty.
         for path in files:
@@ -38,7 +46,7 @@ def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644) -> None:
         sync_folder(folder)
 
 
-def _write_partials(files: Mapping[Path, bytes], mode: int) -> None:
+def _write_partials(files: Mapping[Path, bytes], mode: int, timeless: bool) -> None:
     """Write several files under the names that stand for them until all are whole and on disk."""
     with ExitStack() as opened:
         descriptors = []
@@ -52,6 +60,8 @@ def _write_partials(files: Mapping[Path, bytes], mode: int) -> None:
             file = opened.enter_context(os.fdopen(descriptor, "wb"))
             file.write(data)
             file.flush()
+            if timeless:
+                os.utime(descriptor, (NO_TIME, NO_TIME))
             _send_to_disk(descriptor)
             descriptors.append(descriptor)
         for descriptor in descriptors:

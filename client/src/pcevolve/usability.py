@@ -91,10 +91,13 @@ class Usability:
             for label, of_class in pool.candidates.items()
         )
 
-    def require(self, pool: Pool, spent: str, *, is_dataset: bool = False) -> None:
-        """Refuse to go on where too little came (``UnusableError``: why, and what to do)."""
+    def require(self, pool: Pool, say_spent: Callable[[], str], *, is_dataset: bool = False) -> None:
+        """Refuse to go on where too little came (``UnusableError``: why, and what to do).
+
+        ``say_spent`` is asked on a refusal alone: how long a ledger takes to answer depends on others' private data.
+        """
         if fault := self.fault(pool, is_dataset=is_dataset):
-            raise UnusableError(f"{fault}; {spent}. {self._advice}")
+            raise UnusableError(f"{fault}; {say_spent()}. {self._advice}")
 
     def fault(self, pool: Pool, *, is_dataset: bool = False) -> str:
         """Say what is wrong with what came, in one sentence without its full stop; empty where nothing is.

@@ -89,8 +89,7 @@ def test_a_run_that_cannot_be_read_is_listed_with_the_others(cut_off, words, com
     (cut_off / "transcript" / "log.jsonl").write_text("torn\n")
     told = command("status", "--ledger", "ledger.sqlite")
     assert told.code == 0
-    (damaged,) = [line for line in told.out.splitlines() if "unreadable" in line]
-    assert str(cut_off) in damaged
+    assert f"unreadable{cut_off}" in "".join(told.out.split())  # a table, which wraps long paths
     assert "leather" in told.out
 
 

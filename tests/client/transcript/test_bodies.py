@@ -27,6 +27,14 @@ def test_any_body_comes_back_byte_for_byte(tmp_path_factory, raw, payloads):
     assert bodies.get(bodies.put(body)) == body
 
 
+def test_no_stored_file_tells_when_it_was_written(tmp_path):
+    """A measurement's time and the next file's would tell how long private work took, which is padded."""
+    bodies = Bodies(tmp_path)
+    bodies.keep(b"a measurement")
+    bodies.put(b'{"image":"' + base64.b64encode(png(1)) + b'"}')
+    assert {each.stat().st_mtime for each in tmp_path.iterdir()} == {315_532_800}
+
+
 def test_a_body_that_looks_like_a_placeholder_comes_back_as_it_was(tmp_path):
     bodies = Bodies(tmp_path)
     body = b'{"image":"{{sha256:' + b"0" * 64 + b'}}"}'

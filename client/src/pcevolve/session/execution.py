@@ -187,7 +187,10 @@ class _Session:
 
     def _require_usable(self, pool: Pool, *, is_dataset: bool = False) -> None:
         """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out."""
-        spent = f"{say_spent(self.plan, self.account)}; {self.connection.bill()}"
+
+        def spent() -> str:
+            return f"{say_spent(self.plan, self.account)}; {self.connection.bill()}"
+
         self.usability.require(pool, spent, is_dataset=is_dataset)
         for note in self.usability.notes(pool):
             self.audience.console.print(f"WARNING: {note}")

@@ -13,17 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from pcevolve.durable import NO_TIME
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.options import spell_flag
 from pcevolve.transcript import RunLayout
 from pcevolve.transcript.layout import not_a_run
 from pcevolve.transcript.log import find_plan, read
 from pcevolve.transcript.records import Extended
-
-NO_TIME: Final = 315_532_800
-"""The first second that a zip archive can hold, of 1980: the time of every file that may be shared."""
 
 
 @dataclass(frozen=True)

@@ -65,11 +65,18 @@ def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> 
         instead = (
             f"--set data.subsample={shots.fewest} draws them all" if shots.fewest else "none can be drawn"
         )
-        # On the screen alone: an error's text may end up in a log, and the numbers are private.
-        error_console().print(
+        _tell_on_screen(
             f"your classes have {shots.told} {unit} each to draw from, and data.subsample says {settings.data.shots}: "
             f"{instead}; a unit of several classes counts for one of them"
         )
+
+
+def _tell_on_screen(*lines: str) -> None:
+    """Tell the owner at a terminal what is private; elsewhere it might end up in a log, and ``check`` tells it."""
+    console = error_console()
+    if console.is_terminal:
+        for line in lines:
+            console.print(line)
 
 
 def require_shots(
@@ -89,12 +96,10 @@ def require_shots(
     shots = Shots(counts, settings.data.shots, min(drawable.values()))
     if shots.fit or not trusts_shots(settings):
         return
-    console = error_console()
-    console.print(
-        f"your classes hold {shots.told} {unit} each, and {spell_flag('shots')} says {settings.data.shots}; give"
+    _tell_on_screen(
+        f"your classes hold {shots.told} {unit} each, and {spell_flag('shots')} says {settings.data.shots}; give",
+        *(f"  {offer}" for offer in shots.offers),
     )
-    for offer in shots.offers:
-        console.print(f"  {offer}")
     raise DataError(
         f"the classes do not hold about as many as {spell_flag('shots')} says, so what is released about them would be "
         f"wrong: nothing was spent or sent{_advise_check(settings)}"
