@@ -48,6 +48,16 @@ def test_sources_are_read_as_documented_or_refused(text, source):
         assert parse_source(text) == source
 
 
+@pytest.mark.parametrize("name", ["digits", "cells", "terms"])
+def test_a_folder_of_one_s_own_is_not_silently_taken_for_the_client_s_data(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert not isinstance(parse_source(name), FolderSource)
+    (tmp_path / name).mkdir()
+    with pytest.raises(UsageError, match=rf"write \./{name} for your own"):
+        parse_source(name)
+    assert parse_source(f"./{name}") == FolderSource(Path(name))
+
+
 @given(st.text())
 @example("~0")
 def test_any_text_is_a_source_or_a_usage_error(text):

@@ -199,6 +199,15 @@ def test_a_patient_whose_images_are_spent_one_by_one_is_not_lost_sight_of(
     assert "2 by patient" in show_runs(capsys)
 
 
+@pytest.mark.parametrize("out", ["{private}/run", "{private}/good/run"])
+def test_a_run_is_not_kept_among_the_private_images(words, given, server, command, out):
+    private = Path(given["private"])
+    before = sorted(private.rglob("*"))
+    told = command(*words(out=out.format(private=private)))
+    assert "are read as classes: give one outside of your data" in told.said
+    assert (told.code, sorted(private.rglob("*")), server.heard) == (2, before, [])
+
+
 def test_a_run_with_noise_does_not_follow_one_without(run, server, capsys):
     half = {"epsilon": 3, "lifetime_epsilon": 6, "iterations": 1}
     seeded = run(out="seeded", insecure_noise_seed=1, **half)

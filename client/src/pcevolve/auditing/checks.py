@@ -242,7 +242,7 @@ class Audit:
         if self.released is None or self.summary is None:
             return pages
         run, plan = self.released.run, self.released.plan
-        report = render(FinishedRun(run, plan, self.released.manifest()), ())
+        report = render(FinishedRun(run, plan, self.released.manifest()), (), WIRE_PAGE)
         return pages | {
             CARD: write_card(self.released.release, len(self.released.files)).encode(),
             REPORT: report.encode(),

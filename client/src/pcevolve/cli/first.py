@@ -72,7 +72,7 @@ def check(
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
     from pcevolve.config.config import RunConfig
-    from pcevolve.session.first.check import check_folder, check_texts
+    from pcevolve.session.first.check import check_folder, check_texts, spell_source
     from pcevolve.session.preflight import makes_texts
 
     asked = gather(context, options, said, config)
@@ -94,7 +94,8 @@ def check(
             given = " ".join(_spell_options(settings.data, options, said, config))
             # What a file says already is not asked for again.
             rest = "".join(f" {option}" for name, option in LEFT.items() if name not in asked)
-            typer.echo(f"next: pcevolve preview --private {shlex.quote(str(folder))}{spoken} {given}{rest}")
+            private = shlex.quote(spell_source(folder))
+            typer.echo(f"next: pcevolve preview --private {private}{spoken} {given}{rest}")
     if not found.fit:
         raise typer.Exit(DataError.exit_code)
 

@@ -28,6 +28,8 @@ TERMS = (
 """Kinds of nouns whose meanings come with the client."""
 CELLS = ("platelet", "red blood cells", "single red blood cell", "white blood cell")
 """Kinds of blood cells of which pictures come with the client."""
+BUNDLED = ("digits", "cells", "terms")
+"""Words that stand for data which nobody has to have."""
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Suffixes of tables of texts."""
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
@@ -78,6 +80,11 @@ def parse_source(text: str) -> FolderSource | DigitsSource | CellsSource | Terms
     if not text.strip():
         raise UsageError("private data: give a folder, or digits, or digits:3,5,8")
     kind, colon, choice = text.partition(":")
+    if kind in BUNDLED and not colon and Path(kind).exists():
+        raise UsageError(
+            f"private data: {kind} come with the client, and there is a {kind} here too: write ./{kind} for your own, "
+            f"or {kind}:NAME,NAME for some of the client's"
+        )
     if kind == "digits":
         items = choice.split(",") if colon else [str(digit) for digit in range(10)]
         found = _split_names(text, items, _DIGIT, "digits:3,5,8 or digits:3=type A,5=type B")

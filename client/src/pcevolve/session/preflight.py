@@ -247,6 +247,17 @@ def _lifetime(settings: RunConfig, budget: Budget) -> Budget:
     )
 
 
+def _require_own_folder(settings: RunConfig, *data: Path | str | None) -> None:
+    """Refuse a run's folder inside a folder of data, where it would be a class of its own (``UsageError``)."""
+    own = settings.output.folder.resolve()
+    for folder in (Path(each) for each in data if each not in (None, REST)):
+        if folder.is_dir() and own.is_relative_to(folder.resolve()):
+            raise UsageError(
+                f"{spell_flag('out')} {settings.output.folder} lies in {folder}, whose folders are read as classes: "
+                "give one outside of your data"
+            )
+
+
 def _require_images(settings: RunConfig) -> None:
     """Refuse paths of images that lead nowhere, and options that are about texts."""
     refuse_options(settings, _list_only("text"), " is about texts, and this API makes images")
@@ -285,6 +296,7 @@ def _require_image_files(settings: RunConfig, private: Path) -> None:
     require_folder(
         private, OF_IMAGES if settings.data.unlabelled else OF_CLASSES, f"{spell_flag('private')} "
     )
+    _require_own_folder(settings, private, settings.data.test)
     if settings.data.test is not None:
         require_torch(f"{spell_flag('test')}, which trains networks,")
     if settings.data.test not in (None, REST):
@@ -335,6 +347,7 @@ def _require_text_files(settings: RunConfig, private: Path) -> None:
     from pcevolve.private.records import require_records  # NumPy takes a moment to import
 
     require_records(private, f"{spell_flag('private')} ")
+    _require_own_folder(settings, private, settings.data.test)
     if settings.get("secret_columns") and private.is_dir():
         raise UsageError("method.secret_columns names a column of a table, and --private is a folder")
     if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_dir():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +40,6 @@ from pcevolve.selectors import find_method
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
 from pcevolve.transcript import RunLayout, RunReader
-from pcevolve.transcript.layout import WIRE_PAGE
 from pcevolve.transcript.reader import FinishedRun
 
 CONTROL, SHOTS = "random control", "private shots"
@@ -110,9 +108,8 @@ def write_report(
         TranscriptError: Its manifest is damaged.
     """
     page = page or run.layout.report
-    wire_page = os.path.relpath(run.layout.wire_page, page.parent)
     compared = {name: FinishedRun.of(other) for name, other in others.items()}
-    write_durably(page, render(FinishedRun.of(run), accuracy, wire_page, compared).encode())
+    write_durably(page, render(FinishedRun.of(run), accuracy, others=compared).encode())
     return page
 
 
@@ -125,10 +122,10 @@ def rewrite_report(root: Path) -> Path:
 def render(
     run: FinishedRun,
     accuracy: Sequence[AccuracyPoint],
-    wire_page: str = WIRE_PAGE,
+    wire_page: str = "",
     others: Mapping[str, FinishedRun] = NO_OTHERS,
 ) -> str:
-    """Make the page's HTML; every string from the run is escaped."""
+    """Make the page's HTML; every string from the run is escaped. ``wire_page`` is linked if it lies beside it."""
     style = inline_parts(read_style(), read_own("report/chart.css"), read_own("report/page.css"))
     return compile_template(run.plan.modality.kind).render(
         {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compare(run, others)}

@@ -21,6 +21,7 @@ from pcevolve.modality import Item, UnreadableError, find_medium
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.kinds import Kind
 from pcevolve.private.listing import Folders, tell_file_kind
+from pcevolve.private.sources import TABLES
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.transcript import RunLayout, RunReader
@@ -84,6 +85,8 @@ class NearestMean:
 
     def label(self, path: Path) -> str:
         """Class of the image or text in a file."""
+        if self.plan.modality.kind == "text" and path.suffix.lower() in TABLES:
+            raise DataError(f"{path} is a table: give files of one text each, or a folder of them")
         embedding = self.encoder.embed([self._read(path)])
         if not np.isfinite(embedding).all():
             raise DataError(f"{path} has no embedding")

@@ -19,6 +19,7 @@ from pcevolve.private import ProgressCallback
 from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspect
 from pcevolve.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.private.records import Records, read_records
+from pcevolve.private.sources import BUNDLED
 from pcevolve.private.tables import Columns
 from pcevolve.private.units import Shots, map_folders, read_units, require_unit_size, write_units
 from pcevolve.public import settings as public
@@ -176,6 +177,11 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
         first, second = (shorten(found.listing.files[place]) for place in (one, other))
         classes = "" if found.listing.targets[one] == found.listing.targets[other] else ", in another class"
         yield f"{second} has the pixels of {first}{classes}: remove one"
+
+
+def spell_source(folder: Path) -> str:
+    """Return a folder as ``--private`` takes it, also where it is called as data that come with the client."""
+    return f"./{folder}" if str(folder) in BUNDLED else str(folder)
 
 
 def spell_units(meant: DataSettings) -> str:

@@ -179,6 +179,10 @@ def demonstrate(out: Path, kind: Kind = "image", verbose: bool = False) -> dict[
     started = time.monotonic()
     stage = Stage(error_console(), verbose)
     done = _read_summary(out)
+    if done is not None and done.get("modality", "image") != kind:
+        raise UsageError(
+            f"{out} holds a demonstration of {done.get('modality', 'image')}s: give another --out"
+        )
     if done is not None:
         stage.say("again", f"{out} holds a finished demonstration; remove the folder to run it anew")
         return done
