@@ -15,7 +15,7 @@ from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Rewriter
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.retry import RetryPolicy
+from pcevolve.egress.retry import RetryNotice, RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import named_weights
 from pcevolve.evolution import Evolved, Judge, evolve
@@ -141,6 +141,7 @@ class SmallRun:
         allowance: Allowance = Allowance(),  # noqa: B008 - frozen
         rewriter_transport: Transport | None = None,
         rewriter_allowance: Allowance = Allowance(),  # noqa: B008 - frozen
+        report: Callable[[RetryNotice], None] = lambda notice: None,
     ) -> SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
@@ -150,7 +151,7 @@ class SmallRun:
         terms = Terms(secure=plan.secure)
         account = ledger.account(plan.run_id, units, plan.relation, limits, terms=terms).enrol()
         transcript = Transcript(root / "transcript")
-        patience = RetryPolicy(seconds=5, first=1, sleep=sleep)
+        patience = RetryPolicy(seconds=5, first=1, sleep=sleep, report=report)
         meter = Meter(allowance, dialect(plan.dialect), transcript)
         second = make_rewriter(transcript, plan, rewriter_transport or FakeRewriter(), rewriter_allowance)
         gate = Gate(

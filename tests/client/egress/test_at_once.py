@@ -214,7 +214,8 @@ def test_who_interrupts_does_not_wait_for_answers(tmp_path):
     silent = online.LocalServer(silence)
     plan = small_plan(**SHAPE, at_once=AT_ONCE, api=silent.address)
     address = Address(silent.address, online.KEY)
-    run = SmallRun.open(tmp_path, plan, HttpTransport(60), address=address)
+    notices: list[object] = []
+    run = SmallRun.open(tmp_path, plan, HttpTransport(60), address=address, report=notices.append)
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -223,5 +224,6 @@ def test_who_interrupts_does_not_wait_for_answers(tmp_path):
     run.close()
     assert len(slots_of(tmp_path, Sent)) == 1 + 2  # the greeting, and two images each
     assert len(slots_of(tmp_path, Failed)) == 2
+    assert notices == []  # nothing will be asked again, so nobody is told that it will
     silence.released.set()
     silent.close()

@@ -18,7 +18,7 @@ from pcevolve.egress.exchange import Exchange, Rewriter
 from pcevolve.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.replies import Refusals, Replies
-from pcevolve.egress.retry import RetryPolicy
+from pcevolve.egress.retry import RetryNotice, RetryPolicy
 from pcevolve.egress.transport import Outgoing, Transport
 from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError, ProviderUnreachableError
 from pcevolve.evolution import Judge, Pool
@@ -216,7 +216,18 @@ class Gate:
         self._window = RequestWindow(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
             # A thread that waits to retry wakes when another fails, instead of sending after the run has ended.
-            self._patience = self._replies.patience = replace(self._patience, sleep=self._window.pause)
+            told = self._report_unless_stopping(self._patience.report)
+            self._patience = replace(self._patience, sleep=self._window.pause, report=told)
+            self._replies.patience = self._patience
+
+    def _report_unless_stopping(self, report: Callable[[RetryNotice], None]) -> Callable[[RetryNotice], None]:
+        """Report retries, but none that will not be made: of a request that was cut off because the run stops."""
+
+        def told(notice: RetryNotice) -> None:
+            if not self._exchange.stopping.is_set():
+                report(notice)
+
+        return told
 
     def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
         """Send what calls of one round give, several at once if the plan says so, and name what comes back.
