@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import BudgetError, LedgerError
+from pcevolve.ledger.account import Limits
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.privacy import FREE, Event
+from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.release import Query, Receipt
 from support.accounts import (
     ONE,
@@ -157,8 +158,13 @@ def test_gaussian_noise_cannot_be_had_at_delta_zero(path):
 
 def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
     account(path, **gaussian(lifetime=20)).pay(query(1), [Event("gaussian", "2")], outcome())
-    with pytest.raises(BudgetError, match="at delta 0 no epsilon bounds"):
-        account(path, run="b", lifetime=100).require([ONE])
+    with pytest.raises(BudgetError, match="at delta 0 no epsilon bounds") as refused:
+        account(path, run="b", lifetime=1).require([ONE])
+    named = re.search(r"lifetime_delta=(\S+) --set privacy.lifetime_epsilon=(\S+)$", str(refused.value))
+    assert named is not None
+    lifetime = Budget(Fraction(named[2]), float(named[1]))
+    limits = Limits(Budget(Fraction(10)), lifetime)
+    Ledger(path).account("c", UNITS, "replace-one", limits).require([ONE])
 
 
 # -- what a run is bound to ----------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from pcevolve.public.figures import format_loss, format_upwards
 from pcevolve.public.options import advise, spell_flag
 from pcevolve.public.parts import Earlier
 from pcevolve.public.release import Choice, Query, Receipt
+from pcevolve.public.settings import USUAL_DELTA
 
 INSECURE_BEFORE = (
     "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
@@ -33,6 +34,7 @@ INSECURE_BEFORE = (
 )
 
 LIFETIME = "privacy.lifetime_epsilon"
+LIFETIME_DELTA = "privacy.lifetime_delta"
 
 
 @dataclass(frozen=True)
@@ -253,15 +255,30 @@ def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> 
 
 def _over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
-    total = epsilon(worst.others + worst.own, limit.delta)
+    total, own = epsilon(worst.others + worst.own, limit.delta), epsilon(worst.own, limit.delta)
     if math.isinf(total):
-        return _spell_unbounded(limit)
+        return _spell_unbounded(limit) if math.isinf(own) else _advise_lifetime_delta(worst, limit)
     before = format_loss(epsilon(worst.others, limit.delta))
     return (
         f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
         f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
         f"{format_upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that is already paid "
         f"for, or raise the limit knowingly with {advise('lifetime_epsilon', format_upwards(total), LIFETIME)}"
+    )
+
+
+def _advise_lifetime_delta(worst: CumulativeLoss, limit: Budget) -> str:
+    """Say at which limits all runs together could be, where it is earlier ones that this delta cannot bound."""
+    total = epsilon(worst.others + worst.own, USUAL_DELTA)
+    if limit.delta or math.isinf(total):
+        return _spell_unbounded(limit)
+    raised = advise("lifetime_delta", f"{USUAL_DELTA:g}", LIFETIME_DELTA)
+    if total > limit.epsilon:
+        raised += f" {advise('lifetime_epsilon', format_upwards(total), LIFETIME)}"
+    return (
+        f"at delta 0 no epsilon bounds what earlier runs on these data reveal: nothing was drawn. They are "
+        f"{name_runs(worst.runs)}: use the dataset that is already paid for, or let all runs together be counted at "
+        f"another limit knowingly with {raised}"
     )
 
 
