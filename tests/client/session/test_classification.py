@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from PIL import Image
 from safetensors.numpy import load_file, save
 
 from pcevolve.auditing import audit
+from pcevolve.errors import UsageError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.transcript import RunLayout, RunReader
@@ -56,6 +58,16 @@ def test_the_command_names_each_image_and_its_class(run: Path, tmp_path: Path, c
     told = command("classify", run, paths[0], tmp_path / "more")
     lines = [line.split("\t") for line in told.out.splitlines()]
     assert lines == [[str(path), load_classifier(run).label(path)] for path in paths]
+
+
+def test_the_folder_of_a_release_stands_for_its_images_and_is_no_run(run: Path, command):
+    release = RunLayout(run).release
+    told = command("classify", run, release)
+    assert [line.split("\t")[0] for line in told.out.splitlines()] == sorted(
+        map(str, release.glob("*/*.png"))
+    )
+    with pytest.raises(UsageError, match=rf"it has no transcript; {re.escape(str(run))} is$"):
+        load_classifier(release)
 
 
 def test_the_audit_compares_it_byte_for_byte(tmp_path: Path):

@@ -9,12 +9,17 @@ import pytest
 from typer.testing import CliRunner
 
 from pcevolve.cli.main import app
-from pcevolve.errors import UsageError
+from pcevolve.egress.transport import Incoming
+from pcevolve.errors import ProviderRefusedError, UsageError
+from pcevolve.evaluation.labelled import Labelled
 from pcevolve.pages.report.charts import Chart, Value
 from pcevolve.session.finished import comparison
 from pcevolve.session.finished.comparison import PICTURES, Point, draw_curves, read_runs, write_page
+from pcevolve.session.finished.extension import Asked
 from pcevolve.session.folder import RunFolder
+from pcevolve.transcript import RunReader
 from support.paid import make_paid_run
+from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
 
 ACCURACY = {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}
@@ -85,6 +90,20 @@ def test_a_run_that_has_not_ended_is_not_compared(tmp_path: Path):
     for name in ("begun", "published"):
         with pytest.raises(UsageError, match="has not ended: continue it with pcevolve run --resume"):
             read_runs([tmp_path / name])
+
+
+def test_a_run_without_a_plan_is_begun_again_for_there_is_nothing_to_continue(tmp_path: Path):
+    root = tmp_path / "refused"
+    with pytest.raises(ProviderRefusedError, match="HTTP 401"):
+        SmallRun.open(root, provider=FakeProvider(lambda request: Incoming(401, (), b"{}")))
+    for command in (
+        lambda: read_runs([root]),
+        lambda: Labelled.released(root, ["a", "b"]),
+        lambda: RunReader.strict(root).manifest(),
+        lambda: Asked.of(root, 1, None, {}),
+    ):
+        with pytest.raises(UsageError, match="nothing was spent: begin again with the same command"):
+            command()
 
 
 def point(accuracy: float, epsilon: str = "4", spent: float | None = 4.0, **changes: object) -> Point:

@@ -101,7 +101,8 @@ class Labelled:
         """
         folder = RunLayout(root)
         if not folder.release.is_dir():
-            raise UsageError(f"{root} has no dataset yet: continue it with {folder.resume_command}")
+            begun = RunReader.strict(root).plan is not None
+            raise UsageError(f"{root} has no dataset yet: {folder.advise_next(begun)}")
         kind = find_medium(RunReader.strict(root).require_plan().modality.kind)
         files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
         if empty := [label for label, each in zip(labels, files, strict=True) if not each]:

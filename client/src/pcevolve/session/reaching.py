@@ -31,7 +31,7 @@ from pcevolve.public.options import validate
 from pcevolve.public.parts import Rewriter as PlannedRewriter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import CHAT_FAMILIES
-from pcevolve.transcript import RunReader, Transcript
+from pcevolve.transcript import RunLayout, RunReader, Transcript
 from pcevolve.transcript.records import Answered
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
@@ -82,10 +82,12 @@ def connect(
     rewriter: Address | None = None,
     generator: Generator | None = None,
     pairs: int = 0,
+    goes_on: str = "",
 ) -> Iterator[Connection]:
     """Open the gate to a run's API, or to a generator in this process, on the run's record; nothing is sent yet.
 
-    Private work is padded as the owner says, or else by ``pairs``: see ``choose_tick``.
+    Private work is padded as the owner says, or else by ``pairs``: see ``choose_tick``. ``goes_on`` is the command by
+    which the owner continues once the API is back; ``run --resume`` if empty.
     """
     provider = settings.provider
     transport = open_transport(provider, address, generator)
@@ -93,7 +95,8 @@ def connect(
     with closing(transport), _reach_rewriter(settings, rewriter, transcript) as second:
         meter = Meter(allowance, spoken, transcript, address.is_nearby)
         pace = Pace(choose_tick(settings.privacy.pad_selection, pairs), settings.privacy.pace)
-        patience = _make_patience(provider, console)
+        goes_on = goes_on or RunLayout(settings.output.folder).resume_command
+        patience = replace(_make_patience(provider, console), advice=f"continue with {goes_on}")
         gate = Gate(transcript, spoken, address, transport, patience, pace, meter, second)
         yield Connection(gate, meter, pace, second)
 

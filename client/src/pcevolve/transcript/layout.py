@@ -156,14 +156,24 @@ class RunLayout:
         """The command that goes on with the run, as it is typed."""
         return f"pcevolve run --resume {shlex.quote(str(self.root))}"
 
+    def advise_next(self, begun: bool) -> str:
+        """What to do with a run that has no dataset; one without a plan on record has not ``begun``."""
+        if begun:
+            return f"continue it with {self.resume_command}"
+        return "it has no plan on record, so nothing was spent: begin again with the same command"
+
     def export(self, form: Form) -> Path:
         """The dataset in another form; not there unless somebody asked for it."""
         return self.root / EXPORTS[form]
 
     def require_transcript(self) -> None:
         """Refuse a path that is no run's folder, or that of another version's run (``UsageError``)."""
+        if not self.root.exists():
+            raise UsageError(not_a_run(self.root, "there is no such folder"))
         if not self.transcript.is_dir():
-            raise UsageError(not_a_run(self.root, "it has no transcript"))
+            run = self.root.absolute().parent
+            hint = f"; {shlex.quote(str(run))} is" if RunLayout(run).transcript.is_dir() else ""
+            raise UsageError(not_a_run(self.root, f"it has no transcript{hint}"))
         require_format(self.log, self.root)
 
 

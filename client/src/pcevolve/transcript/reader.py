@@ -261,7 +261,7 @@ class RunReader:
         root = self.layout.root
         if self.plan is not None and self.plan.extended:
             return UsageError(f"{root} is being extended: continue with {self.goes_on}")
-        return UsageError(f"{root} holds an unfinished run: continue it with {self.goes_on}")
+        return UsageError(f"{root} holds an unfinished run: {self.layout.advise_next(self.plan is not None)}")
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from pcevolve.private.sources import TABLES
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript.layout import MANIFEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +90,14 @@ class NearestMean:
             raise DataError(f"{path} is a table: give files of one text each, or a folder of them")
         embedding = self.encoder.embed([self._read(path)])
         if not np.isfinite(embedding).all():
-            raise DataError(f"{path} has no embedding")
+            raise DataError(f"{path} has no embedding; the run is of {self.plan.modality.kind}s")
         return self.labels[int(self.nearest(embedding)[0])]
 
     def list_files(self, folder: Path) -> list[Path]:
-        """Files in a folder and below it, in order, as listings find them, and without text that lies beside images."""
+        """Files in a folder and below it, in order, as listings find them, and without what lies beside a dataset."""
         files = sorted(Folders().files_below(folder))
+        if (folder / MANIFEST).is_file():  # a release: what it says of itself lies beside its dataset
+            files = [each for each in files if each.parent != folder]
         of_images = self.plan.modality.kind == "image"
         return [each for each in files if not (of_images and tell_file_kind(each) is Kind.NOTES)]
 

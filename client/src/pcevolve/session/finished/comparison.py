@@ -249,7 +249,7 @@ def _one(root: Path) -> Compared:
     folder = RunFolder(root)
     folder.require_transcript()
     if not folder.finished or not folder.summary.is_file():
-        raise UsageError(f"{root} has not ended: continue it with {folder.resume_command}")
+        raise UsageError(f"{root} has not ended: {folder.advise_next(folder.has_plan())}")
     plan = RunReader.strict(root).require_plan()
     told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {}
     if told.get("manifest") != folder.digest_manifest():

@@ -81,6 +81,8 @@ class Asked:
                     f"{spell(option.name, RunConfig)} cannot be another one than the run's: only "
                     "how the API is reached, what may be spent there, and where the ledger is"
                 )
+        if not folder.has_plan():
+            raise UsageError(f"{root} has no dataset to extend: {folder.advise_next(begun=False)}")
         # Who said yes to the run may be somebody else than who extends it.
         settings = RunConfig.load(folder.config).changed(**{"yes": False, **options})
         return cls(folder, more, strength, settings, settings.key() if key is None else key, generator)
@@ -197,7 +199,7 @@ def _stop_error(root: Path, extension: Extension) -> StoppedError:
 
 
 @contextmanager
-def _connect(asked: Asked, run: RunReader, audience: Audience) -> Iterator[Connection]:
+def _connect(asked: Asked, run: RunReader, extension: Extension, audience: Audience) -> Iterator[Connection]:
     """The gate to where the run's own requests went, on its own record."""
     settings, plan = asked.settings, run.require_plan()
     if plan.in_process != (asked.generator is not None):
@@ -210,10 +212,18 @@ def _connect(asked: Asked, run: RunReader, audience: Audience) -> Iterator[Conne
     require(spoken, CREATES if plan.varies_prompts else VARIES)
     address = make_address(settings.provider, spoken, plan.api, asked.key)
     rewriter = make_rewriter_address(settings, None)
+    goes_on = f"pcevolve extend {shlex.quote(str(run.layout.root))} {extension.options}"
     with (
         closing(Transcript(run.layout.transcript)) as transcript,
         connect(
-            settings, spoken, address, transcript, audience.console, rewriter, asked.generator
+            settings,
+            spoken,
+            address,
+            transcript,
+            audience.console,
+            rewriter,
+            asked.generator,
+            goes_on=goes_on,
         ) as connection,
     ):
         connection.gate.hello(plan.run_id)
@@ -227,7 +237,7 @@ def _evolve(asked: Asked, run: RunReader, number: int, extension: Extension, aud
     extended = before.extended_by((*before.extended[: number - 1], extension))
     with (
         closing(Ledger(asked.settings.privacy.ledger, create=False)) as ledger,
-        _connect(asked, run, audience) as connection,
+        _connect(asked, run, extension, audience) as connection,
     ):
         gate, meter = connection.gate, connection.meter
         notice = lay_out(_describe(extended, extension, meter).items(), "Before anything is asked for")
