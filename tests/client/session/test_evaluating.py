@@ -320,15 +320,22 @@ def command(*words: object):
 
 
 @pytest.mark.parametrize(
-    ("voted", "trained", "is_better"), [(False, 0.5, True), (False, 0.9, False), (True, 0.5, False)]
+    ("voted", "trained", "tests", "is_better"),
+    [
+        (False, 0.5, 40, True),
+        (False, 0.9, 40, False),
+        (True, 0.5, 40, True),
+        (True, 0.9, 40, False),
+        (False, 0.5, 10, False),  # eight of ten are within two standard errors of a half
+    ],
 )
-def test_released_means_that_beat_the_images_are_told_with_the_command(voted, trained, is_better):
+def test_released_means_that_beat_the_images_are_told_with_the_command(voted, trained, tests, is_better):
     def make_score(judge: str, mean: float, **more: bool) -> dict[str, Any]:
         return {"judge": judge, "dataset": {"accuracy": {"mean": mean}}, **more}
 
-    said = _compare_classifier(
-        make_score("dp-means-classifier", 0.8), [make_score("cnn", trained, voted=voted)], "image"
-    )
+    judges = [make_score("cnn", trained, voted=voted)]
+    found = {"judges": judges, "chance": 0.5, "test_images": tests}
+    said = _compare_classifier(make_score("dp-means-classifier", 0.8), found, "image")
     assert "without any image: 80.0%" in said
     assert ("better than training on the images: pcevolve classify RUN FILES" in said) == is_better
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -227,7 +228,7 @@ def _show(found: dict[str, Any]) -> None:
         f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
     )
     if classifier := found.get("classifier"):
-        console.print(_compare_classifier(classifier, found["judges"], kind))
+        console.print(_compare_classifier(classifier, found, kind))
     if "longest_copied_words" in found:
         console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
     if "distinct_pairs" in found:
@@ -247,12 +248,15 @@ def _show(found: dict[str, Any]) -> None:
             console.print(line)
 
 
-def _compare_classifier(classifier: dict[str, Any], judges: list[dict[str, Any]], kind: str) -> str:
-    """Say how good the released means are as a classifier, and where they do better than the dataset."""
+def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], kind: str) -> str:
+    """Say how good the released means are as a classifier, and where they do better than the dataset and than luck."""
     accuracy = classifier["dataset"]["accuracy"]["mean"]
     said = f"{classifier['judge']}, the class means that the run released, without any {kind}: {accuracy:.1%}"
-    trained = [each["dataset"]["accuracy"]["mean"] for each in judges if not each["voted"]]
-    if trained and accuracy > max(trained):
+    trained = [each["dataset"]["accuracy"]["mean"] for each in found["judges"]]
+    chance, tests = found["chance"], found[f"test_{kind}s"]
+    # Two standard errors of as many guesses: what luck alone seldom reaches.
+    by_luck = chance + 2 * math.sqrt(chance * (1 - chance) / tests)
+    if trained and accuracy > max(*trained, by_luck):
         said += f"\nthat is better than training on the {kind}s: pcevolve classify RUN FILES"
     return said
 
