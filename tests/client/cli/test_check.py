@@ -204,7 +204,10 @@ def test_a_folder_of_texts_is_looked_at_as_texts(check, tmp_path):
     assert f"holds texts and no image: pcevolve check {tmp_path / 'd'} --dialect chat looks at texts" in told
     code, told = check(tmp_path / "d", "--shots", 2, "--dialect", "chat")
     assert code == 0
-    assert f"next: pcevolve preview --private {tmp_path / 'd'} --shots 2 --dialect chat --domain" in told
+    assert (
+        f"next: pcevolve preview --private {tmp_path / 'd'} --shots 2 --dialect chat --model bundled-text --domain"
+        in told
+    )
 
 
 @pytest.mark.parametrize(
@@ -260,7 +263,11 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert "fits --shots 3 yes" in told
     with pytest.raises(DataError, match="the class folders hold folders, such as a/a0"):
         list_folder(root, None)
-    check(root, "--shots", 3, "--write-unit-map", units)
+    code, told = check(root, "--shots", 3, "--write-unit-map", units)
+    assert code == 0
+    assert f"to know: {units} is written: give a run --unit-map {units}" in told
+    assert "--write-unit-map" not in told
+    assert f"--shots 3 --unit-map {units} --domain WORDS" in told
     with units.open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows[:2] == [["file", "patient"], ["a/a0/0.png", "a0"]]

@@ -92,11 +92,15 @@ def audit(
         )
     if html:
         typer.echo(f"page: {audited.write_pages()}", err=True)
-    _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose)
+    more = f"pcevolve audit {shlex.quote(str(folder))} --verbose{'' if html else ', or --html for pages'}"
+    _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose, more)
 
 
-def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool) -> None:
-    """Print what an audit found, what speaks against the run's privacy first; exit 1 if a claim does not hold."""
+def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool, more: str) -> None:
+    """Print what an audit found, what speaks against the run's privacy first; exit 1 if a claim does not hold.
+
+    ``more`` is where there is more to read.
+    """
     holds = all(each.holds for each in audited.findings) and allowed
     if as_json:
         findings = [asdict(each) for each in audited.findings]
@@ -118,14 +122,14 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
         if each.unchecked:
             typer.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
     if not (as_json or verbose):
-        Console(highlight=False).print(lay_out(_lines(folder, audited, holds)))
+        Console(highlight=False).print(lay_out([*_lines(audited, holds), ("more", more)]))
     if not allowed:
         typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
         raise typer.Exit(_exit_code(audited, allowed))
 
 
-def _lines(folder: Path, audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
+def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
     """Yield what left, under which guarantee, whether it holds, and what was not looked at."""
     from pcevolve.session.console import describe_traffic
 
@@ -145,7 +149,6 @@ def _lines(folder: Path, audited: Audit, holds: bool) -> Iterator[tuple[str, str
         yield "holds", said or "the run is INSECURE"
     if audited.unverified:
         yield "unchecked", f"{', '.join(audited.unverified)} (views, and what stays with the owner)"
-    yield "more", f"pcevolve audit {shlex.quote(str(folder))} --verbose, or --html for pages"
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:

@@ -45,7 +45,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
     if as_json:
         typer.echo(json.dumps(planned.as_dict(), indent=1))
     else:
-        print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned))
+        print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned), NARROW)
         typer.echo(f"Selection against noise: {planned.verdict}.")
         typer.echo("What the provider can draw is another question: pcevolve preview shows it.")
 

@@ -34,11 +34,13 @@ def init(
     ] = False,
 ) -> None:
     """Write pcevolve.toml, with the options of a run that people touch first, and what they are for."""
-    from pcevolve.session.first.init import write_template
+    from pcevolve.session.first.init import name_required, write_template
 
+    required = name_required()
     path = write_template(folder, force, whole)
     typer.echo(
-        f"written: {path}; set private, domain and out in it, then: pcevolve run --config {shlex.quote(str(path))}"
+        f"written: {path}; set {', '.join(required[:-1])} and {required[-1]} in it, then: "
+        f"pcevolve run --config {shlex.quote(str(path))}"
     )
 
 
@@ -91,9 +93,12 @@ def check(
             _show_outlook(found.classes, settings.data)
         if found.fit:
             spoken = " --dialect chat" if are_texts and not makes_texts(settings) else ""
+            if write_unit_map is not None and settings.data.unit_map is None:
+                options["unit_map"] = write_unit_map
             given = " ".join(_spell_options(settings.data, options, said, config))
             # What a file says already is not asked for again.
-            rest = "".join(f" {option}" for name, option in LEFT.items() if name not in asked)
+            left = {**LEFT_OF_TEXTS, **LEFT} if are_texts else LEFT
+            rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
             private = shlex.quote(spell_source(folder))
             typer.echo(f"next: pcevolve preview --private {private}{spoken} {given}{rest}")
     if not found.fit:
@@ -111,10 +116,16 @@ def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
         )
     for word, lines in (("to mend", found.faults), ("to know", found.warnings)):
         for line in lines[:MOST_LINES]:
-            typer.echo(f"{word}: {printable(line)}")
+            _echo_wrapped(f"{word}: {printable(line)}")
         if len(lines) > MOST_LINES:
             typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
     typer.echo(STAYS)
+
+
+def _echo_wrapped(line: str) -> None:
+    """Print a line, between words at a terminal's edge; whole into a file or a pipe."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(line, soft_wrap=not console.is_terminal)
 
 
 def _show_outlook(classes: int, meant: DataSettings) -> None:
@@ -128,6 +139,8 @@ def _show_outlook(classes: int, meant: DataSettings) -> None:
 
 LEFT = {"domain": "--domain WORDS", "out": "--out RUN"}
 """Options that a run needs, and ``check`` does not."""
+LEFT_OF_TEXTS = {"model": "--model bundled-text"}
+"""As ``pcevolve-server serve --model text:bundled`` calls its model: the default is a model of images."""
 
 
 def _spell_options(

@@ -196,6 +196,12 @@ def spell_flag(name: str) -> str:
     return _TYPED.get()(name) or f"--{name.replace('_', '-')}"
 
 
+def spell_before(name: str) -> str:
+    """Return ``spell_flag`` as it stands before its value: with a colon behind a file's name."""
+    said = spell_flag(name)
+    return f"{said}: " if " in " in said else f"{said} "
+
+
 def advise(name: str, value: object, path: str = "") -> str:
     """Return what a message tells somebody to type: a keyword in Python, else a flag, or ``--set`` with a path."""
     if _TYPED.get() is AS_KEYWORDS:

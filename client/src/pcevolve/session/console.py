@@ -255,7 +255,7 @@ def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield commands that can be typed."""
     run = Path(summary["dataset"]).parent
     name = shlex.quote(str(run))
-    yield "next", f"open {summary['report']}"
+    yield "next", f"open {shlex.quote(str(summary['report']))}"
     yield "", f"pcevolve audit {name}   (what left, and why)"
     if not summary.get("accuracy"):
         yield "", f"pcevolve evaluate {name} --test FOLDER   (on data of your own)"

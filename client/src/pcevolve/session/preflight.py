@@ -29,7 +29,7 @@ from pcevolve.private.sources import (
 )
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import list_options, spell, spell_flag
+from pcevolve.public.options import list_options, spell, spell_before, spell_flag
 from pcevolve.session.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -293,16 +293,15 @@ def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
 
 def _require_image_files(settings: RunConfig, private: Path) -> None:
     """Refuse a folder of private or held-out images, a map or weights that are not there."""
-    require_folder(
-        private, OF_IMAGES if settings.data.unlabelled else OF_CLASSES, f"{spell_flag('private')} "
-    )
+    wanted = OF_IMAGES if settings.data.unlabelled else OF_CLASSES
+    require_folder(private, wanted, spell_before("private"))
     _require_own_folder(settings, private, settings.data.test)
     if settings.data.test is not None:
         require_torch(f"{spell_flag('test')}, which trains networks,")
     if settings.data.test not in (None, REST):
-        require_folder(Path(settings.data.test), OF_CLASSES, f"{spell_flag('test')} ")
+        require_folder(Path(settings.data.test), OF_CLASSES, spell_before("test"))
     if settings.data.unit_map is not None and not settings.data.unit_map.is_file():
-        raise DataError(f"{spell_flag('unit_map')} {settings.data.unit_map}: no such file")
+        raise DataError(f"{spell_before('unit_map')}{settings.data.unit_map}: no such file")
     if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_file():
         raise UsageError(f"encoder.weights {settings.encoder.weights}: no such file")
 
@@ -346,7 +345,7 @@ def _require_text_files(settings: RunConfig, private: Path) -> None:
     """Refuse private or held-out texts, columns or weights that are not there."""
     from pcevolve.private.records import require_records  # NumPy takes a moment to import
 
-    require_records(private, f"{spell_flag('private')} ")
+    require_records(private, spell_before("private"))
     _require_own_folder(settings, private, settings.data.test)
     if settings.get("secret_columns") and private.is_dir():
         raise UsageError("method.secret_columns names a column of a table, and --private is a folder")
@@ -355,4 +354,4 @@ def _require_text_files(settings: RunConfig, private: Path) -> None:
     if settings.data.test is not None:
         require_torch(f"{spell_flag('test')}, which trains a network,")
     if settings.data.test not in (None, REST):
-        require_records(Path(settings.data.test), f"{spell_flag('test')} ")
+        require_records(Path(settings.data.test), spell_before("test"))

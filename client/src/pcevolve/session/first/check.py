@@ -77,6 +77,10 @@ def check_folder(
         return Checkup((), (f"{folder} holds texts and no image: {command} looks at texts",), ())
     if write_unit_map is not None:
         write_units(write_unit_map, listing.names)
+        mapped = settings if meant.unit_map else settings.changed(unit_map=write_unit_map)
+        found_with_map = check_folder(folder, mapped, told)
+        written = f"{write_unit_map} is written: give a run --unit-map {quote(str(write_unit_map))}"
+        return replace(found_with_map, warnings=(written, *found_with_map.warnings))
     try:
         assumed = None if meant.unlabelled else map_folders(listing.names)
         units = read_units(meant.unit_map, listing.names) if meant.unit_map else assumed

@@ -57,6 +57,12 @@ def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
     return path
 
 
+def name_required() -> list[str]:
+    """The options that nobody can leave as the file has them, as it names them: ``section.key``."""
+    paths = {each.name: each.path for each in list_options(RunConfig)}
+    return [paths[name] for name in ("private", "domain", "out")]
+
+
 def render_template(whole: bool) -> str:
     """The text of the file: the most used options with their defaults, others behind ``#``."""
     lines = [HEAD.format(name=NAME, private=FIRST["private"]) + ("" if whole else MORE)]
