@@ -309,9 +309,8 @@ def echoing() -> FakeProvider:
 
 
 def test_what_was_spent_is_asked_of_the_ledger_on_a_refusal_alone():
-    """How long a ledger takes depends on what others enrolled meanwhile, and this is asked outside padded sections."""
-    stored = {str(each): png(each) for each in range(4)}
-    made = tuple(Candidate(each, "cut", 0, None, each) for each in stored)
+    """How long a ledger takes depends on what others enrolled, and this is asked outside padded sections."""
+    made, stored = population_of(*map(png, range(4)))
     usability = Usability(small_plan(labels=("cut",)), stored.__getitem__)
     usability.require(Pool({"cut": made}), lambda: pytest.fail("asked"))
     with pytest.raises(UnusableError, match="all of it is left"):

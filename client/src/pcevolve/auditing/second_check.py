@@ -2,9 +2,8 @@
 
 Each request of the plan carries no image, or exactly one that had come from the API before, under an id that the public
 plan names or that the receipt of its class and round chose. Everything else in its body is one of the values that the
-plan has for the call, under a name that is known here; nothing in it is free. Texts are images to this check; which of
-their words are blank (``blank_out``), and what an answer says (``read_answer``, ``read_rewording``), are pure functions
-that both use.
+plan has for the call, under a name that is known here; nothing in it is free. Texts are images to this check. Both use
+pure functions for which words are blank (``blank_out``) and what an answer says (``read_answer``, ``read_rewording``).
 """
 
 from __future__ import annotations
@@ -154,9 +153,8 @@ class _Seen:
         sends_image = due is not None and not self.plan.varies_prompts and self.plan.modality.kind == "image"
         if images != ([due.digest] if due is not None and sends_image else []):
             raise Unexplained("carries another image than the plan or its receipt names")
-        allowed = (
-            self._values_for_rewriter(call, due) if call.purpose == "reword" else self._values(call, due)
-        )
+        find = self._values_for_rewriter if call.purpose == "reword" else self._values
+        allowed = find(call, due)
         for name, value in leaves:
             spelled = (str(each) if is_form else each for each in allowed.get(name, ()))
             # By type too: True equals 1, and 1.0 does, and which of them was written would be a bit.
@@ -321,11 +319,9 @@ def _collect_digests(answer: Answered, bodies: Bodies) -> set[str]:
         return arrived
     texts = [value for _, value in leaves if isinstance(value, str)]
     for text in ("", *texts, *_find_words(whole)):
-        # Several spellings of base64 are in use; what is no base64 at all is a text.
+        # Several spellings of base64 are in use: some wrap lines, or leave the padding out. What is none is a text.
         arrived.add(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
-        plain = "".join(text.rpartition(",")[2].split()).rstrip(
-            "="
-        )  # some wrap lines, or leave the padding out
+        plain = "".join(text.rpartition(",")[2].split()).rstrip("=")
         with suppress(ValueError):
             padded = plain.replace("-", "+").replace("_", "/") + "=" * (-len(plain) % 4)
             data = base64.b64decode(padded, validate=True)
