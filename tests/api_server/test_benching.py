@@ -15,6 +15,12 @@ from pcevolve_server.settings import EngineKind, Settings
 from support.served import FakeGenerator
 
 
+@pytest.fixture(autouse=True)
+def briefly(monkeypatch):
+    """Figures are measured for a tenth of a second: what they come to is not asked."""
+    monkeypatch.setattr(benching, "SECONDS", 0.1)
+
+
 class Pair:
     """Two replicas that take a hundredth of a second for a run."""
 
