@@ -76,7 +76,6 @@ def eight_cores(monkeypatch):
 @pytest.fixture
 def opened(eight_cores, monkeypatch):
     """Has chosen ways fail to open; the others stay for a hundredth of a second."""
-    monkeypatch.setattr(benching, "_SECONDS", 0.01)
 
     def opened(*failing):
         def opening(settings, stopping):
