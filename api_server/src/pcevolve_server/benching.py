@@ -15,9 +15,9 @@ from PIL import Image
 from pcevolve_server import models
 from pcevolve_server.engines import Engine, choice
 from pcevolve_server.errors import ServerError, SettingsError
-from pcevolve_server.model_settings import count_cores
 from pcevolve_server.settings import EngineKind, Settings
 from pcevolve_server.work import Recipe, Task
+from pcevolve_shared.processors import count_cores
 from pcevolve_shared.wire import ModelInfo
 
 SECONDS = 2.0  # that a figure is measured for, at least

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -266,8 +265,3 @@ class ModelSettings:
         low, high = self.guidance_interval
         if not 0 <= low < high <= 1:
             raise SettingsError("--guidance-interval: give two shares between 0 and 1, the smaller one first")
-
-
-def count_cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -19,7 +19,7 @@ from PIL import Image
 
 from pcevolve_server import sources
 from pcevolve_server.errors import GenerationError, ModelLoadError, NotFiniteError
-from pcevolve_server.model_settings import ModelSettings, count_cores
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import (
     IsCancelled,
     Made,
@@ -32,6 +32,7 @@ from pcevolve_server.work import (
     never_cancelled,
     perform,
 )
+from pcevolve_shared.processors import count_cores
 from pcevolve_shared.wire import ModelInfo
 
 

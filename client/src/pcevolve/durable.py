@@ -15,14 +15,13 @@ from typing import Final
 
 from pcevolve.errors import DataError
 
+NO_TIME: Final = 315_532_800
+"""The time that files bear whose own would tell something: 1980-01-01, the first that every archive can hold."""
+
 
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a file durably: it is whole and on disk, or not there at all, and one that is there is replaced at once."""
     write_files_durably({path: data}, mode)
-
-
-NO_TIME: Final = 315_532_800
-"""The time that files bear whose own would tell something: 1980-01-01, the first that every archive can hold."""
 
 
 def write_files_durably(files: Mapping[Path, bytes], mode: int = 0o644, *, timeless: bool = False) -> None:

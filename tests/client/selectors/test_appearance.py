@@ -51,7 +51,7 @@ def sum_looks(
     event: Event = QUIET,
     unit_of: Sequence[int] = (),
 ) -> tuple[np.ndarray, float]:
-    """What is noised, and the noise's standard deviation."""
+    """Return what is noised, and the noise's standard deviation."""
     noise = Observer()
     release(pictures, event, relation, noise, unit_of)
     ((_, values, sigma),) = noise.asked

@@ -6,8 +6,8 @@ from functools import partial
 
 from pcevolve_server import models, sources
 from pcevolve_server.engines import Opening, cluster, processes, thread
-from pcevolve_server.model_settings import count_cores
 from pcevolve_server.settings import EngineKind, Settings
+from pcevolve_shared.processors import count_cores
 
 _MOST_UNASKED = 4  # replicas: each has the weights and the libraries in memory
 

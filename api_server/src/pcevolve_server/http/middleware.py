@@ -92,7 +92,7 @@ class Observed:
         # Only an id of plain letters: it is written into logs and headers.
         identity = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = identity
-        seen = {"bytes_out": 0}
+        bytes_out = 0
         unread = announces_body(scope)
 
         async def read_watched() -> Message:
@@ -102,6 +102,7 @@ class Observed:
             return message
 
         async def watch(message: Message) -> None:
+            nonlocal bytes_out
             if message["type"] == "http.response.start":
                 scope["state"]["status"] = message["status"]
                 MutableHeaders(scope=message)[wire.REQUEST_ID_HEADER] = identity
@@ -109,22 +110,21 @@ class Observed:
                     # The rest of the body may still be on its way and nobody will read it.
                     MutableHeaders(scope=message)["Connection"] = "close"
             elif message["type"] == "http.response.body":
-                seen["bytes_out"] += len(message.get("body", b""))
+                bytes_out += len(message.get("body", b""))
             await send(message)
 
         started = time.monotonic()
         try:
             await self.app(scope, read_watched, watch)
         finally:
-            self._record(scope, identity, seen, time.monotonic() - started)
+            self._record(scope, identity, bytes_out, time.monotonic() - started)
 
-    def _record(self, scope: Scope, identity: str, seen: dict[str, int], seconds: float) -> None:
+    def _record(self, scope: Scope, identity: str, bytes_out: int, seconds: float) -> None:
         # The template, never the path itself: a path is text that a caller wrote.
         route = getattr(scope.get("route"), "path", "unmatched")
-        seen["status"] = scope["state"].get(
-            "status", 500
-        )  # of the answer, or of an event that ended a stream
-        self.metrics.requests.labels(route, str(seen["status"])).inc()
+        # Of the answer, or of an event that ended a stream.
+        status = scope["state"].get("status", 500)
+        self.metrics.requests.labels(route, str(status)).inc()
         self.metrics.latency.labels(route).observe(seconds)
         logger.info(
             "request",
@@ -134,7 +134,8 @@ class Observed:
                 "route": route,
                 "seconds": round(seconds, 4),
                 "bytes_in": scope["state"].get("bytes_in", 0),
-                **seen,
+                "bytes_out": bytes_out,
+                "status": status,
             },
         )
 

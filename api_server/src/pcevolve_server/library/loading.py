@@ -18,9 +18,10 @@ from pcevolve_server.library.folder import Listing, list_images
 from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.library.shards import FactStore
 from pcevolve_server.library.words import Fits, Likeness, WordIndex
-from pcevolve_server.model_settings import ModelSettings, SafetyPolicy, count_cores
+from pcevolve_server.model_settings import ModelSettings, SafetyPolicy
 from pcevolve_server.work import Generator
 from pcevolve_shared import limits
+from pcevolve_shared.processors import count_cores
 from pcevolve_shared.wire import LibraryInfo, ModelInfo, Resolution
 
 logger = logging.getLogger(__name__)

@@ -47,8 +47,9 @@ class BatchLimits:
 
 def _limit(model: ModelDescription, settings: Settings) -> BatchLimit:
     most = settings.largest_batch(model.bit_exact_batch_size)
-    if settings.model.batching is Batching.MERGE or model.bit_exact_batch_size == 1:
-        return BatchLimit(most, merges=settings.model.batching is Batching.MERGE)
+    merges = settings.model.batching is Batching.MERGE
+    if merges or model.bit_exact_batch_size == 1:
+        return BatchLimit(most, merges=merges)
     return BatchLimit(
         most,
         merges=True,

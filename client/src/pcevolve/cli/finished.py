@@ -207,8 +207,8 @@ def evaluate(
     from pcevolve.encoders import require_torch
 
     require_torch("evaluate, which trains networks,")
-    from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
-    from pcevolve.session.finished.evaluating import Question, evaluate
+    from pcevolve.auditing.rerun import find_encoder
+    from pcevolve.session.finished.evaluating import Question, evaluate  # torch takes seconds to load
     from pcevolve.session.progress import error_console, show_work
 
     question = Question(test, private, mix, tuple(judge or ()), control, device, weights)

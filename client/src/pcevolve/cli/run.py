@@ -76,10 +76,7 @@ def preview(
     from pcevolve.session.progress import Audience
 
     typer.echo(previewed(request, Audience(verbose=verbose)))
-    typer.echo(
-        f"if that looks like your domain: {request.folder.resume_command}",
-        err=True,
-    )
+    typer.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
 
 
 def demo(

@@ -5,7 +5,6 @@ How many threads there are changes no result, and no image's pixels depend on an
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from PIL import Image
 from threadpoolctl import ThreadpoolController
 
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
+from pcevolve_shared.processors import count_cores
 
 
 def centre_square(image: DecodedImage) -> DecodedImage:
@@ -64,8 +64,7 @@ def thread_count() -> int:
     torch = sys.modules.get("torch")
     if torch is not None:
         return int(torch.get_num_threads())
-    # macOS does not bind a process to processors.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return count_cores()
 
 
 @contextmanager

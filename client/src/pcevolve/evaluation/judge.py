@@ -49,7 +49,7 @@ class Judge:
     weights: str = ""
 
     def prepare(self, features: Features, targets: NDArray[np.int64], labels: Sequence[str]) -> Training:
-        """What a set gives to train on, without what has no features; ``DataError`` where a class has nothing."""
+        """Return what to train on of a set: all that has features; ``DataError`` where a class has nothing."""
         usable = find_usable(features)
         training = Training(features[usable], targets[usable], len(labels))
         if missing := set(range(len(labels))) - set(training.targets.tolist()):

@@ -157,7 +157,7 @@ class RunLayout:
         return f"pcevolve run --resume {shlex.quote(str(self.root))}"
 
     def advise_next(self, begun: bool) -> str:
-        """What to do with a run that has no dataset; one without a plan on record has not ``begun``."""
+        """Advise on a run that has no dataset; one without a plan on record has not ``begun``."""
         if begun:
             return f"continue it with {self.resume_command}"
         return "it has no plan on record, so nothing was spent: begin again with the same command"

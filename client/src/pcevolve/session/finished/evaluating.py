@@ -242,11 +242,12 @@ class Evaluation:
         if RANDOM_CONTROL in seen:
             measured["control_distances"] = seen[RANDOM_CONTROL]
         found: dict[str, object] = {}
+        other = _embeddings(real)
         for name, features in measured.items():
-            one, other = _embeddings(features), _embeddings(real)
+            one = _embeddings(features)
             if min(len(one), len(other)) >= FEWEST:  # of fewer no distance can be told
                 found[name] = measure_closeness(one, other, clip=judge.name.startswith("clip")).to_json()
-        found |= self._own.measure_embeddings(_embeddings(made), _embeddings(real))
+        found |= self._own.measure_embeddings(_embeddings(made), other)
         if private is not None:
             found["memorisation"] = self._measure_memorisation(made, private, real)
         return found

@@ -192,10 +192,14 @@ def _require_own_release(run: RunReader) -> None:
 
 def _stop_error(root: Path, extension: Extension) -> StoppedError:
     """Return the error for a person who stops an extension."""
-    again = f"pcevolve extend {shlex.quote(str(root))} {extension.options}"
+    again = _spell_command(root, extension)
     return StoppedError(
         "stopped: no privacy budget is spent by an extension", f"to go on where it was: {again}"
     )
+
+
+def _spell_command(root: Path, extension: Extension) -> str:
+    return f"pcevolve extend {shlex.quote(str(root))} {extension.options}"
 
 
 @contextmanager
@@ -212,7 +216,6 @@ def _connect(asked: Asked, run: RunReader, extension: Extension, audience: Audie
     require(spoken, CREATES if plan.varies_prompts else VARIES)
     address = make_address(settings.provider, spoken, plan.api, asked.key)
     rewriter = make_rewriter_address(settings, None)
-    goes_on = f"pcevolve extend {shlex.quote(str(run.layout.root))} {extension.options}"
     with (
         closing(Transcript(run.layout.transcript)) as transcript,
         connect(
@@ -223,7 +226,7 @@ def _connect(asked: Asked, run: RunReader, extension: Extension, audience: Audie
             audience.console,
             rewriter,
             asked.generator,
-            goes_on=goes_on,
+            goes_on=_spell_command(run.layout.root, extension),
         ) as connection,
     ):
         connection.gate.hello(plan.run_id)
