@@ -1,10 +1,13 @@
-"""The page with the provider's first images: complete, safe to open, and what the record gives."""
+"""The pages of a run that is under way: complete, safe to open, and what the record gives."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pcevolve.pages.live import list_opening, write_preview
+import pytest
+
+from pcevolve.egress.transport import Outgoing
+from pcevolve.pages.live import Standing, list_opening, render_live, write_preview
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok
@@ -41,3 +44,22 @@ def test_what_is_no_image_is_said_to_be_none(tmp_path: Path):
     page = write_preview(open_record(tmp_path, broken, candidates=2)).read_text()
     assert page.count(">not an image</span>") == 4
     assert "<img" not in page
+
+
+def test_while_a_round_begins_the_images_of_the_one_before_stay_on_the_page(tmp_path: Path):
+    varied = []
+
+    def stop_at_the_second(request: Outgoing) -> None:
+        varied.extend([request] if b'"strength"' in request.body else [])
+        if len(varied) == 2:
+            raise KeyboardInterrupt
+
+    run = SmallRun.open(tmp_path, small_plan(), FakeProvider(stop_at_the_second))
+    with pytest.raises(KeyboardInterrupt):
+        run.evolve()
+    run.close()
+    record = RunReader.lenient(tmp_path)
+    assert sum(record.plan.calls[slot].iteration == 1 for slot in record.outputs) == 1
+    page = render_live(record, Standing()).decode()
+    assert "Iteration 1 of 2" in page
+    assert page.count("data:image/jpeg") == 6 + len(record.outputs[[*record.outputs][-1]])

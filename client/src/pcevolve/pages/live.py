@@ -157,10 +157,14 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
 
 
 def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[Sheet]:
-    """The newest images of each class, as they came."""
+    """The newest images of each class, as they came; those of the round before fill up what has not come yet."""
     for label in plan.labels[:CLASSES]:
-        slots = [call.slot for call in plan.round(iteration) if call.label == label]
-        digests = [digest for slot in slots for digest in run.outputs.get(slot, ())]
+        digests: tuple[str, ...] = ()
+        for each in range(iteration, -1, -1):
+            slots = (call.slot for call in plan.round(each) if call.label == label)
+            digests = (*(digest for slot in slots for digest in run.outputs.get(slot, ())), *digests)
+            if len(digests) >= SHOWN:
+                break
         yield Sheet(label, _picture_all(run, plan, digests[-SHOWN:]))
 
 
