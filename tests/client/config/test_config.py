@@ -69,11 +69,11 @@ def test_a_key_file_is_read_if_only_its_owner_can(tmp_path):
 )
 def test_a_hostile_configuration_is_refused_in_a_line_and_soon(tmp_path, text, told):
     (tmp_path / "c.toml").write_text(text)
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(UsageError, match=told) as error:
         read_toml(tmp_path / "c.toml")
     assert "\n" not in str(error.value)
-    assert time.monotonic() - begun < 2
+    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize("read", [read_toml, read_key_file])

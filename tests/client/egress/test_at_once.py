@@ -220,7 +220,7 @@ def test_who_interrupts_does_not_wait_for_answers(tmp_path):
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run.evolve()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     run.close()
     assert len(slots_of(tmp_path, Sent)) == 1 + 2  # the greeting, and two images each
     assert len(slots_of(tmp_path, Failed)) == 2

@@ -169,7 +169,7 @@ def test_an_address_where_nobody_is_is_told_at_once(tmp_path):
         joining,
     ):
         pass
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 # Here and not below: a process has one cluster at a time, and those below share one.

@@ -89,10 +89,10 @@ def test_only_what_a_model_says_is_a_text(answer: dict[str, object], alone: str)
 
 
 def test_marks_without_end_take_no_time():
-    began = time.perf_counter()
+    began = time.process_time()
     assert said_in("<think>" * 20_000) == ""
     assert said_in("</think>" * 20_000 + "A cut.") == "A cut."
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 def thinking(heard: Heard) -> Reply:

@@ -119,7 +119,7 @@ def test_a_head_that_comes_by_bytes_has_ten_seconds(address: str):
             with suppress(TimeoutError):
                 if connection.recv(1) == b"":
                     break
-    assert 9.5 < time.monotonic() - begun < 12
+    assert 9.5 < time.monotonic() - begun < 25
 
 
 @pytest.mark.parametrize(("length", "status"), [(16_000, b"200"), (17_000, b"")])
@@ -169,7 +169,7 @@ def test_the_end_of_a_run_waits_for_no_connection(run: Path):
             open_ones[0].sendall(b"GET ")
             time.sleep(0.1)
             begun = time.monotonic()
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 5
         assert [rest(each) for each in open_ones] == [b""] * 20
 
 
