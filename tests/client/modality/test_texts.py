@@ -33,6 +33,7 @@ TEXTS = find_medium("text")
         ("\u0645\u06cc\u200c\u062e\u0648".encode(), "\u0645\u06cc\u200c\u062e\u0648"),
         (b"", None),
         (b" \n\x00", None),
+        ("\u200d \u200c".encode(), None),
         (b"\xff\xfe", None),
         ("half a pair \ud800".encode("utf-8", "surrogatepass"), None),
         (b"a" * (MOST_BYTES + 1), None),

@@ -41,8 +41,8 @@ MIN_BYTES: Final = 4096
 _BLANKS: Final = re.compile(r"\s+")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """Unicode's categories of what does not show: controls of terminals and of direction, halves of pairs, nothing."""
-_JOINERS: Final = frozenset("\u200c\u200d")
-"""Which some scripts need to spell their words."""
+_JOINERS: Final = "\u200c\u200d"
+"""Which some scripts need to spell their words; at the ends of a text they join nothing."""
 
 _IDS: Final = re.compile(r"(?<!\S)(?=\S*\d)[!-~]{8,}(?!\S)")
 """Words of eight characters or more with a digit among them, in ASCII: some scripts put no blanks between words."""
@@ -101,7 +101,7 @@ def normalise(text: str) -> Text:
         for each in _BLANKS.sub(" ", text)
         if each in _JOINERS or unicodedata.category(each) not in _UNSEEN
     )
-    return _BLANKS.sub(" ", unicodedata.normalize("NFC", "".join(shown))).strip()
+    return _BLANKS.sub(" ", unicodedata.normalize("NFC", "".join(shown))).strip(f" {_JOINERS}")
 
 
 def read_text(data: bytes) -> Text | None:
