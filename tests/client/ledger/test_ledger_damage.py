@@ -120,7 +120,8 @@ def test_a_ledger_cut_anywhere_is_refused(path):
     places = [each for each in [*edges, 16, HEADER, 1000] if 0 <= each < len(data)]
     for place in places:
         path.write_bytes(data[:place])
-        assert is_refused(path, expected), place
+        # SQLite fills a page up with zeros, and one digest in 256 that ends a page ends in one.
+        assert is_refused(path, expected) or data[place:] == b"\0", place
     assert len(places) > 15
 
 
