@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import decimal
 import io
 import json
@@ -90,6 +91,15 @@ def test_a_unit_may_be_a_number_and_not_one_that_is_none(tmp_path, name):
 def test_a_whole_number_with_a_point_is_the_same_class_as_without(tmp_path, name):
     rows: list[dict[str, object]] = [{**row, "label": number % 2 + 3.0} for number, row in enumerate(ROWS)]
     assert set(read_records(write(tmp_path / name, rows), Columns()).labels) == {"3", "4"}
+
+
+def test_a_secret_is_one_value_and_not_a_list_that_would_be_passed_over(tmp_path):
+    rows: list[dict[str, object]] = [{**row, "patient": datetime.time(place)} for place, row in enumerate(ROWS)]
+    found = read_records(write(tmp_path / "t.parquet", rows), Columns(secrets=("patient",)))
+    assert found.marks[1] == ("01:00:00",)
+    rows = [*ROWS, {**ROWS[0], "text": "x", "patient": ["Ann", "Bob"]}]
+    with pytest.raises(DataError, match="row 5 has no single value in column 'patient'"):
+        read_records(write(tmp_path / "t.jsonl", rows), Columns(secrets=("patient",)))
 
 
 def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):

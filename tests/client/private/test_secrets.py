@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +113,18 @@ def test_a_secret_in_as_many_texts_as_were_said_moves_the_counts_by_its_budget(r
 )
 def test_forms_that_are_detected(text, found):
     assert find_in(text) == found
+
+
+@pytest.mark.parametrize("word", ["a1", "a-"], ids=["letters and digits", "hyphens"])
+def test_sixteen_times_as_long_a_word_is_searched_in_about_sixteen_times_the_time(word):
+    """As of a genome, or of a file in base64; by the square of its length it is 256 times."""
+
+    def cost(count: int) -> float:
+        began = time.process_time()  # of this process alone, however busy the machine is
+        find_in(word * count)
+        return time.process_time() - began
+
+    assert min(cost(32_000) for _ in range(2)) < 64 * min(cost(2_000) for _ in range(5))
 
 
 @given(

@@ -28,15 +28,16 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve_shared.reading import read_file
 
 _MONTH: Final = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zäé]{0,7}\.?"
+# Bounded, wherever the rest may fail: a long word of no form would be searched from each of its letters to its end.
 _FORMS: Final = (
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"[\w.+-]{1,254}@[\w-]+(?:\.[\w-]+)+",
     r"https?://[^\s<>\"']+|www\.[^\s<>\"']+",
     r"\b(?:\d{1,3}\.){3}\d{1,3}\b",
     r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?\b",
     r"\b\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b",
     rf"\b\d{{1,2}}\.? {_MONTH} \d{{4}}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b",
     r"(?<!\w)\+?\d(?:[ ()./-]{0,2}\d){4,}(?!\w)",
-    r"\b(?=[a-z0-9-]*\d)(?=[a-z0-9-]*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*\d{2}[a-z0-9-]*\b",
+    r"\b(?=[a-z0-9-]{0,254}\d)(?=[a-z0-9-]{0,254}[a-z])[a-z0-9]{1,254}(?:-[a-z0-9]{1,254}){0,31}\d{2}[a-z0-9-]*\b",
 )
 """E-mail, web and network addresses; account numbers; dates in figures and words; numbers of five digits and more, as
 telephones, patients and postal codes have; and codes of letters and digits, as cases and samples have."""

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, time, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
@@ -84,7 +84,9 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
             said = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
             named = None if unit is None else normalise_unit(unit)
             held = tuple(normalise(_read_cell(row.get(each)) or "").casefold() for each in columns.secrets)
-            fault = CELLS if None in row else ""
+            # Passed over in silence, what a list holds would be promised protection and have none.
+            odd = [each for each in columns.secrets if not _is_single(row.get(each))]
+            fault = CELLS if None in row else f"has no single value in column {odd[0]!r}" if odd else ""
             yield f"row {number}", said, label or _read_cell(row.get(columns.label)), named, held, fault
     except DataError:
         raise
@@ -104,11 +106,13 @@ def _reason(error: Exception) -> str:
     return "it is damaged"
 
 
+def _is_single(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float | date | time | timedelta)
+
+
 def _read_cell(value: object) -> str | None:
     """A cell as text, without blanks around it; None for an empty one, for NaN and for what is no single value."""
-    if (
-        not isinstance(value, str | int | float | date) or value != value
-    ):  # NaN is how some write that nothing is known
+    if value is None or not _is_single(value) or value != value:  # NaN is how some write that nothing is known
         return None
     # 7.0 is how libraries write a whole number in a column that has gaps: the same patient, or class, as 7.
     whole = isinstance(value, float) and value.is_integer()
