@@ -94,7 +94,9 @@ def test_a_whole_number_with_a_point_is_the_same_class_as_without(tmp_path, name
 
 
 def test_a_secret_is_one_value_and_not_a_list_that_would_be_passed_over(tmp_path):
-    rows: list[dict[str, object]] = [{**row, "patient": datetime.time(place)} for place, row in enumerate(ROWS)]
+    rows: list[dict[str, object]] = [
+        {**row, "patient": datetime.time(place)} for place, row in enumerate(ROWS)
+    ]
     found = read_records(write(tmp_path / "t.parquet", rows), Columns(secrets=("patient",)))
     assert found.marks[1] == ("01:00:00",)
     rows = [*ROWS, {**ROWS[0], "text": "x", "patient": ["Ann", "Bob"]}]

@@ -15,6 +15,7 @@ from pcevolve.public.figures import (
     format_factor,
     format_loss,
     format_upwards,
+    in_full,
     parse_epsilon,
     parse_noise_multiplier,
 )
@@ -24,6 +25,13 @@ from pcevolve.public.figures import (
 def test_a_number_in_few_digits_is_not_below_it_and_close(value, digits):
     shown = Fraction(format_upwards(value, digits))
     assert value <= shown <= Fraction(value) * (1 + Fraction(10) ** (1 - digits))
+
+
+@pytest.mark.parametrize(
+    ("delta", "shown"), [(1.2345644e-5, "1.2345644e-05"), (1e-5, "1e-05"), (0.0, "0"), (1e-4, "0.0001")]
+)
+def test_a_delta_is_shown_in_all_its_digits(delta, shown):
+    assert in_full(delta) == shown
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,10 @@ def test_distance_is_the_mean_over_classes_of_their_images_distances_from_the_re
     assert distance(MEASURED, scene, points) == 1.5
     assert distance(MEASURED, scene, [points[0], np.array([NONE])]) == 1.0
     assert distance(MEASURED, scene, [np.array([NONE])] * 2) is None
+    # Of far ones no more digits than two machines agree on.
+    far = distance(MEASURED, scene, [np.array([[246.93, 0.0]]), np.array([NONE])])
+    recorded, found = (Assessment(classes_apart=1, distance=each) for each in (far, far + 0.1))
+    assert count_rounding_bits(recorded, found)
 
 
 @pytest.mark.parametrize(

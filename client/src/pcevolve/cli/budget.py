@@ -18,7 +18,7 @@ from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
 from pcevolve.config.files import find_ledger
 from pcevolve.errors import UsageError
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.options import validate
 from pcevolve.screen import NARROW, print_table
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
@@ -131,9 +131,7 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
     units = f"{row.units} by {row.unit}"  # by their names, or by their images alone
     if row.named:
         units += f"\n{row.images} images"
-    spent = (
-        f"epsilon {format_loss(row.epsilon)}\nat delta {row.delta:g}\n{row.relation}\n{row.draws} accesses"
-    )
+    spent = f"epsilon {format_loss(row.epsilon)}\nat delta {in_full(row.delta)}\n{row.relation}\n{row.draws} accesses"
     spent += f"\n{row.noise}"
     if row.forgets_insecure:
         spent += "\nforgets INSECURE runs"

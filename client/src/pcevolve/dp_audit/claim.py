@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -70,10 +71,10 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict for a person, in one line."""
-        shown = (
-            f"epsilon is at least {self.epsilon_lower_bound:.3g} with confidence {self.claim.confidence:g}"
-        )
-        claimed = f"{float(self.claim.budget.epsilon):.3g} is claimed"
+        # Down, to thousandths: it is a lower bound, and what is shown of it has to hold too.
+        least = math.floor(self.epsilon_lower_bound * 1000) / 1000
+        shown = f"epsilon is at least {least:g} with confidence {self.claim.confidence}"
+        claimed = f"{float(self.claim.budget.epsilon):.12g} is claimed"
         if self.holds:
             return f"method '{self.claim.method}' is not refuted: {shown}, {claimed}"
         return f"method '{self.claim.method}' is REFUTED: {shown}, {claimed}"

@@ -25,7 +25,7 @@ from pcevolve.interface.options import PlanOptions, RunOptions
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.pages.notebook import render_notebook, render_table
 from pcevolve.public.fields import IN_PROCESS
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import export_run, summarise
@@ -210,7 +210,7 @@ class Result:
         if self.plan.promised_secrecy is not None:
             said += f"listed secrets {self.plan.promised_secrecy.words}; "
         count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"
-        return f"<Result: {said}{count}, {promised}, delta {self.delta:g}, in {str(self.folder)!r}>"
+        return f"<Result: {said}{count}, {promised}, delta {in_full(self.delta)}, in {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: marks, promise, and a contact sheet."""
@@ -336,7 +336,7 @@ class PricedPlan(BudgetPlan):
     def __repr__(self) -> str:
         """One line: what it costs and whether it is worth that."""
         total = format_loss(self.epsilon_total, 4)
-        return f"<Plan: {self.method}, epsilon {total} at delta {self.delta:g}: {self.verdict}>"
+        return f"<Plan: {self.method}, epsilon {total} at delta {in_full(self.delta)}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
         said = f"{self.method}: selection against noise is {self.verdict}"

@@ -21,7 +21,7 @@ from pcevolve.ledger.entries import Enrolment, Entries
 from pcevolve.ledger.others import CumulativeLoss, PriorRuns, name_runs
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
-from pcevolve.public.figures import format_loss, format_upwards
+from pcevolve.public.figures import format_loss, format_upwards, in_full
 from pcevolve.public.options import advise, spell_flag
 from pcevolve.public.parts import Earlier
 from pcevolve.public.release import Choice, Query, Receipt
@@ -248,7 +248,7 @@ def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> 
     if math.isinf(asked):
         return _spell_unbounded(limit)
     return (
-        f"asked epsilon={asked:g}, {left:g} left in this run at delta {limit.delta:g}: nothing was drawn; "
+        f"asked epsilon={asked:g}, {left:g} left in this run at delta {in_full(limit.delta)}: nothing was drawn; "
         f"use fewer iterations, or begin a run with a larger {spell_flag('epsilon')}"
     )
 
@@ -261,7 +261,7 @@ def _over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     before = format_loss(epsilon(worst.others, limit.delta))
     return (
         f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
-        f"whose lifetime limit is {float(limit.epsilon):g} at delta {limit.delta:g}; this would make it "
+        f"whose lifetime limit is {float(limit.epsilon):g} at delta {in_full(limit.delta)}; this would make it "
         f"{format_upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that is already paid "
         f"for, or raise the limit knowingly with {advise('lifetime_epsilon', format_upwards(total), LIFETIME)}"
     )
@@ -284,6 +284,6 @@ def _advise_lifetime_delta(worst: CumulativeLoss, limit: Budget) -> str:
 
 def _spell_unbounded(limit: Budget) -> str:
     return (
-        f"at delta {limit.delta:g} no epsilon bounds what these mechanisms, or those of earlier runs on these data, "
-        "reveal: nothing was drawn; allow a --delta above 0"
+        f"at delta {in_full(limit.delta)} no epsilon bounds what these mechanisms, or those of earlier runs on these "
+        "data, reveal: nothing was drawn; allow a --delta above 0"
     )

@@ -266,10 +266,10 @@ def list_some(names: Sequence[str], joint: str = ", ", last: str = " and ") -> s
     return joint.join(names[:_NAMED]) + more
 
 
-def refuse_twins(names: Sequence[str], digests: Sequence[bytes], what: str) -> None:
-    """Refuse data of which two have the same digest (``DataError``)."""
-    first: dict[bytes, int] = {}
-    pairs = [(place, first.setdefault(digest, place)) for place, digest in enumerate(digests)]
+def refuse_twins(names: Sequence[str], items: Sequence[str | bytes], what: str) -> None:
+    """Refuse data of which two are the same (``DataError``), given the items themselves or their digests."""
+    first: dict[str | bytes, int] = {}
+    pairs = [(place, first.setdefault(item, place)) for place, item in enumerate(items)]
     refuse(
         [f"{names[one]} has the {what} of {names[twin]}; remove one" for one, twin in pairs if twin != one]
     )

@@ -112,7 +112,7 @@ def _is_single(value: object) -> bool:
 
 def _read_cell(value: object) -> str | None:
     """A cell as text, without blanks around it; None for an empty one, for NaN and for what is no single value."""
-    if value is None or not _is_single(value) or value != value:  # NaN is how some write that nothing is known
+    if value is None or not _is_single(value) or value != value:  # NaN says for some that nothing is known
         return None
     # 7.0 is how libraries write a whole number in a column that has gaps: the same patient, or class, as 7.
     whole = isinstance(value, float) and value.is_integer()

@@ -26,6 +26,11 @@ def format_upwards(value: float, digits: int = 6) -> str:
     return f"{rounded.normalize():f}"
 
 
+def in_full(value: float) -> str:
+    """A number in all its digits, as a δ or a prior is stated: rounded either way it would promise something else."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def format_loss(epsilon: float, digits: int = 6) -> str:
     """An ε in few digits that are not below it; words where it is infinite."""
     return (

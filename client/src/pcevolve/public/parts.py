@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pcevolve.errors import spell_out
 from pcevolve.privacy import Event
 from pcevolve.public import requests, settings
+from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Texts
 from pcevolve.public.settings import Digest
 
@@ -95,7 +96,8 @@ class Secrecy(_Part):
     @property
     def words(self) -> str:
         """The promise in a few words, for whoever sees an ε beside it."""
-        return f"guessed with at most {self.bound} where it was {self.prior:g}, in at most {self.most} texts each"
+        before = in_full(self.prior)
+        return f"guessed with at most {self.bound} where it was {before}, in at most {self.most} texts each"
 
     @model_validator(mode="after")
     def _is_weaker_than_a_guess(self) -> Self:

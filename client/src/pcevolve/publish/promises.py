@@ -11,7 +11,7 @@ from pcevolve.dp.calibration import DRAWN_UNITS
 from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.privacy import Event
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import OWN_DEGREE, reword_for
 from pcevolve.public.parts import Extension, Library, LicenceFile
 from pcevolve.public.plan import PublicPlan
@@ -137,7 +137,7 @@ def state_folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:
 def _bears(events: Iterable[Event], delta: float) -> str:
     total = epsilon(events, delta)
     return (
-        f"epsilon <= {format_loss(total)} at delta {delta:g}"
+        f"epsilon <= {format_loss(total)} at delta {in_full(delta)}"
         if isfinite(total)
         else "more than any epsilon bounds"
     )

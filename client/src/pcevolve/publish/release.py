@@ -21,7 +21,7 @@ from safetensors.numpy import load, save
 from pcevolve.errors import TranscriptError, spell_out
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
@@ -318,7 +318,7 @@ def _state_promise(release: Release) -> str:
     more = "".join(f"\n\n{each}" for each in besides if each)
     opening = f"{state_promise(plan)}\n\n" if state_promise(plan) else ""
     return (
-        f"{opening}epsilon = {format_loss(spent)}, delta = {plan.delta:g}, neighbour relation "
+        f"{opening}epsilon = {format_loss(spent)}, delta = {in_full(plan.delta)}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
         f"{release.guarantee.statement}.{more}"
     )

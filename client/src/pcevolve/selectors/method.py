@@ -10,7 +10,7 @@ from pcevolve.dp.accountants import epsilon, pure_epsilon
 from pcevolve.errors import UsageError
 from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public import settings
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors.rounds import (
     Calibration,
@@ -35,12 +35,12 @@ COUNTED = (
     "Gaussian noise on a histogram of the same sensitivity"
 )
 SECRETS = (
-    "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior:g} before "
+    "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior} before "
     "this release is guessed with at most {bound} after it, by whatever attack, if it stands in at most {most} "
     "texts: these count no more together; what other releases say of it adds to that"
 )
 COMPOSED = (
-    "the epsilon of this run holds with delta = {delta:g}, at which its draws compose to less than their sum; with "
+    "the epsilon of this run holds with delta = {delta}, at which its draws compose to less than their sum; with "
     "delta = 0 it is the sum, {pure}"
 )
 CREATES = frozenset({"create"})
@@ -287,12 +287,14 @@ class Method:
             parts.append(COUNTED)
         if plan.secrecy:
             parts.append(
-                SECRETS.format(prior=plan.secrecy.prior, bound=plan.secrecy.bound, most=plan.secrecy.most)
+                SECRETS.format(
+                    prior=in_full(plan.secrecy.prior), bound=plan.secrecy.bound, most=plan.secrecy.most
+                )
             )
         # Said only where δ makes a difference: for a run at δ = 0 the sum is the ε that is printed.
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.delta) < pure:
-            parts.append(COMPOSED.format(delta=plan.delta, pure=format_loss(float(pure))))
+            parts.append(COMPOSED.format(delta=in_full(plan.delta), pure=format_loss(float(pure))))
         return "; ".join(parts)
 
 

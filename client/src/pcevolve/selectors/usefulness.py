@@ -93,7 +93,7 @@ def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) 
         for rows, aim in zip(points, aims_of(measured), strict=True)
         if np.isfinite(rows).any()
     ]
-    return round(float(np.mean(gaps)) / scene.coordinates.radius, DIGITS) if gaps else None
+    return _round(float(np.mean(gaps)) / scene.coordinates.radius) if gaps else None
 
 
 def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | None:

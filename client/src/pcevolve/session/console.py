@@ -15,7 +15,7 @@ from pcevolve.pages.rendering import spell_size
 from pcevolve.pages.report.page import list_settings
 from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
@@ -143,7 +143,8 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not paid:
         return "nothing is spent"
     change = "exchanged for another" if plan.relation == "replace-one" else "more or less"
-    promised = f"epsilon {format_loss(epsilon(paid, plan.delta))} at delta {plan.delta:g}, for one {plan.unit} {change}"
+    loss = format_loss(epsilon(paid, plan.delta))
+    promised = f"epsilon {loss} at delta {in_full(plan.delta)}, for one {plan.unit} {change}"
     means = f"who wrongly accuses {ALARMS} of 100 outsiders finds at most {count_found_members(paid)} of 100 members"
     trust = f"; {ON_TRUST}" if plan.in_process else ""
     return f"{promised}: {means}{trust}"
@@ -246,7 +247,7 @@ def _say_loss(summary: Mapping[str, Any]) -> str:
     folder = summary.get("epsilon_folder")
     return (
         f"epsilon {format_loss(summary['epsilon_spent'])} of {summary['epsilon_budget']:g} was spent (delta "
-        f"{summary['delta']:g}, {summary['relation']})"
+        f"{in_full(summary['delta'])}, {summary['relation']})"
         + ("" if folder is None else f"; {format_loss(folder)} seen from the folder that was drawn from")
     )
 

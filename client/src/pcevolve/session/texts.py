@@ -24,6 +24,7 @@ from pcevolve.pages.live import list_opening
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.listing import refuse_twins
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.tables import Columns
@@ -120,6 +121,8 @@ def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDatase
     if settings.data.unit_size and columns.unit is not None:
         require_unit_size(found.units, found.names, columns.unit, settings.data.unit_size)
     if settings.data.subsample is not None:
+        # Of all texts and before the draw: a refusal that hung on the seed would be answered by another one.
+        refuse_twins(found.names, found.texts, "text")
         tell_drawable(settings, found.count_drawable(), counted)
         found, rest = found.draw(settings.data.subsample, settings.data.subsample_seed)
     data = found.dataset(columns.unit)

@@ -26,7 +26,7 @@ from pcevolve.pages.rendering import (
     read_style,
 )
 from pcevolve.pages.report.charts import Chart, Series, Value
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import Kind
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
@@ -193,7 +193,7 @@ def list_facts(run: Compared) -> dict[str, str]:
     epsilon = (
         f"no guarantee{', INSECURE' if seeded else ''}"
         if spent is None
-        else f"{format_loss(spent)} (δ {summary['delta']:g}, {summary['relation']})"
+        else f"{format_loss(spent)} (δ {in_full(summary['delta'])}, {summary['relation']})"
     )
     if "listed_secrets" in summary:
         epsilon += f"; listed secrets {Secrecy.model_validate(summary['listed_secrets']).words}"

@@ -11,7 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
-from pcevolve.public.figures import describe_guesses, format_loss, parse_epsilon, parse_noise_multiplier
+from pcevolve.public.figures import (
+    describe_guesses,
+    format_loss,
+    in_full,
+    parse_epsilon,
+    parse_noise_multiplier,
+)
 from pcevolve.public.options import EXACT, Setting, spell
 
 if TYPE_CHECKING:
@@ -153,7 +159,7 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     sizes = f"{scope.iterations} rounds, {scope.classes} classes, {scope.shots} shots, {scope.candidates} candidates"
     yield "sizes", sizes
     yield "epsilon of one query", format_loss(planned.epsilon_per_query, 4)
-    yield "epsilon of the run", f"{format_loss(planned.epsilon_total, 4)} at delta {planned.delta:g}"
+    yield "epsilon of the run", f"{format_loss(planned.epsilon_total, 4)} at delta {in_full(planned.delta)}"
     folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from"
     yield "  with data.subsample", folder
     for name, total in planned.totals.items():
