@@ -59,10 +59,6 @@ class NoNoise:
         """The best."""
         return int(np.argmax(scores))
 
-    def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """The best."""
-        return int(np.argmax(scores))
-
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
         """The values themselves."""
         return np.asarray(values, dtype=np.float64)

@@ -48,8 +48,6 @@ class Bare:
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
         return int(np.argmax(scores))
 
-    permute_and_flip = exponential
-
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
         return np.asarray(values, dtype=np.float64)
 

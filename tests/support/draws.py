@@ -47,9 +47,6 @@ class Misscaled:
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
         return self.honest.exponential(key, scores, rate / self.factor)
 
-    def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        return self.honest.permute_and_flip(key, scores, rate / self.factor)
-
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
         return self.honest.gaussian(key, values, sigma * float(self.factor))
 

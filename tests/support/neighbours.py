@@ -49,8 +49,6 @@ class Observer:
         self.asked.append((key, scores, float(rate)))
         return 0
 
-    permute_and_flip = exponential
-
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
         self.asked.append((key, values, sigma))
         fixed = self.middle is not None and key.endswith("/middle")

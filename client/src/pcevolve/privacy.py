@@ -41,7 +41,7 @@ class Event:
 
     - ``exponential``: the bounded range η of the draw, in nats: log-ratios of the probabilities under two
       neighbouring datasets span at most η over all outcomes (Dong, Durfee & Rogers 2020). Implies η-DP.
-    - ``permute-and-flip``: pure ε.
+    - ``permute-and-flip``: pure ε; nothing here draws so any more, and a record may say that it did.
     - ``gaussian``: the noise multiplier, standard deviation of the noise over L2 sensitivity.
     - ``uniform``, ``post-processing``: "0"; the private data are not looked at.
 

@@ -22,7 +22,6 @@ from pcevolve.dp.mechanisms import (
     exponential_measurement,
     gaussian_measurement,
     noise_scale,
-    permute_and_flip_measurement,
 )
 from support.draws import exponential_probabilities, permute_and_flip_probabilities
 
@@ -40,11 +39,6 @@ NOT_FINITE = [math.nan, math.inf, -math.inf]
 def test_opendp_agrees_that_an_exponential_draw_is_eta_squared_over_8_zcdp(rate):
     eta = 2 * float(Fraction(rate))
     assert exponential_measurement(Fraction(rate)).map(1.0) == pytest.approx(eta**2 / 8, rel=1e-12)
-
-
-@pytest.mark.parametrize("rate", RATES)
-def test_opendp_agrees_that_permute_and_flip_costs_twice_its_rate(rate):
-    assert permute_and_flip_measurement(Fraction(rate)).map(1.0) == pytest.approx(2 * float(Fraction(rate)))
 
 
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(1.0, 1.0), (2.0, math.sqrt(2)), (0.3, 10.0)])
@@ -121,7 +115,6 @@ def test_no_draw_accepts_a_value_that_is_not_finite(noise: Noise, value: float):
     values = np.array([0.5, value])
     for draw in (
         lambda: noise.exponential("q", values, RATE),
-        lambda: noise.permute_and_flip("q", values, RATE),
         lambda: noise.gaussian("q", values, 1.0),
     ):
         with pytest.raises(ValueError, match=r"^not all values are finite: clamp them before the draw$"):
@@ -130,11 +123,9 @@ def test_no_draw_accepts_a_value_that_is_not_finite(noise: Noise, value: float):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_draw_without_a_positive_rate_or_deviation_is_refused(noise: Noise):
-    for draw, rate in itertools.product(
-        (noise.exponential, noise.permute_and_flip), (Fraction(0), Fraction(-1, 4))
-    ):
+    for rate in (Fraction(0), Fraction(-1, 4)):
         with pytest.raises(ValueError, match="rate of a draw must be above 0"):
-            draw("q", SCORES, rate)
+            noise.exponential("q", SCORES, rate)
     for sigma in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="standard deviation must be a finite number above 0"):
             noise.gaussian("q", SCORES, sigma)
@@ -147,8 +138,6 @@ def test_a_draw_without_a_positive_rate_or_deviation_is_refused(noise: Noise):
 def test_a_draw_needs_a_vector_with_an_entry(noise: Noise, scores: FloatArray):
     with pytest.raises(ValueError, match="must be a vector with at least one entry"):
         noise.exponential("q", scores, RATE)
-    with pytest.raises(ValueError, match="must be a vector with at least one entry"):
-        noise.permute_and_flip("q", scores, RATE)
 
 
 @given(hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(allow_nan=True, allow_infinity=True)))
@@ -169,7 +158,6 @@ def transcript(noise: Noise, key: str) -> tuple[object, ...]:
     many = np.zeros(1000)
     return (
         noise.exponential(key, many, RATE),
-        noise.permute_and_flip(key, many, RATE),
         noise.uniform(key, 1000),
         tuple(noise.gaussian(key, many, 1.0)),
     )

@@ -196,6 +196,14 @@ def test_a_claim_that_cannot_be_tested_is_refused(change, complaint):
         claim("pe", **change)
 
 
+def test_a_bound_is_shown_as_no_more_than_it_is_and_a_claim_as_what_it_is():
+    tested = replace(claim("jvem"), budget=Budget(Fraction("2.3454")))
+    shown = Verdict(
+        tested, 2.3459, 5.0, "any mechanism", "score >= 1", "second", (1, 9), 9, "os-csprng"
+    ).sentence
+    assert shown.endswith("REFUTED: epsilon is at least 2.345 with confidence 0.95, 2.3454 is claimed")
+
+
 def test_an_audit_repeats_itself_for_the_same_seed_and_counts_every_run():
     ticks: list[int] = []
     tested = claim("pcevolve", runs=200)

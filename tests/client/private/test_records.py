@@ -145,6 +145,7 @@ def test_a_text_that_stands_there_twice_is_refused_unless_it_is_held_out(tmp_pat
         ("t.csv", b"text,label\n\xff\xfe,a\n", "not in UTF-8"),
         ("t.jsonl", b'{"text": "x", "label": "a"}\nnonsense\n', "cannot be read behind row 1"),
         ("t.jsonl", b"[1]\n", "cannot be read"),
+        ("t.jsonl", b'{"text": "x", "label": "\\ud800"}\n', "cannot be read behind row 0: it is damaged"),
         ("t.jsonl", b"[" * 200_000, "cannot be read behind row 0: it is damaged"),
         ("t.jsonl", b'{"a":' * 200_000, "cannot be read behind row 0: it is damaged"),
         ("t.jsonl", b'{"text": "x", "label": ' + b"9" * 5_000 + b"}", "cannot be read behind row 0"),

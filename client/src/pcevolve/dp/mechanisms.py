@@ -22,7 +22,7 @@ Source = Literal["os-csprng", "INSECURE-seeded"]
 
 
 class Noise(Protocol):
-    """A source of the draws that protect a privacy unit: exponential mechanism, permute-and-flip, Gaussian noise.
+    """A source of the draws that protect a privacy unit: exponential mechanism and Gaussian noise.
 
     ``sensitivity`` below is the most that one entry of ``scores`` moves between neighbouring datasets, and "monotone"
     means that all entries move the same way. ``key`` is public and names the draw; secure noise ignores it, and
@@ -47,16 +47,6 @@ class Noise(Protocol):
             ValueError: No scores, scores that are not finite, or a rate that is not positive; nothing was drawn.
 
         Source: McSherry & Talwar 2007; bounded range: Dong, Durfee & Rogers 2020.
-        """
-        ...
-
-    def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """Visit indices in random order and take each with probability ``exp(rate · (scores[i] - max(scores)))``.
-
-        Pure ε-DP with ε = 2 · rate · sensitivity (half of it when monotone); never a worse score on average than the
-        exponential mechanism at the same ε, but without its bounded range. Arguments and errors: ``exponential``.
-
-        Source: McKenna & Sheldon 2020.
         """
         ...
 
@@ -97,10 +87,6 @@ class SecureNoise:
         """Draw an index with OpenDP's exact Gumbel noise."""
         return int(exponential_measurement(rate)(_finite_scores(scores).tolist()))
 
-    def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """Draw an index with OpenDP's exact sampler."""
-        return int(permute_and_flip_measurement(rate)(_finite_scores(scores).tolist()))
-
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
         """Add OpenDP's discrete Gaussian noise to every entry."""
         # One draw for the whole vector: OpenDP's map bounds the L2 norm of all entries together, as the event does.
@@ -125,12 +111,6 @@ class SeededNoise:
         # The scale that the secure sampler uses, and not ``1 / rate``: tests compare the distributions of the two.
         exponents = _finite_scores(scores) / noise_scale(rate)
         noise = self._generator("exponential", key).gumbel(size=len(exponents))
-        return int(np.argmax(exponents + noise))
-
-    def permute_and_flip(self, key: str, scores: FloatArray, rate: Fraction) -> int:
-        """Draw an index by permute-and-flip: the largest score after exponential noise, by Ding et al. 2021."""
-        exponents = _finite_scores(scores) / noise_scale(rate)
-        noise = self._generator("permute-and-flip", key).exponential(size=len(exponents))
         return int(np.argmax(exponents + noise))
 
     def gaussian(self, key: str, values: FloatArray, sigma: float) -> FloatArray:
@@ -169,17 +149,13 @@ def noise_scale(rate: Fraction) -> float:
 @lru_cache(maxsize=32)  # a measurement has no state
 def exponential_measurement(rate: Fraction) -> Any:  # noqa: ANN401 - OpenDP ships no types
     """OpenDP's exponential mechanism; its privacy map says η²/8 zCDP, the mark of a bounded range η."""
+    from opendp.measurements import make_noisy_max
     from opendp.measures import zero_concentrated_divergence
+    from opendp.metrics import linf_distance
 
-    return _noisy_max(zero_concentrated_divergence(), rate)
-
-
-@lru_cache(maxsize=32)
-def permute_and_flip_measurement(rate: Fraction) -> Any:  # noqa: ANN401
-    """OpenDP's permute-and-flip; its privacy map says ε."""
-    from opendp.measures import max_divergence
-
-    return _noisy_max(max_divergence(), rate)
+    # Not monotonic: that only makes OpenDP's map the dearer of the two; the draw itself is the same.
+    metric = linf_distance(T=float, monotonic=False)
+    return make_noisy_max(_vectors(), metric, zero_concentrated_divergence(), scale=noise_scale(rate))
 
 
 @lru_cache(maxsize=32)
@@ -194,16 +170,6 @@ def gaussian_measurement(sigma: float) -> Any:  # noqa: ANN401
     from opendp.metrics import l2_distance
 
     return make_gaussian(_vectors(), l2_distance(T=float), scale=_positive(sigma))
-
-
-def _noisy_max(divergence: Any, rate: Fraction) -> Any:  # noqa: ANN401
-    from opendp.measurements import make_noisy_max
-    from opendp.metrics import linf_distance
-
-    # Not monotonic: that only makes OpenDP's map the dearer of the two; the draw itself is the same.
-    return make_noisy_max(
-        _vectors(), linf_distance(T=float, monotonic=False), divergence, scale=noise_scale(rate)
-    )
 
 
 def _vectors() -> Any:  # noqa: ANN401

@@ -78,7 +78,7 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
     wanted = columns.wanted(labelled=label is None)
     number = 0
     try:
-        for number, row in enumerate(require_reader(path)(path, wanted), 1):
+        for row in require_reader(path)(path, wanted):
             text, unit = row.get(columns.text), _read_cell(row.get(columns.unit or ""))
             # Counted in bytes before anything is normalised: that may take many times the length.
             said = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
@@ -87,7 +87,9 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
             # Passed over in silence, what a list holds would be promised protection and have none.
             odd = [each for each in columns.secrets if not _is_single(row.get(each))]
             fault = CELLS if None in row else f"has no single value in column {odd[0]!r}" if odd else ""
-            yield f"row {number}", said, label or _read_cell(row.get(columns.label)), named, held, fault
+            of_class = label or _read_cell(row.get(columns.label))
+            number += 1  # not before: an error says behind which row that could be read
+            yield f"row {number}", said, of_class, named, held, fault
     except DataError:
         raise
     except (OSError, ValueError, MemoryError, csv.Error) as error:
@@ -116,7 +118,9 @@ def _read_cell(value: object) -> str | None:
         return None
     # 7.0 is how libraries write a whole number in a column that has gaps: the same patient, or class, as 7.
     whole = isinstance(value, float) and value.is_integer()
-    return str(f"{value:.0f}" if whole else value).strip() or None
+    said = str(f"{value:.0f}" if whole else value)
+    said.encode()  # half of a pair, which JSON can spell and nothing else: ``ValueError``, as of a text
+    return said.strip() or None
 
 
 def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str | None, Any]]]:
