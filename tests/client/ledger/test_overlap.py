@@ -64,6 +64,7 @@ def test_taking_an_image_away_changes_a_patient_which_is_a_removal_and_an_additi
 def test_a_patient_of_one_image_has_a_neighbour_of_as_many_as_are_declared():
     assert worst(patients(q=[b"4"]), {"r": images(b"4")}, most=5) == [{"r": 5, "mine": 1}]
     assert {"r": 5, "mine": 1} in worst(patients(q=[b"4"]), {"r": images(b"4")}, "add-remove", most=5)
+    assert worst(patients(q=[b"4"]), {"r": images(b"4")}, most=2**32) == [{"r": 2**32, "mine": 1}]
     crossing = worst(patients(q=[b"4"]), {"r": patients(other=[b"4", b"5"])}, "add-remove", most=5)
     assert {"r": 10, "mine": 1} in crossing
     assert worst(patients(q=[b"4"]), {"r": patients(q=[b"5"])}, "add-remove", most=5) == [{"r": 1, "mine": 1}]

@@ -152,7 +152,7 @@ def compute_exposures(
         return []
     # Runs that did the same are exchangeable, so sorted columns make most of
     # a million rows equal, and one of each is priced.
-    sizes = _exchange(np.stack(columns, axis=1).astype(np.int32), [done[run.run_id] for run in runs])
+    sizes = _exchange(np.stack(columns, axis=1), [done[run.run_id] for run in runs])
     table, first = np.unique(sizes, axis=0, return_index=True)
     return [
         Exposure(
@@ -280,7 +280,7 @@ def _kinds(names: Numbers, naming: Iterable[RunUnits]) -> tuple[str, ...]:
     return tuple(kinds.tolist())
 
 
-def _exchange(sizes: NDArray[np.int32], done: Sequence[Hashable]) -> NDArray[np.int32]:
+def _exchange(sizes: IntArray, done: Sequence[Hashable]) -> IntArray:
     """Subjects × runs with the sizes in descending order among runs that did the same: far fewer rows differ."""
     for each in set(done):
         alike = [column for column, other in enumerate(done) if other == each]
@@ -288,7 +288,7 @@ def _exchange(sizes: NDArray[np.int32], done: Sequence[Hashable]) -> NDArray[np.
     return sizes
 
 
-def _drop_dominated(table: NDArray[np.int32]) -> list[int]:
+def _drop_dominated(table: IntArray) -> list[int]:
     """Rows of which no other is at least as large everywhere; the rows are distinct."""
     kept: list[int] = []
     for row in np.argsort(-table.sum(axis=1), kind="stable").tolist():

@@ -90,6 +90,7 @@ UnitSize = Annotated[
     int,
     Field(
         ge=1,
+        le=10**9,  # the ledger multiplies it, in 64 bits
         description="Most images that one patient (unit) has; public. Needed under add-remove if runs "
         "count patients both by name and by image.",
     ),
