@@ -21,7 +21,7 @@ from pcevolve.privacy import Budget
 REVIEWED = {
     "pcevolve.dp.calibration": {"DEVIATION_RADIUS": 0.5, "DIGITS": 10},
     "pcevolve.dp.curves": {"ROUNDING_SHARE": 1e-12, "SMALL_RANGE": 1e-7},
-    "pcevolve.dp.attacks": {"_DOWN": 1 - 2**-40, "_BINOMIAL_ROUNDING": 1e-9, "_MOST_DRAWS": 100_000},
+    "pcevolve.dp.attacks": {"_DOWN": 1 - 2**-40},
     "pcevolve.selectors.sums": {"ROUNDING_SHARE": 1e-8, "CLIP_RADIUS": 1.0, "PRIOR_VARIANCE": 0.1},
     "pcevolve.selectors.scene": {"GRID": 2.0**30},
     "pcevolve.geometry.frame": {"IDLE": 2.0**-10, "CANDIDATES_SHARE": 1 / 3, "MOST_AXES": 16, "STEP": 2.0**-9},

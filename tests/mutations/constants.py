@@ -75,8 +75,6 @@ CONSTANTS = (
     Row("dp.curves", "ROUNDING_SHARE", "rounding that the accountant adds", REVIEWED, TOLERANCE),
     Row("dp.curves", "SMALL_RANGE", "where the accountant uses the simple bound", REVIEWED, TOLERANCE),
     Row("dp.attacks", "_DOWN", "which way a promise is rounded", REVIEWED, ("{0} * 0.5", "1.0", "2 - {0}")),
-    Row("dp.attacks", "_BINOMIAL_ROUNDING", "rounding of binomial sums", REVIEWED, TOLERANCE),
-    Row("dp.attacks", "_MOST_DRAWS", "draws that are summed exactly", REVIEWED),
     Row("selectors.sums", "ROUNDING_SHARE", "rounding of sums in float64", REVIEWED, TOLERANCE),
     Row("selectors.scene", "GRID", "the grid of what is measured", REVIEWED),
     Row(

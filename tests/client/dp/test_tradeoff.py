@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -68,19 +68,6 @@ def best_attack(truth: list[float], neighbour: list[float], alpha: float) -> flo
         share = min(1.0, alpha / wrong)
         found, alpha = found + share * right, alpha - share * wrong
     return found
-
-
-@given(st.fractions(min_value="1/10", max_value=3), st.integers(1, 7), ALPHAS)
-@example(Fraction(24451, 9320), 7, 0.5)  # where the bound on all of them is nearly 1
-def test_the_best_test_of_every_sequence_of_randomised_responses_attains_the_bound(value, count, alpha):
-    keep = 1 / (1 + math.exp(-float(value)))
-    outcomes = list(itertools.product((keep, 1 - keep), repeat=count))
-    truth = [math.prod(each) for each in outcomes]
-    neighbour = [math.prod(1 - one for one in each) for each in outcomes]
-    found = most_true_positives([Event("permute-and-flip", str(value), count)], alpha)
-    attained = best_attack(truth, neighbour, alpha)
-    assert attained <= found
-    assert found == pytest.approx(attained, abs=1e-8)
 
 
 def choices(rate: float, scores: tuple[float, ...], count: int) -> list[float]:

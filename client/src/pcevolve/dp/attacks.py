@@ -5,7 +5,6 @@ share β. Each of these bounds β whatever the test is, so the least of them hol
 
 - Gaussian noise alone: ``Φ(Φ⁻¹(α) + μ)``, which is attained.
 - pure ε in all: ``min(e^ε α, 1 - e^-ε (1 - α))``, which one access attains.
-- equal draws of pure ε each: the likelihood-ratio test on as many randomised responses, which is attained too.
 - anything: the test is post-processing, so the Renyi divergences between its own two answers, in both directions, are
   at most those of the accountant. It holds, and is not attained: many draws by the exponential mechanism, and mixtures,
   are safer than it says.
@@ -33,9 +32,6 @@ from pcevolve.privacy import Event, Relation
 
 _ORDERS = np.logspace(-3, 6, 901)
 """α - 1 of the Renyi divergences that are looked at; each proves a bound."""
-_MOST_DRAWS = 100_000
-_BINOMIAL_ROUNDING = 1e-9
-"""More than the rounding error of a sum of binomial probabilities of so many draws."""
 
 
 def most_true_positives(events: Iterable[Event], false_positives: float) -> float:
@@ -56,7 +52,7 @@ def most_true_positives(events: Iterable[Event], false_positives: float) -> floa
     spent = merge(events)
     if not spent:
         return false_positives
-    bounds = (_gaussian, _pure, _equal_draws, _renyi)
+    bounds = (_gaussian, _pure, _renyi)
     return max(false_positives, min(1.0, *(bound(spent, false_positives) for bound in bounds)))
 
 
@@ -78,26 +74,6 @@ def _pure(spent: tuple[Event, ...], alpha: float) -> float:
     # e^700 is near the end of the floats; more loss than that allows everything.
     few, many = math.exp(min(loss, 700.0)) * alpha, 1.0 - math.exp(-loss) * (1.0 - alpha)
     return min(few, many) * (1 + ROUNDING_SHARE) + ROUNDING_SHARE
-
-
-def _equal_draws(spent: tuple[Event, ...], alpha: float) -> float:
-    """Return what equal draws of pure ε allow, however each is chosen after those before; 1 for anything else.
-
-    No pure mechanism tells more than a randomised response that lies with probability 1/(1 + e^ε), so no test is better
-    than the one that says yes to many true responses, and tosses a coin at the number where α is used up.
-    """
-    (event, *others) = spent
-    if others or event.mechanism != "permute-and-flip" or event.count > _MOST_DRAWS:
-        # Larger sums cost more time than the figure is worth, and their rounding is not bounded here.
-        return 1.0
-    from scipy.stats import binom  # slow to load
-
-    lie = 1 / (1 + math.exp(min(above(event.value), 700.0)))
-    lies = np.arange(event.count + 1)
-    right, wrong = binom.pmf(lies, event.count, lie), binom.pmf(lies, event.count, 1 - lie)
-    before = np.cumsum(wrong) - wrong
-    taken = np.clip((alpha - before) / np.maximum(wrong, np.finfo(float).tiny), 0.0, 1.0)
-    return float(right @ taken) + _BINOMIAL_ROUNDING
 
 
 def _renyi(spent: tuple[Event, ...], alpha: float) -> float:
