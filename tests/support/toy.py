@@ -17,7 +17,7 @@ from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Scene, Sc
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import drawn_lift
 from pcevolve.selectors.method import Sensitivity
-from pcevolve.selectors.rounds import exponential_per_round
+from pcevolve.selectors.rounds import exponential_draws
 from pcevolve.selectors.scene import WorstCase, require_mechanism, single_event
 
 
@@ -59,7 +59,7 @@ METHOD = Method(
     summary="a toy: votes by the largest coordinate, one draw for each class",
     guarantee="one draw per round, eta-bounded-range under add-remove and 2 eta under replace-one",
     selector=Toy,
-    tight=exponential_per_round,
+    tight=exponential_draws(1),
     lift=lift,
     sensitivity=Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0, "votes"),
     worst_case=worst_case,

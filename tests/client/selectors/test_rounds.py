@@ -16,7 +16,6 @@ from pcevolve.public.figures import parse_epsilon
 from pcevolve.selectors.rounds import (
     exponential_draws,
     exponential_per_class,
-    exponential_per_round,
     free_draws,
     gaussian_once,
     gaussian_per_round,
@@ -29,7 +28,8 @@ from support.contract import SCOPES, scope
 
 GAUSSIAN = [gaussian_per_round, gaussian_once]
 PUBLISHED = [published_gaussian_per_round]
-PURE = [free_draws, exponential_per_class, exponential_per_round, exponential_draws(5)]
+ONE_DRAW = exponential_draws(1)
+PURE = [free_draws, exponential_per_class, ONE_DRAW, exponential_draws(5)]
 
 totals = st.fractions(Fraction(1, 1000), 1000, max_denominator=10**6)
 deltas = st.floats(1e-12, 0.5)
@@ -60,7 +60,7 @@ def test_a_calibrated_plan_fits_its_budget_when_charged_piece_by_piece(
             assert within(charged, budget)
 
 
-@parametrize_named([gaussian_per_round, gaussian_once, exponential_per_round, exponential_draws(5)])
+@parametrize_named([gaussian_per_round, gaussian_once, ONE_DRAW, exponential_draws(5)])
 @given(total=totals, delta=st.floats(1e-12, 0.05), scope=SCOPES)
 def test_a_calibrated_plan_leaves_nothing_over(calibration, total, delta, scope):
     events = all_of(calibration(Budget(total, delta), scope))
@@ -105,17 +105,17 @@ def test_all_draws_of_pcevolve_together_cost_the_budget_exactly(total, scope):
 )
 def test_joint_votes_get_the_known_ranges(delta, iterations, expected):
     # Golden values at epsilon 10: pure, and by Renyi accounting
-    [event] = exponential_per_round(Budget(Fraction(10), delta), scope(iterations=iterations))[0]
+    [event] = ONE_DRAW(Budget(Fraction(10), delta), scope(iterations=iterations))[0]
     assert float(event.value) == pytest.approx(expected, abs=0.005 if iterations == 3 else 0.0006)
 
 
 @given(totals, deltas, SCOPES)
 def test_a_delta_never_makes_draws_weaker(total, delta, scope):
-    loose = exponential_per_round(Budget(total, delta), scope)[0][0]
+    loose = ONE_DRAW(Budget(total, delta), scope)[0][0]
     assert loose.value >= total / scope.iterations
 
 
-@parametrize_named([*GAUSSIAN, exponential_per_round])
+@parametrize_named([*GAUSSIAN, ONE_DRAW])
 @pytest.mark.parametrize("total", ["1e-9", "1e9"])
 @pytest.mark.parametrize("delta", [1e-300, 0.999])
 def test_the_extremes_of_what_may_be_asked_are_calibrated_too(calibration, total, delta):

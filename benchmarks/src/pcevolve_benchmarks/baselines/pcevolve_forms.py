@@ -1,7 +1,6 @@
 """PCEvolve by other mechanisms and with other utilities: permute-and-flip, Gaussian noise (GM), and the ablations.
 
-Copied from what the client has for PCEvolve itself, where nothing but the published utility is left. Every utility
-lies in [0, 1], so its sensitivity is 1 under both neighbour relations.
+Every utility lies in [0, 1], so its sensitivity is 1 under both neighbour relations.
 
 Source: PCEvolve (Zhang et al., ICML 2025), section 4.1, section 5.2 and Table 3; McKenna & Sheldon 2020.
 """
@@ -18,12 +17,13 @@ from numpy.typing import NDArray
 
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.dp.mechanisms import FloatArray, Noise, clamp
-from pcevolve.errors import DataError, UsageError
+from pcevolve.errors import UsageError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.consistency import Drawn
+from pcevolve.selectors.contrastive import calibrate, class_centres, mark_passing, similarity
 from pcevolve.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, of_events
 
@@ -34,26 +34,9 @@ Utility = Callable[[FloatArray, int, float], FloatArray]
 ``(candidates,)`` in [0, 1]."""
 
 
-def passes(distance: FloatArray, own: int) -> NDArray[np.bool_]:
-    """Contrastive filter: whether the own centre is strictly the nearest, bool ``(candidates,)`` (equation 1)."""
-    others = np.delete(distance, own, axis=1).min(axis=1, initial=np.inf)
-    return np.asarray(np.isfinite(distance).all(axis=1) & (distance[:, own] < others))
-
-
-def similarity(near: FloatArray, tau: float) -> FloatArray:
-    """Similarity calibrator (equation 3); 1 where all distances are equal."""
-    spread = np.ptp(near) if len(near) else 0.0
-    return np.exp(-tau * (near - near.min()) / spread) if spread > 0 else np.ones(len(near))
-
-
-def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
-    """``u = h∘g``, as published."""
-    return _where(passes(distance, own), distance[:, own], lambda near: similarity(near, tau))
-
-
 def filter_only(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """Ablation ``u = g``: 1 for candidates that pass, 0 for the others."""
-    return passes(distance, own).astype(np.float64)
+    return mark_passing(distance, own).astype(np.float64)
 
 
 def calibrate_all(distance: FloatArray, own: int, tau: float) -> FloatArray:
@@ -63,7 +46,7 @@ def calibrate_all(distance: FloatArray, own: int, tau: float) -> FloatArray:
 
 def decay_only(distance: FloatArray, own: int, tau: float) -> FloatArray:
     """Ablation ``u = h'∘g`` with ``h' = exp(-d)``, equation 2: 0 for candidates that do not pass."""
-    return _where(passes(distance, own), distance[:, own], lambda near: np.exp(-near))
+    return _where(mark_passing(distance, own), distance[:, own], lambda near: np.exp(-near))
 
 
 @dataclass(frozen=True)
@@ -104,7 +87,7 @@ class Form(Drawn):
         return noise.exponential(key, scores, rate)
 
     def _scores(self, private: PrivateEmbeddings, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
-        centres = _centres(private, scene)
+        centres = class_centres(private, scene)
         scored = []
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
@@ -134,16 +117,6 @@ def _where(
     utility = np.zeros(len(near))
     utility[chosen] = score(near[chosen])
     return utility
-
-
-def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
-    """Mean embedding of each class, float64 ``(classes, d)``; a unit counts once, however many images it has."""
-    rows = [private.targets == target for target in range(len(scene.labels))]
-    for row, label in zip(rows, scene.labels, strict=True):
-        if not row.any():
-            raise DataError(f"class '{label}' has no images, so it has no centre")
-    shares = private.shares
-    return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])
 
 
 def _exponential(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:

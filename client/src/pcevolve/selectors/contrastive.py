@@ -89,7 +89,7 @@ class Contrastive(Drawn):
 
     def scores(self, private: PrivateEmbeddings, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
         """Of each class, the candidates that may be drawn and their utilities; all of it private."""
-        centres = _centres(private, scene)
+        centres = class_centres(private, scene)
         scored = []
         for target, pool in enumerate(scene.pools):
             entrants = scene.entrants(target)
@@ -100,7 +100,7 @@ class Contrastive(Drawn):
         return scored
 
 
-def _centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
+def class_centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
     """Mean embedding of each class, float64 ``(classes, d)``; a unit counts once, however many images it has."""
     for target, label in enumerate(scene.labels):
         if not (private.targets == target).any():

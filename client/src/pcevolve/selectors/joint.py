@@ -22,7 +22,7 @@ from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Schedule
-from pcevolve.selectors.rounds import Scope, exponential_per_round
+from pcevolve.selectors.rounds import Scope, exponential_draws
 from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, require_mechanism, single_event
 from pcevolve.selectors.votes import ONE_VOTE, moving_vote
 
@@ -136,7 +136,7 @@ METHOD = Method(
         "compose adaptively, by the best of pure, zCDP and Renyi accounting at the given delta"
     ),
     selector=Joint,
-    tight=exponential_per_round,
+    tight=exponential_draws(1),
     lift=joint_lift,
     sensitivity=ONE_VOTE,
     worst_case=moving_vote,

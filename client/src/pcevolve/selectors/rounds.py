@@ -91,18 +91,14 @@ def pay_for_class_counts(rounds: Rounds) -> Rounds:
     )
 
 
-def appearance_deviation(first: Event, scope: Scope) -> float:
-    """Standard deviation of the noise on each of the six numbers in [0, 1] that an appearance is.
+def is_blurred(first: Event, scope: Scope) -> bool:
+    """True if there is so much noise on the six numbers of an appearance that it is not worth its price.
 
     Args:
         first: The Gaussian access that releases the sum of all units' numbers, of L2 norm at most 1 each.
     """
-    return float(first.value) * bounded_sum_sensitivity(scope.relation) / (scope.shots * scope.classes)
-
-
-def is_blurred(first: Event, scope: Scope) -> bool:
-    """True if there is so much noise on an appearance that it is not worth its price."""
-    return appearance_deviation(first, scope) > BLURRED_APPEARANCE
+    sensitivity = bounded_sum_sensitivity(scope.relation)
+    return float(first.value) * sensitivity / (scope.shots * scope.classes) > BLURRED_APPEARANCE
 
 
 def pay_for_appearance(rounds: Rounds) -> Rounds:
@@ -147,11 +143,6 @@ def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
     return ((Event("exponential", str(each), scope.classes),),) * scope.iterations
 
 
-def exponential_per_round(budget: Budget, scope: Scope) -> Rounds:
-    """One draw of bounded range b per round, for all classes in parallel: the largest b that fits."""
-    return exponential_draws(1)(budget, scope)
-
-
 def exponential_draws(draws: int) -> Calibration:
     """``draws`` accesses per round, each for all classes in parallel and of the largest bounded range that fits."""
 
@@ -176,11 +167,8 @@ def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
 
 def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
     """Gaussian noise in the first round only, later ones being post-processing of it; ``UsageError`` at δ = 0."""
-    if scope.iterations == 0:
-        return ()
-    _require_delta(budget)
-    event = Event("gaussian", str(smallest_noise_multiplier(budget, 1)))
-    return ((event,), *(((FREE,),) * (scope.iterations - 1)))
+    first = gaussian_per_round(budget, replace(scope, iterations=min(scope.iterations, 1)))
+    return (*first, *(((FREE,),) * (scope.iterations - 1)))
 
 
 def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
