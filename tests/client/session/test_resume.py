@@ -32,6 +32,18 @@ def test_a_run_goes_on_by_its_folder_alone_from_anywhere(cut_off, tmp_path, monk
     assert all(finding.holds for finding in audit(cut_off))
 
 
+def test_a_run_whose_budget_another_used_up_meanwhile_goes_on_as_its_refusal_advises(cut_off, words, command):
+    meanwhile = words(
+        "--set", "privacy.lifetime_epsilon=15", out="other", domain="leather", iterations=1, epsilon=10
+    )
+    assert command(*meanwhile).code == 0
+    refused = command("run", "--resume", "run")
+    assert refused.code == 4
+    advised = refused.said.partition("raise the limit knowingly with ")[2]
+    assert advised == "--set privacy.lifetime_epsilon=20"
+    assert command("run", "--resume", "run", *advised.split()).code == 0
+
+
 def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(cut_off, command, server):
     for changed, told in (
         ("--candidates 3", "--candidates is not what this run began with, which was 2"),

@@ -169,12 +169,12 @@ class PrivacySettings(public.Section):
         str | None,
         EXACT,
         Field(description="Most that all runs on these data may spend together; --epsilon if not given."),
-        OWN,
+        Setting(resumable=True),
     ] = None
     lifetime_delta: Annotated[
         float | None,
         Field(ge=0, lt=1, description="Delta at which privacy.lifetime_epsilon holds; --delta if not given."),
-        OWN,
+        Setting(resumable=True),
     ] = None
     forget_insecure: Annotated[
         bool,

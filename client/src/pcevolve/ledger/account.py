@@ -103,7 +103,10 @@ class Account:
         if known is None:
             return
         if known.units != self.run.units:
-            raise LedgerError("the private data are not those that this run began with: nothing was spent")
+            raise LedgerError(
+                "the private data are not those that this run began with: restore them, or begin a new run; nothing "
+                "was spent"
+            )
         if (known.relation, known.unit, known.terms) != (self.run.relation, self.run.unit, self.run.terms):
             raise LedgerError(
                 f"this run began with privacy.relation {known.relation}, one {known.unit} as its privacy unit, "

@@ -120,9 +120,9 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
         left_open = option.name == "encoder" and now == AUTO
         if fixed and now != began and not left_open:
             raise UsageError(
-                f"{spell(option.name, RunConfig)} is not what this run began with, which was {began}: a run's "
-                "options do not change; "
-                f"leave it out, or begin a new run with another {spell_flag('out')}"
+                f"{spell(option.name, RunConfig)} is not what this run began with, which was "
+                f"{'nothing' if began is None else began}: a run's options do not change; leave it out, or begin a new "
+                f"run with another {spell_flag('out')}"
             )
     return stored.changed(**changeable)
 
