@@ -1,12 +1,14 @@
 """Accuracy of a head trained on one set and tested on held-out real images."""
 
+from concurrent.futures import CancelledError
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from pcevolve.errors import UsageError
-from pcevolve.evaluation.heads import Training, train_cnn, train_linear
+from pcevolve.evaluation.heads import Predict, Training, train_cnn, train_linear, train_papers_head
 from pcevolve.evaluation.judge import SEEDS, AccuracyTest, Judge
 from pcevolve.private.bundled import load_digits
 
@@ -92,6 +94,31 @@ def test_seeds_differ_in_their_heads(train):
     training = Training(random.normal(size=shape), np.array([0, 1] * 4), 2)
     probes = random.normal(size=(400, *shape[1:]))
     assert (train(training, 0)(probes) != train(training, 1)(probes)).any()
+
+
+@pytest.mark.parametrize("train", [train_linear, train_cnn, train_papers_head])
+def test_a_training_ends_as_soon_as_nobody_wants_it(train):
+    training = Training(np.zeros((4, 3, 8, 8) if train is train_cnn else (4, 2)), np.arange(4) % 2, 2)
+    training.stopping.set()
+    with pytest.raises(CancelledError):
+        train(training, 0)
+
+
+def test_ctrl_c_ends_the_trainings_that_are_under_way():
+    training, seen = Training(np.zeros((4, 2)), np.arange(4) % 2, 2), []
+
+    def train(on: Training, seed: int) -> Predict:
+        if seed:
+            seen.append(on.stopping.wait(5))
+        return lambda features: np.zeros(len(features), dtype=np.int64)
+
+    def press(_: Training) -> None:
+        raise KeyboardInterrupt
+
+    judge = Judge("any", False, lambda images: np.zeros((len(images), 2)), train)
+    with pytest.raises(KeyboardInterrupt):
+        judge.predictions([training], (0, 1, 2), np.zeros((1, 2)), press)
+    assert all(seen)
 
 
 def test_head_is_standardised_by_its_training_set_alone(digits):

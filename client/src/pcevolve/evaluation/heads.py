@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
 from itertools import pairwise
+from threading import Event
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -43,11 +45,26 @@ _LEAST_SCALE = 0.05  # of the mean standard deviation
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Training:
-    """A labelled training set; finite features ``(images, ...)``, int64 targets, class count."""
+    """A labelled training set; finite features ``(images, ...)``, int64 targets, class count.
+
+    Attributes:
+        stopping: Set once nobody wants what is trained on it: every training on it then ends by ``CancelledError``.
+    """
 
     features: NDArray[np.floating]
     targets: NDArray[np.int64]
     classes: int
+    stopping: Event = field(default_factory=Event)
+
+    def batches(self, generator: torch.Generator, size: int, steps: int) -> Iterator[Tensor]:
+        """Yield a fixed number of batches of indices, every image once per pass."""
+        left = steps
+        while left:
+            for batch in torch.split(torch.randperm(len(self.targets), generator=generator), size)[:left]:
+                if self.stopping.is_set():
+                    raise CancelledError
+                yield batch
+                left -= 1
 
 
 @dataclass(eq=False, repr=False)
@@ -135,7 +152,7 @@ def train_linear(training: Training, seed: int) -> Predict:
 
     inputs = standardise(training.features)
     layer = _Layer.draw(inputs.shape[1] - 1, training.classes, generator, _WEIGHT_DECAY)
-    for batch in _batches(len(inputs), generator, _STEPS):
+    for batch in training.batches(generator, _BATCH, _STEPS):
         layer.step(inputs[batch.numpy()], training.targets[batch.numpy()], _LINEAR_RATE)
     return lambda features: np.asarray(layer.scores(standardise(features)).argmax(axis=1))
 
@@ -202,20 +219,11 @@ def _fit(
     targets = torch.from_numpy(training.targets)
     optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=_WEIGHT_DECAY)
     network.train()
-    for batch in _batches(len(inputs), generator, steps):
+    for batch in training.batches(generator, _BATCH, steps):
         loss = nn.functional.cross_entropy(network(inputs[batch]), targets[batch])
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-
-
-def _batches(count: int, generator: torch.Generator, steps: int) -> Iterator[Tensor]:
-    """Yield a fixed number of batches of indices, every image once per pass."""
-    left = steps
-    while left:
-        for batch in torch.split(torch.randperm(count, generator=generator), _BATCH)[:left]:
-            yield batch
-            left -= 1
 
 
 def _predict(network: nn.Module, inputs: Tensor) -> NDArray[np.int64]:
@@ -264,12 +272,10 @@ def train_papers_head(training: Training, seed: int, *, as_published: bool = Fal
     layer = _Layer.draw(
         width, training.classes, generator, HEAD_DECAY, decoupled=True, biased=not as_published
     )
-    for epoch in range(EPOCHS):
-        rate = RATE * (1 + math.cos(math.pi * epoch / EPOCHS)) / 2
-        order = torch.randperm(len(inputs), generator=generator).numpy()
-        for start in range(0, len(order), BATCH):
-            batch = order[start : start + BATCH]
-            layer.step(inputs[batch], training.targets[batch], rate)
+    in_epoch = math.ceil(len(inputs) / BATCH)
+    for step, batch in enumerate(training.batches(generator, BATCH, EPOCHS * in_epoch)):
+        rate = RATE * (1 + math.cos(math.pi * (step // in_epoch) / EPOCHS)) / 2
+        layer.step(inputs[batch.numpy()], training.targets[batch.numpy()], rate)
     return PapersHead(layer, scale)
 
 

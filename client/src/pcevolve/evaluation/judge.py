@@ -70,17 +70,25 @@ class Judge:
         """
         # All sets at once: three seeds alone leave one of two cores idle.
         with lone_workers(thread_count()) as workers:
-            each = [
-                [workers.submit(lambda on, seed: self.train(on, seed)(features), on, seed) for seed in seeds]
-                for on in trainings
-            ]
-            said: list[list[NDArray[np.int64]]] = []
-            for on, of_set in zip(trainings, each, strict=True):
-                said.append([])
-                for one in of_set:
-                    said[-1].append(one.result())
-                    told(on)
-            return said
+            try:
+                each = [
+                    [
+                        workers.submit(lambda on, seed: self.train(on, seed)(features), on, seed)
+                        for seed in seeds
+                    ]
+                    for on in trainings
+                ]
+                said: list[list[NDArray[np.int64]]] = []
+                for on, of_set in zip(trainings, each, strict=True):
+                    said.append([])
+                    for one in of_set:
+                        said[-1].append(one.result())
+                        told(on)
+                return said
+            except BaseException:  # at Ctrl-C the others would take a minute to end
+                for on in trainings:
+                    on.stopping.set()
+                raise
 
 
 def find_usable(features: Features) -> NDArray[np.bool_]:
