@@ -28,7 +28,8 @@ help:  ## Show what can be made
 install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve, pcevolve-server and pcevolve-bench
 
 demo: install  ## Run the main job end to end and print a summary (about a minute on 2 quiet cores; smaller where the machine is slow)
-	$(BIN)/pcevolve demo --out runs/demo
+	$(BIN)/pcevolve demo
+	@command -v pcevolve >/dev/null || echo 'first     . .venv/bin/activate   (for the command pcevolve)'
 
 test: install $(MITM)/.installed  ## Run every test (15 to 30 minutes on 2 cores)
 	@$(TIMED) { $(BIN)/pytest $(PARALLEL) -m "not alone" && $(ALONE); }

@@ -69,8 +69,15 @@ def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, 
     assert (found["fit"], found["faults"], found["found"]["images"]) == (True, [], "8: 8 PNG")
 
 
-def test_an_outlook_never_gets_worse_with_more_images_or_a_larger_budget(check):
-    assert "Classes that noise leaves to be told apart" in check()[1]
+def test_an_outlook_is_for_several_classes_whose_means_are_released(check, folder):
+    assert "yours may be more alike" in check()[1]
+    alone = (folder / "cut", "--shots", 4, "--set", "data.unlabelled=true")
+    for code, told in (check(folder, "--shots", 4, "--method", "pe"), check(*alone)):
+        assert code == 0
+        assert "more alike" not in told
+
+
+def test_an_outlook_never_gets_worse_with_more_images_or_a_larger_budget():
     order = ["none", "unlike ones", "most", "alike ones too"]
     rows = [[order.index(cell) for cell in row[1:]] for row in compare_budgets(classes=4, shots=10)]
     assert rows[0][0] == 0, "ten images at epsilon 1 are noise"

@@ -54,6 +54,14 @@ def test_a_required_option_that_is_missing_is_told_in_a_line(command):
     assert told.said == "error: --private, --domain and --out must be given: --help says more"
 
 
+def test_demonstrations_of_images_and_of_texts_stand_beside_each_other(command, monkeypatch):
+    begun = []
+    monkeypatch.setattr("pcevolve.session.first.demo.demonstrate", lambda *asked: begun.append(asked[:2]) or {})
+    monkeypatch.setattr("pcevolve.cli.run.show", lambda *_: None)
+    assert (command("demo").code, command("demo", "--text").code) == (0, 0)
+    assert begun == [(Path("runs/demo"), "image"), (Path("runs/demo-text"), "text")]
+
+
 def test_what_a_run_would_cost_is_told_in_json_too(command):
     told = command("budget", "plan", "--method", "pe", "--epsilon", "3", "--json")
     found = json.loads(told.out)

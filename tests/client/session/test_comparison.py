@@ -24,6 +24,7 @@ from support.runs import SmallRun, small_plan
 
 ACCURACY = {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}
 JUDGED = {"judge": "cnn", "voted": False, "dataset": {"accuracy": ACCURACY}}
+UNTRAINED = {"judge": "means", "voted": True, "dataset": {"accuracy": {**ACCURACY, "sem": 0.0}}}
 
 
 def finish_run(root: Path, **changes: object) -> Path:
@@ -35,7 +36,7 @@ def finish_run(root: Path, **changes: object) -> Path:
 def judge(root: Path, test: str = "") -> None:
     """Keep what a judge found of a run's dataset, on some held-out data."""
     of = {"manifest": RunFolder(root).digest_manifest(), "test": test}
-    RunFolder(root).judgement.write_text(json.dumps({"judges": [JUDGED], **of}))
+    RunFolder(root).judgement.write_text(json.dumps({"judges": [JUDGED], "classifier": UNTRAINED, **of}))
 
 
 def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tmp_path: Path):
@@ -46,6 +47,7 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tm
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600
     assert "For you alone" in page
     assert "50.0 ± 1.0 %" in page
+    assert "50.0 % (voted)" in page  # nothing was trained, so no seed could make it vary
     assert "not asked" in page
     assert "<b>other" not in page
     assert page.count("<img") == 2 * 2 * 2 * min(PICTURES, 3)  # runs, classes, first images and dataset
@@ -66,6 +68,7 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     shown = CliRunner().invoke(app, [*asked, *drawn], env={"COLUMNS": "200"})
     assert shown.exit_code == 0, shown.output
     assert "50.0 ± 1.0" in shown.output
+    assert "means 50.0 (v)" in shown.output
     assert "for you alone" in " ".join(shown.output.split())
     assert {each.name for each in tmp_path.iterdir()} == {"one", "other", "sheet.png", "page.html"}
     found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)

@@ -160,6 +160,11 @@ def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, mon
     assert "encoder TO MEND: no encoder 'eyes'" in said
     assert "connection refused or no such host: start one with pcevolve-server serve" in said
     assert not list(Path().iterdir())
+    Path("file").touch()
+    for ledger, writable in (("file/l.sqlite", True), ("l.sqlite", False)):
+        monkeypatch.setattr("os.access", lambda path, mode, writable=writable: writable)
+        said = CliRunner().invoke(cli.app, [*asked, "--api", server.address, "--set", f"privacy.ledger={ledger}"]).output
+        assert "takes no files: name another by PCEVOLVE_LEDGER" in " ".join(said.split())
 
 
 def test_a_doctor_loads_the_encoder_and_greets_nobody_where_a_run_would_not(server, tmp_path, monkeypatch):

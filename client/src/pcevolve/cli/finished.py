@@ -159,7 +159,9 @@ def compare(
 
 
 def _accuracy(found: dict[str, Any]) -> str:
-    return f"{100 * found['mean']:.1f} ± {100 * found['sem']:.1f}" + (" (v)" if found["voted"] else "")
+    """An accuracy in %; without a standard error where seeds make no difference, as of what is not trained."""
+    error = f" ± {100 * found['sem']:.1f}" if found["sem"] else ""
+    return f"{100 * found['mean']:.1f}{error}{' (v)' if found.get('voted') else ''}"
 
 
 def evaluate(
@@ -271,7 +273,7 @@ def _accuracies(found: dict[str, Any]) -> Table:
         name = f"{row['judge']} (voted)" if row["voted"] else row["judge"]
         for column in columns:
             own = row[column]["accuracy"]
-            table.add_row(name, column, f"{100 * own['mean']:.1f} ± {100 * own['sem']:.1f}")
+            table.add_row(name, column, _accuracy(own))
             name = ""
         table.add_section()
     return table

@@ -89,7 +89,9 @@ def check(
         typer.echo(json.dumps(found.as_dict(), indent=1))
     else:
         _show(folder, found, are_texts)
-        if found.fit and not are_texts:
+        # One class is told from nothing, and other methods release no means.
+        releases_means = settings.method.name in ("auto", "dp-means")
+        if found.fit and found.classes > 1 and releases_means and not are_texts:
             _show_outlook(found.classes, settings.data)
         if found.fit:
             spoken = " --dialect chat" if are_texts and not makes_texts(settings) else ""
@@ -134,7 +136,7 @@ def _show_outlook(classes: int, meant: DataSettings) -> None:
 
     heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
     rows = compare_budgets(classes, meant.subsample or meant.shots)
-    print_table("Classes that noise leaves to be told apart", heads, rows, NARROW)
+    print_table("Classes of public sets that noise leaves to be told apart; yours may be more alike", heads, rows, NARROW)
 
 
 LEFT = {"domain": "--domain WORDS", "out": "--out RUN"}

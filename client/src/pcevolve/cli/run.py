@@ -80,7 +80,9 @@ def preview(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; runs/demo, or runs/demo-text, if not given.")
+    ] = None,
     text: Annotated[
         bool, typer.Option("--text", help="With texts and the bundled language model, not with images.")
     ] = False,
@@ -93,7 +95,8 @@ def demo(
     require_torch("demo, which trains networks to measure its dataset,")
     from pcevolve.session.first.demo import demonstrate
 
-    show(demonstrate(out, "text" if text else "image", verbose), as_json, verbose)
+    folder = out or Path("runs/demo-text" if text else "runs/demo")
+    show(demonstrate(folder, "text" if text else "image", verbose), as_json, verbose)
 
 
 def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:

@@ -190,7 +190,7 @@ def _of_classes(path: Path, nested: bool) -> Listing:
 def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
     """A folder that holds no folders: its images, if it has any, are listed as one class."""
     fault = f"{path} has no class folders: put the images into one subfolder per class"
-    more = ", or take them as one class by --set data.unlabelled=true" if loose else ""
+    more = ", or have a run take them as one class by --set data.unlabelled=true" if loose else ""
     table = next((each for each in sorted(path.iterdir()) if each.suffix.lower() in _TABLES), None)
     told = (
         f"; {table.name} beside them, which is not read, may say which goes where" if loose and table else ""
@@ -227,7 +227,7 @@ def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
         return training[0], f"{path} holds splits, each with class folders: give {given}"
     if len(folders) == 1:
         (inner,) = folders
-        return inner, f"the class folders of {path} lie one folder deeper: give --private {quote(str(inner))}"
+        return inner, f"the class folders of {path} lie one folder deeper: give {quote(str(inner))}"
     return None
 
 

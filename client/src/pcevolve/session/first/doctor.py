@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -90,11 +91,19 @@ def _ledger(path: Path) -> Finding:
     if path.exists() != key.exists():
         gone = key if path.exists() else path
         return Finding("ledger", f"{gone} is gone: restore it beside the other", fit=False)
+    there = _find_nearest(path.parent)
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        return Finding("ledger", f"{path}: {there} takes no files: name another by PCEVOLVE_LEDGER", fit=False)
     return Finding("ledger", f"{path}{'' if path.exists() else ', which the first run makes'}")
 
 
+def _find_nearest(folder: Path) -> Path:
+    """Return a folder, or the nearest one above it that is there."""
+    return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+
+
 def _disk(folder: Path) -> Finding:
-    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    there = _find_nearest(folder)
     free = shutil.disk_usage(there).free
     told = f"{free / 2**30:.1f} GiB free at {there}"
     return Finding("disk", told if free > FEW_BYTES else f"{told}: make room", fit=free > FEW_BYTES)
