@@ -259,7 +259,7 @@ def test_very_large_folders_are_not_compared_and_say_so(check, monkeypatch):
     assert "not looked for in more than" in check()[1]
 
 
-def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(check, tmp_path):
+def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(check, command, tmp_path):
     folders = [f"{label}/{label}{patient}" for label in "ab" for patient in range(3)]
     root, units = tree(tmp_path / "d", *folders, images=2), tmp_path / "units.csv"
     code, told = check(root, "--shots", 3)
@@ -279,6 +279,10 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
         rows = list(csv.reader(file))
     assert rows[:2] == [["file", "patient"], ["a/a0/0.png", "a0"]]
     assert [row[0] for row in rows[1:]] == [*list_folder(root, None, nested=True).names]
+    again = command("check", root, "--shots", 3, "--write-unit-map", units)
+    assert again.said == (
+        f"error: --write-unit-map {units} is there already: give --unit-map {units} instead, or another file"
+    )
     code, told = check(root, "--shots", 3, "--unit-map", units)
     assert code == 0
     assert f"next: pcevolve preview --private {root} --shots 3 --unit-map {units} --domain WORDS" in told

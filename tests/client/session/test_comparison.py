@@ -76,6 +76,25 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     assert found[0]["judges"]["cnn"]["mean"] == 0.5
 
 
+def test_what_run_test_found_stands_in_until_evaluate_is_asked_and_not_after_an_extension(tmp_path: Path):
+    root = finish_run(tmp_path / "one")
+    row = {"judge": "cnn", "voted": False, "initial": ACCURACY, "final": {**ACCURACY, "mean": 0.75}}
+    RunFolder(root).evaluation.write_text(json.dumps({"accuracy": [row], "test": "ab"}))
+    (found,) = read_runs([root])
+    assert ([*found.judges], found.judges["cnn (run --test)"]["mean"], found.test) == (
+        ["cnn (run --test)"],
+        *(0.75, "ab"),
+    )
+    summary = RunFolder(root).summary
+    before = summary.read_text()
+    summary.write_text(json.dumps({**json.loads(before), "images_added": 4}))
+    assert read_runs([root])[0].judges == {}
+    summary.write_text(before)
+    judge(root, test="cd")
+    (found,) = read_runs([root])
+    assert ([*found.judges], found.test) == (["cnn", "means"], "cd")
+
+
 def test_figures_on_different_test_sets_are_marked_and_are_no_line(tmp_path: Path):
     roots = [finish_run(tmp_path / name, epsilon=epsilon) for name, epsilon in (("one", "4"), ("other", "8"))]
     for tests, marked in ((("a", "a"), False), (("a", "b"), True)):

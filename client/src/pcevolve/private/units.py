@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -88,6 +89,10 @@ def write_units(path: Path, there: Sequence[str]) -> None:
     try:
         with path.open("x", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("file", found.kind), *found.of.items()])
+    except FileExistsError:
+        raise DataError(
+            f"--write-unit-map {path} is there already: give --unit-map {quote(str(path))} instead, or another file"
+        ) from None
     except OSError as error:
         raise DataError(f"--write-unit-map {path} cannot be written: {error.strerror}") from None
 

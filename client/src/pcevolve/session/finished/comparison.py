@@ -138,7 +138,8 @@ class Compared:
     """One run.
 
     Attributes:
-        judges: What ``pcevolve evaluate`` found about the dataset as it is; private, empty where it was not asked.
+        judges: What ``pcevolve evaluate`` found about the dataset as it is, else ``run --test``; private, empty where
+            neither was asked.
         test: Digest of the held-out data that judges were asked about; private. Figures on others compare nothing.
     """
 
@@ -251,16 +252,27 @@ def _one(root: Path) -> Compared:
     if not folder.finished or not folder.summary.is_file():
         raise UsageError(f"{root} has not ended: {folder.advise_next(folder.has_plan())}")
     plan = RunReader.strict(root).require_plan()
-    told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {}
-    if told.get("manifest") != folder.digest_manifest():
-        told = {"judges": []}  # of the dataset before an extension
-    rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
-    found = sorted(rows, key=lambda row: row["voted"])
-    judges = {row["judge"]: {"voted": row["voted"], **row["dataset"]["accuracy"]} for row in found}
     summary = json.loads(folder.summary.read_bytes())
+    judges, test = _read_judges(folder, bool(summary.get("images_added")))
     settings = choose_settings(plan, summary["epsilon_spent"])
     # By what stands in its path, also where that is ``.``.
-    return Compared(root.absolute().name, summary, plan.labels, judges, settings, told.get("test", ""))
+    return Compared(root.absolute().name, summary, plan.labels, judges, settings, test)
+
+
+def _read_judges(folder: RunFolder, extended: bool) -> tuple[dict[str, dict[str, Any]], str]:
+    """What ``evaluate`` found of a dataset as it is, else what ``run --test`` did, and the digest of the test data."""
+    told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {}
+    if told.get("manifest") == folder.digest_manifest():
+        rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
+        found = [(row["judge"], row["voted"], row["dataset"]["accuracy"]) for row in rows]
+    elif extended or not folder.evaluation.is_file():
+        return {}, ""
+    else:
+        told = json.loads(folder.evaluation.read_bytes())
+        # Under a name of its own: it takes fewer steps than ``evaluate``.
+        found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in told["accuracy"]]
+    in_order = sorted(found, key=lambda each: each[1])
+    return {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}, told.get("test", "")
 
 
 def _dataset(root: Path) -> Labelled:

@@ -18,6 +18,7 @@ from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.published import resolve
 from pcevolve.evaluation.heads import train_linear, train_papers_head
 from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge, LabelledSet
+from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evolution import Population
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
@@ -172,7 +173,9 @@ def _label(
 
 def keep_accuracy(outcome: Outcome, accuracy: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Keep each judge's accuracies where they belong and return the summary with them."""
-    write_private(outcome.folder.evaluation, {"accuracy": accuracy})
+    test = outcome.components.test
+    digest = "" if test is None else Labelled.of(test).digest.hex()
+    write_private(outcome.folder.evaluation, {"accuracy": accuracy, "test": digest})
     result = {**outcome.summary, "accuracy": accuracy}
     save_result(outcome.folder, result)
     return result
