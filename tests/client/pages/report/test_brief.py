@@ -109,6 +109,15 @@ def test_earlier_releases_to_the_provider_are_added_for_whom_all_of_them_concern
         assert brief_of(root, PAID, earlier=unknown).odds.together == ""
 
 
+def test_the_provider_sees_which_images_were_chosen_only_where_some_went_back_to_it(finished: Make):
+    run = RunReader.strict(finished())
+    plan, attempts = run.require_plan(), run.traffic.attempts
+    traffic = TrafficTable.of(run.traffic, plan)
+    prompts = dataclasses.replace(traffic, total=traffic.kinds["text-to-image"])
+    assert "the provider sees which of its images were chosen;" in Brief.of(plan, PAID, traffic, attempts).stayed
+    assert "the provider sees nothing;" in Brief.of(plan, PAID, prompts, attempts).stayed
+
+
 def test_without_a_boundary_nothing_is_said_to_have_stayed(finished: Make):
     assert brief_of(finished(), PAID, api=IN_PROCESS).stayed.startswith("Nobody can tell")
 

@@ -47,7 +47,7 @@ class Brief:
         paid = [event for event in events if not event.free]
         return cls(
             left=reword_for(_say_sent(plan, traffic), plan.modality.kind),
-            stayed=reword_for(_say_kept(plan, bool(paid), bool(traffic.unexplained)), plan.modality.kind),
+            stayed=reword_for(_say_kept(plan, bool(paid), traffic), plan.modality.kind),
             odds=_odds(plan, paid),
             assumptions=tuple(reword_for(each, plan.modality.kind) for each in _assumptions(plan)),
             when=_when(attempts),
@@ -71,19 +71,18 @@ def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
 
 
-def _say_kept(plan: PublicPlan, looked: bool, unexplained: bool) -> str:
+def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     """Say what was not sent, in words that hold for this run."""
     if plan.in_process:
         return "Nobody can tell: the generator ran inside the process that held the private images."
-    if unexplained:
+    if traffic.unexplained:
         return "This cannot be said: images are on record for whose leaving there is no reason."
     if not looked:
         return "Everything private: no private image was looked at."
-    seen = (
-        "which prompts had made the chosen images"
-        if plan.varies_prompts
-        else "which of its images were chosen"
-    )
+    if plan.varies_prompts:
+        seen = "which prompts had made the chosen images"
+    else:
+        seen = "which of its images were chosen" if traffic.total.images else "nothing"
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
         "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
