@@ -56,7 +56,9 @@ def test_a_required_option_that_is_missing_is_told_in_a_line(command):
 
 def test_demonstrations_of_images_and_of_texts_stand_beside_each_other(command, monkeypatch):
     begun = []
-    monkeypatch.setattr("pcevolve.session.first.demo.demonstrate", lambda *asked: begun.append(asked[:2]) or {})
+    monkeypatch.setattr(
+        "pcevolve.session.first.demo.demonstrate", lambda *asked: begun.append(asked[:2]) or {}
+    )
     monkeypatch.setattr("pcevolve.cli.run.show", lambda *_: None)
     assert (command("demo").code, command("demo", "--text").code) == (0, 0)
     assert begun == [(Path("runs/demo"), "image"), (Path("runs/demo-text"), "text")]

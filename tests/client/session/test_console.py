@@ -163,8 +163,8 @@ def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, mon
     Path("file").touch()
     for ledger, writable in (("file/l.sqlite", True), ("l.sqlite", False)):
         monkeypatch.setattr("os.access", lambda path, mode, writable=writable: writable)
-        said = CliRunner().invoke(cli.app, [*asked, "--api", server.address, "--set", f"privacy.ledger={ledger}"]).output
-        assert "takes no files: name another by PCEVOLVE_LEDGER" in " ".join(said.split())
+        shown = CliRunner().invoke(cli.app, [*asked, "--set", f"privacy.ledger={ledger}"])
+        assert "takes no files: name another by PCEVOLVE_LEDGER" in " ".join(shown.output.split())
 
 
 def test_a_doctor_loads_the_encoder_and_greets_nobody_where_a_run_would_not(server, tmp_path, monkeypatch):

@@ -119,7 +119,7 @@ def compare(
 ) -> None:
     """Put finished runs beside each other: what each cost, whether it is useful, and what judges found.
 
-    Accuracies are those that `evaluate`, else `run --test`, left in RUN/private: functions of your images, for you alone.
+    Accuracies are what `evaluate`, else `run --test`, left in RUN/private: functions of your images, for you alone.
     """
     from pcevolve.session.finished.comparison import (
         OTHER_TESTS,

@@ -136,7 +136,8 @@ def _show_outlook(classes: int, meant: DataSettings) -> None:
 
     heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
     rows = compare_budgets(classes, meant.subsample or meant.shots)
-    print_table("Classes of public sets that noise leaves to be told apart; yours may be more alike", heads, rows, NARROW)
+    title = "Classes of public sets that noise leaves to be told apart; yours may be more alike"
+    print_table(title, heads, rows, NARROW)
 
 
 LEFT = {"domain": "--domain WORDS", "out": "--out RUN"}
