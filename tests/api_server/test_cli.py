@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -55,6 +56,12 @@ def test_impossible_options_exit_with_2(option):
 
 def test_listening_to_the_network_without_a_key_is_refused():
     assert_fails(run("serve", "--host", "0.0.0.0"), 2, "refusing to listen on 0.0.0.0 without an API key")
+
+
+def test_a_port_that_is_taken_is_told_with_the_option_for_another():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        asked = run("serve", "--port", str(taken.getsockname()[1]))
+    assert_fails(asked, 4, "choose another --port or --host")
 
 
 class Server:

@@ -126,7 +126,8 @@ def bind(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise BindError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+        why = f"{error.strerror}: choose another --port or --host"
+        raise BindError(f"cannot listen on {host}:{port}: {why}") from error
 
 
 def _explain(failure: BaseException) -> ServerError:

@@ -110,6 +110,7 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
         "to mend: good/torn.jpg is damaged or not an image; replace or remove it",
         "to mend: good/copy.bmp has the pixels of cut/0.png, in another class: remove one",
         "to mend: class 'void' is empty: add images to",
+        "sizes 9 of them 48x48",
         "passed over 1: cut/notes.txt",
         "same pixels twice 1: cut/0.png = good/copy.bmp",
     ):

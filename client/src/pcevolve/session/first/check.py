@@ -138,10 +138,10 @@ def _sizes(found: Inspection) -> str:
         return "none could be read"
     small = min(found.sizes, key=lambda size: size[0] * size[1])
     large = max(found.sizes, key=lambda size: size[0] * size[1])
-    same = f"{small[0]}x{small[1]}"
-    return (
-        f"all {same}" if len(set(found.sizes)) == 1 else f"{same} to {large[0]}x{large[1]}, as they are kept"
-    )
+    same, read = f"{small[0]}x{small[1]}", len(found.sizes)
+    if len(set(found.sizes)) == 1:
+        return f"{'all' if read == len(found.listing.files) else f'{read} of them'} {same}"
+    return f"{same} to {large[0]}x{large[1]}, as they are kept"
 
 
 def _values(found: Inspection) -> str:
