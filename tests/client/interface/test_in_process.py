@@ -102,6 +102,8 @@ def test_an_address_cannot_be_mistaken_for_a_generator_nor_a_generator_for_an_ad
 ):
     with pytest.raises(pcevolve.UsageError, match="is what a run has for an address whose generator"):
         evolved(provider=IN_PROCESS)
+    with pytest.raises(pcevolve.UsageError, match="an object with size, create and vary, not a int"):
+        evolved(provider=8000)
     evolved(provider=Noise(), method="t2i")
     assert "is what a run has for an address" in command("run", "--resume", tmp_path / "run").said
 

@@ -280,6 +280,11 @@ def _split_address(asked: Provider | Generator) -> tuple[dict[str, Any], str | N
     """Options that say where requests go, the key for it, and the object that they go to instead, if there is one."""
     if isinstance(asked, Provider):
         return asked.settings, asked.key, None
+    if not all(hasattr(asked, part) for part in ("size", "create", "vary")):
+        raise UsageError(
+            "provider is an address, a pcevolve.Provider, or an object with size, create and vary, not a "
+            f"{type(asked).__name__}"
+        )
     # Nobody is on the other side who could measure how long private work takes, so none of it is padded.
     where = {"api": IN_PROCESS, "dialect": "getimg", "model": type(asked).__name__, "pad_selection": 0.0}
     return where, None, asked

@@ -52,6 +52,7 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
     share = math.ceil(100 * most_true_positives(events, 0.05))
     text = page(finished()).text
     assert f"Right in at most {share} of 100; guessing is right in 5." in text
+    assert "At that price" in text
     assert text.index("What left") < text.index("What an attacker can tell") < text.index("Privacy loss ε")
 
 
@@ -61,6 +62,7 @@ def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finish
     shown = page(root)
     assert "selected from all rounds, appearance matched" in shown.text
     assert "accessed 2 times (gaussian mechanism)" in shown.text
+    assert "At that price" not in shown.text, "a bound of 100 % is none"
     released = sorted((root / "release" / "cut").iterdir())
     assert len(released) == 3
     assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked
