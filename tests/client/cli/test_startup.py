@@ -38,6 +38,7 @@ REFUSED = (
     ("--out full", 2, "holds something else; choose another --out"),
     ("--shots 0", 2, "--shots: Input should be greater than or equal to 1"),
     ("--shots few", 2, "--shots: Input should be a valid integer"),
+    (f"--shots {10**400}", 2, "--shots: Input should be less than or equal to 1000000000"),
     ("--candidates 1000001", 2, "--candidates: Input should be less than or equal to 1000000"),
     ("--set privacy.relation=sideways", 2, "privacy.relation: Input should be"),
     ("--api ftp://api", 2, "--api 'ftp://api' is not an address"),

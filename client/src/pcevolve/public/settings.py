@@ -86,11 +86,13 @@ Delta = Annotated[
 Relation = Annotated[
     privacy.Relation, Field(description="Neighbour relation: replace-one or add-remove."), PUBLIC
 ]
+MOST_UNITS = 10**9
+"""Of whatever is private: more than there can be, so that counts fit into 64 bits and floats."""
 UnitSize = Annotated[
     int,
     Field(
         ge=1,
-        le=10**9,  # the ledger multiplies it, in 64 bits
+        le=MOST_UNITS,
         description="Most images that one patient (unit) has; public. Needed under add-remove if runs "
         "count patients both by name and by image.",
     ),
@@ -117,7 +119,11 @@ SecretBound = Annotated[
 ]
 SecretSize = Annotated[
     int,
-    Field(ge=1, description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given."),
+    Field(
+        ge=1,
+        le=MOST_UNITS,
+        description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given.",
+    ),
     PUBLIC,
 ]
 Calibration = Annotated[
@@ -129,6 +135,7 @@ Shots = Annotated[
     int,
     Field(
         ge=1,
+        le=MOST_UNITS,
         description="Nominal private units (images, or patients with --unit-map) per class, K; assumed public.",
     ),
     PUBLIC,
@@ -137,6 +144,7 @@ Subsample = Annotated[
     int,
     Field(
         ge=1,
+        le=MOST_UNITS,
         description="Draw exactly this many private units (images, or patients) of each class at random; "
         "sets --shots. The guarantee and the charge are for those drawn; the run prints what "
         "it means for the whole folder.",
