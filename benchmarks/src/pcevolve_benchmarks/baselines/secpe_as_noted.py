@@ -17,12 +17,13 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.errors import DataError
-from pcevolve.geometry.distances import IntArray, find_centres, nearest_of_some
+from pcevolve.geometry.distances import IntArray, nearest_of_some
 from pcevolve.geometry.frame import round_to_noise_scale
 from pcevolve.privacy import Budget
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.settings import MOST_CELLS, USUAL_DELTA
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors.cells import find_anchors
 from pcevolve.selectors.scene import GRID
 from pcevolve.selectors.votes import cast_votes
 from pcevolve.session.private_data import read_declared
@@ -140,15 +141,7 @@ def _best(counts: FloatArray, shifts: FloatArray, anchors: FloatArray, scene: Sc
 
 
 def _anchors(scene: Scene) -> tuple[FloatArray, ...]:
-    """Of each class, around what there is a cell: its first candidates, or the centres of groups of them."""
-    firsts = [scene.first_of(target) for target in range(len(scene.labels))]
-    return tuple(first if scene.cells is None else _group(first, scene.cells) for first in firsts)
-
-
-def _group(first: FloatArray, count: int) -> FloatArray:
-    """Centres of the candidates that can be used; some of the others where none can."""
-    usable = first[np.isfinite(first).all(axis=1)]
-    return find_centres(usable, count) if len(usable) else first[:count]
+    return find_anchors(scene, [len(scene.first_of(target)) for target in range(len(scene.labels))])
 
 
 def _round_up(sigma: float) -> float:

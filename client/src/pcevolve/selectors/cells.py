@@ -66,7 +66,7 @@ class Cells:
         event = single_event(events)
         require_mechanism(event, "gaussian")
         sizes = _sizes(scene)
-        around = replace(scene, pools=_anchors(scene, sizes))
+        around = replace(scene, pools=find_anchors(scene, sizes))
         votes = cast_votes(private, around, count=1)
         # The product and not the smaller of the two: a unit's cap must not depend on how its votes lie.
         weights = round_down(private.shares * private.capped)
@@ -76,7 +76,7 @@ class Cells:
 
     def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
         """The best of each class by count of its cell over candidates in it, with public Gumbel noise, each once."""
-        anchors = _anchors(scene, measured["anchors"])
+        anchors = find_anchors(scene, measured["anchors"])
         parts = np.split(measured["cells"], np.cumsum([len(each) for each in anchors])[:-1])
         of_classes = enumerate(zip(parts, anchors, strict=True))
         return tuple(_best(part, own, scene, target) for target, (part, own) in of_classes)
@@ -84,7 +84,7 @@ class Cells:
     def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
         """0 for a number without idle digits for each candidate of all classes; else None."""
         sizes = _sizes(scene)
-        cells = sum(len(each) for each in _anchors(scene, sizes))
+        cells = sum(len(each) for each in find_anchors(scene, sizes))
         form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
         if not has_shape(measured, form) or not np.array_equal(measured["anchors"], sizes):
             return None
@@ -134,7 +134,7 @@ def _firsts_of_equals(rows: FloatArray) -> IntArray:
     )
 
 
-def _anchors(scene: Scene, sizes: IntArray) -> tuple[FloatArray, ...]:
+def find_anchors(scene: Scene, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:
     """Of each class, around what there is a cell, float64 ``(cells, d)``: its first candidates, or centres of groups.
 
     Args:
