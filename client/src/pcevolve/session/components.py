@@ -24,9 +24,11 @@ from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
+from pcevolve.private.secrets import Sources
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.options import list_options
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import Method, Scope
 from pcevolve.selectors.choosing import Chooser
@@ -66,6 +68,7 @@ class Components:
     generator: Generator | None = None
     rewriter: Address | None = None
     engine: Engine = field(default_factory=LocalEngine)
+    _declared: list[Sources] = field(default_factory=list)
     _capped: list[FloatArray] = field(default_factory=list)
 
     @classmethod
@@ -174,9 +177,15 @@ class Components:
         # Kept, because a list is read in ``prepare``, before the greeting, and asked for again after it.
         if not self._capped:
             event = first_selection(self.method.plan_events(plan))[-1]
-            sources = read_declared(self.settings, plan.secrecy)
+            sources = self.read_secrets(plan.secrecy)
             self._capped.append(compute_caps(sources, self.data, plan.secrecy, event, plan.relation))
         return {"caps": self._capped[0]}
+
+    def read_secrets(self, promise: Secrecy) -> Sources:
+        """Return what is declared secret, as it was first read: votes are capped by the list that the ledger knows."""
+        if not self._declared:
+            self._declared.append(read_declared(self.settings, promise))
+        return self._declared[0]
 
 
 def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int) -> Scope:

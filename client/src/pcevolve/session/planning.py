@@ -32,7 +32,7 @@ from pcevolve.session.approval import Fact, note_private
 from pcevolve.session.components import Components
 from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import refuse_options, require_ledger
-from pcevolve.session.private_data import compute_least_share, find_secrets, make_promise, read_declared
+from pcevolve.session.private_data import compute_least_share, find_secrets, make_promise
 from pcevolve.session.reaching import plan_rewriter
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Opened
@@ -338,7 +338,7 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Accoun
 def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
     if plan.secrecy is None:
         return None
-    sources = read_declared(components.settings, plan.secrecy)
+    sources = components.read_secrets(plan.secrecy)
     return Listed(
         ledger.fingerprint(sources.compute_digest(components.data)), plan.secrecy.most, sources.budget
     )
