@@ -87,23 +87,14 @@ def test_the_exponential_mechanism_has_the_bounded_range_that_it_claims(steps, e
     assert loss(ratios) <= float(eta)
 
 
-@pytest.mark.parametrize(
-    ("steps", "epsilon"), [(EITHER_WAY, 2 * RATE), (ONE_WAY, RATE)], ids=["any", "monotone"]
-)
-def test_permute_and_flip_loses_no_more_than_it_claims(steps, epsilon):
-    assert loss(log_ratios(permute_and_flip_probabilities, neighbours(steps))) <= float(epsilon) * (1 + 1e-12)
-
-
 def test_permute_and_flip_must_not_be_charged_as_bounded_range():
     ratios = log_ratios(permute_and_flip_probabilities, neighbours(EITHER_WAY))
     assert find_range(ratios) > 1.1 * float(2 * RATE)
 
 
-@pytest.mark.parametrize("measure", [find_range, loss])
-def test_the_enumeration_notices_a_sensitivity_understated_by_30_percent(measure):
+def test_the_enumeration_notices_a_sensitivity_understated_by_30_percent():
     understated = neighbours(EITHER_WAY, sensitivity=1 / 0.7)
-    mechanism = exponential_probabilities if measure is find_range else permute_and_flip_probabilities
-    assert measure(log_ratios(mechanism, understated)) > 1.3 * float(2 * RATE)
+    assert find_range(log_ratios(exponential_probabilities, understated)) > 1.3 * float(2 * RATE)
 
 
 # What is refused, and what is not.

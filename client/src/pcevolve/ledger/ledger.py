@@ -20,6 +20,7 @@ from pcevolve.ledger.creation import open_store
 from pcevolve.ledger.entries import Enrolment, Entries, Origin, Terms
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
+from pcevolve.public.figures import finite_or_none
 from pcevolve.public.release import Query, Receipt
 
 __all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "PrivateUnit", "Terms"]
@@ -227,7 +228,7 @@ class Ledger:
             "noise": run.terms.noise,
             "forgets_insecure": run.terms.forgets_insecure,
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
-            "epsilon": {each.name: _provable(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
+            "epsilon": {each.name: finite_or_none(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
             "events": [asdict(event) for event in merge(events)],
             "receipts": [receipt.as_dict() for receipt in self._entries.receipts(run.run_id)],
         }
@@ -248,8 +249,3 @@ def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:
         return None
     looked = sum(event.count for event in merge(events))
     return math.inf if looked and not run.terms.secure else run.terms.secrets.budget * math.sqrt(looked)
-
-
-def _provable(value: float) -> float | None:
-    # JSON has no infinity; an accountant that cannot bound a loss says nothing.
-    return value if math.isfinite(value) else None

@@ -40,6 +40,11 @@ def format_loss(epsilon: float, digits: int = 6) -> str:
     )
 
 
+def finite_or_none(value: float) -> float | None:
+    """A number for JSON, which has no infinity: an accountant that cannot bound a loss says nothing."""
+    return value if math.isfinite(value) else None
+
+
 def format_factor(epsilon: float) -> str:
     """The factor e^ε by which one privacy unit may change a probability, in few digits that are not below it."""
     if epsilon > 20:

@@ -12,6 +12,7 @@ from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merge, pure_eps
 from pcevolve.dp.calibration import DRAWN_UNITS
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget, Event
+from pcevolve.public.figures import finite_or_none
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import Method
 from pcevolve.selectors.rounds import Scope, is_blurred
@@ -160,7 +161,7 @@ def _price(
         epsilon_total=epsilon(spent, budget.delta),
         # One unit of a folder changes two of its draw, see ``dp.calibration.DRAWN_UNITS``; they are a group.
         epsilon_folder=epsilon([event.on_group(DRAWN_UNITS) for event in spent], budget.delta),
-        totals={each.name: _finite(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
+        totals={each.name: finite_or_none(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
         within_budget=within(spent, budget),
         lift_top10=lift,
         noise_multiplier=multiplier,
@@ -178,7 +179,3 @@ def _per_query(paying: tuple[Event, ...], delta: float) -> float:
 
 def _scale(event: Event, factor: Fraction) -> Event:
     return replace(event, parameter=str(event.value * factor)) if event.mechanism == "gaussian" else event
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
