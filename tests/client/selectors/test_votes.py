@@ -120,15 +120,6 @@ def test_parents_follow_from_the_public_seed():
     assert not np.array_equal(parents(votes)[0], parents(votes, seed=6)[0])
 
 
-def test_noise_is_added_to_every_place_of_the_histogram_with_the_multipliers_deviation():
-    world = World(pools=(tuple(range(3000)), tuple(range(1000))), places=())
-    data = records_of((((1.0, 0),), ((5.0, 1),)))
-    for relation, sensitivity in (("add-remove", 1.0), ("replace-one", math.sqrt(2))):
-        scene = world.scene(relation)
-        noisy = Votes().measure(data, scene, (Event("gaussian", "3"),), SeededNoise(2))["votes"]
-        assert noisy.std() == pytest.approx(3 * sensitivity, rel=0.05)
-
-
 LINE = World(pools=((0.0, 1.0, 2.0, 3.0, NAN),), places=())
 NOISY = {"votes": np.array([1.5, 9.0, -2.0, 4.0, 50.0])}
 
