@@ -64,6 +64,15 @@ def test_demonstrations_of_images_and_of_texts_stand_beside_each_other(command, 
     assert begun == [(Path("runs/demo"), "image"), (Path("runs/demo-text"), "text")]
 
 
+def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_on(command, monkeypatch):
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pcevolve.session.first.demo._demonstrate", press)
+    told = command("demo")
+    assert (told.code, told.said) == (130, "stopped to go on: the same command again")
+
+
 def test_what_a_run_would_cost_is_told_in_json_too(command):
     told = command("budget", "plan", "--method", "pe", "--epsilon", "3", "--json")
     found = json.loads(told.out)

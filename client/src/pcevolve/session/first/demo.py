@@ -188,8 +188,9 @@ def demonstrate(out: Path, kind: Kind = "image", verbose: bool = False) -> dict[
         return done
     try:
         return _demonstrate(out, kind, stage, started)
-    except StoppedError as stopped:
-        raise StoppedError(stopped.lines[0], "to go on: the same command again") from None
+    except (KeyboardInterrupt, StoppedError) as stopped:
+        said = stopped.lines[0] if isinstance(stopped, StoppedError) else "stopped"
+        raise StoppedError(said, "to go on: the same command again") from None
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ class Stage:
 def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
     shown = DEMONSTRATIONS[kind]
     given = f"{shown.options['shots']} private {kind}s each, epsilon {shown.options['epsilon']}"
-    stage.console.print(f"PCEvolve demo: {shown.classes} classes, {given}")
+    stage.console.print(f"PCEvolve demo: {shown.classes} classes, {given}; its server starts")
     with serve_locally(_log(out), _port(out), shown.model) as address:
         options, pace = _affordable(out, address, shown, stage)
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
