@@ -15,6 +15,7 @@ from leaks.forgeries.corpus import FORGERIES
 from leaks.forgeries.forging import Forgery, refused
 from pcevolve.auditing import Audit, audit, rebuilt
 from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.session.folder import RunFolder
 from pcevolve_shared import images
 from support.examples import examples
 from support.forge import faults_of, find_event, forge
@@ -159,6 +160,31 @@ def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_not_br
         "the run is unfinished: the end of its record is not anchored, so lines may be missing in "
         f"transcript/log.jsonl; pcevolve run --resume {copy} goes on"
     ]
+
+
+def test_what_a_crash_tore_off_is_not_read_and_breaks_nothing_unless_the_record_was_closed(copy: Path):
+    log, half = copy / "transcript" / "log.jsonl", copy / "transcript" / "bodies" / f".{'0' * 64}.partial"
+    whole = log.read_bytes()
+    for root_is, lines in (("broken", whole), ("unfinished", b"".join(whole.splitlines(keepends=True)[:-1]))):
+        remove(copy, *(name for name in MADE if root_is == "unfinished"))
+        for torn in (b"", whole[:100]):
+            log.write_bytes(lines + torn)
+            half.touch()
+            assert bool(faults_of(copy)) == (root_is == "broken")
+            told = [each.pending for each in audit(copy) if each.pending]
+            assert ["and the last is torn off; " in each for each in told] == [bool(torn)] * len(told)
+            half.unlink()
+            assert bool(faults_of(copy)) == (root_is == "broken" and bool(torn))
+
+
+def test_what_a_killed_command_left_is_a_fault_until_another_writes_to_the_run(copy: Path):
+    (copy / ".report.html.partial").touch()
+    (fault,) = faults_of(copy)
+    assert fault.endswith(
+        f"belongs to no run; if a command was cut off, pcevolve report {copy} clears it away"
+    )
+    with RunFolder(copy).hold():
+        assert faults_of(copy) == []
 
 
 @pytest.mark.parametrize("kept", ["summary.json", "report.html", "release-parquet", "release-webdataset"])

@@ -6,6 +6,7 @@ to believe the pages that lie in the run's folder.
 
 from __future__ import annotations
 
+import shlex
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ from pcevolve.transcript.layout import (
     EXPORTS,
     KIND_NAMES,
     KINDS,
+    LOCK,
     RELEASE,
     REPORT,
     SUMMARY,
@@ -323,7 +325,7 @@ def _end(run: RunReader) -> Finding:
     if there and run.finished and run.published is run.settled:
         return Finding(claim, (), 1)
     end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
-    why = f"the run is unfinished: {end}"
+    why = f"the run is unfinished: {end}{', and the last is torn off' if run.torn else ''}"
     if made and not there:
         return Finding(claim, (f"{why}, and yet there is {', '.join(made)}",), 0)
     if run.plan is not None and run.plan.extended:
@@ -364,10 +366,13 @@ def _beside(run: RunReader, finished: bool) -> Finding:
     for path in there:
         kind = kind_of(path)
         if path.name not in KINDS:
-            faults += [f"{path.name!a} belongs to no run"] if finished else []
+            clearing = f"; if a command was cut off, pcevolve report {shlex.quote(str(run.layout.root))} clears it away"
+            hint = clearing if path.name.endswith((".partial", ".fresh")) else ""
+            faults += [f"{path.name!a} belongs to no run{hint}"] if finished else []
         elif kind != KINDS[path.name]:
             faults.append(f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}")
-    count = sum(path.name != AUDIT for path in there)  # the same before and after an audit wrote its pages
+    # The same before and after an audit wrote its pages.
+    count = sum(path.name not in {AUDIT, LOCK} for path in there)
     return Finding("nothing else lies in the run's folder", tuple(faults), count)
 
 

@@ -5,6 +5,7 @@ And what they refer to: bodies and stored files, each of which has to be what it
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,8 @@ UNREADABLE: Final = (
     ValueError,
 )
 """Whatever is raised by reading a record into which a forger wrote something."""
+_HALF: Final = re.compile(r"\.[0-9a-f]{64}\.partial")
+"""The name of a stored file until it is whole."""
 R = TypeVar("R", Opened, Planned, Released, Sent, Received, Finished, Extended)
 
 
@@ -161,7 +164,8 @@ def _leftovers(run: RunReader) -> set[str]:
     if run.finished or not run.layout.bodies.is_dir():
         return set()
     stored = {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir()} - run.files
-    return {name for name in stored if _is_whole(run, name.removeprefix(f"{BODIES}/"))}
+    names = {name: name.removeprefix(f"{BODIES}/") for name in stored}
+    return {path for path, name in names.items() if _HALF.fullmatch(name) or _is_whole(run, name)}
 
 
 def _is_whole(run: RunReader, name: str) -> bool:

@@ -92,6 +92,8 @@ KINDS: Final = {
     AUDIT: stat.S_IFDIR,
 }
 """All that may lie directly in a run's folder, and whether it is a file or a folder."""
+MADE: Final = KINDS.keys() - {LOCK, PRIVATE, TRANSCRIPT}
+"""Of these what is written in one step, beside a record that grows."""
 
 
 class _Place:
@@ -156,11 +158,9 @@ class RunLayout:
         """The command that goes on with the run, as it is typed."""
         return f"pcevolve run --resume {shlex.quote(str(self.root))}"
 
-    def advise_next(self, begun: bool) -> str:
-        """Advise on a run that has no dataset; one without a plan on record has not ``begun``."""
-        if begun:
-            return f"continue it with {self.resume_command}"
-        return "it has no plan on record, so nothing was spent: begin again with the same command"
+    def spell_extension(self, options: str) -> str:
+        """The command that goes on with an extension of the run, as it is typed."""
+        return f"pcevolve extend {shlex.quote(str(self.root))} {options}"
 
     def export(self, form: Form) -> Path:
         """The dataset in another form; not there unless somebody asked for it."""

@@ -24,6 +24,7 @@ from pcevolve.transcript.records import (
     Answered,
     Extended,
     Failed,
+    Finished,
     Line,
     Planned,
     Received,
@@ -49,15 +50,17 @@ class Entry(NamedTuple):
 
 
 def read(folder: Path) -> Iterator[Entry]:
-    """Read and check a transcript line by line.
+    """Read and check a transcript line by line, but for the last one of an unfinished run if a crash tore it off.
 
     Raises:
         UsageError: Another version wrote it.
         TranscriptError: A line is missing, moved, edited, torn, or not in its one spelling.
     """
     require_format(folder / LOG, folder.parent)
-    previous = GENESIS
+    previous, closed = GENESIS, False
     for number, raw in enumerate(_lines(folder)):
+        if not (closed or raw.endswith(b"\n")):  # what it was to announce did not happen
+            return
         try:
             line = Line.model_validate(parse_json(raw, parse_constant=_no_number))
             record = from_event(line.event)
@@ -68,7 +71,7 @@ def read(folder: Path) -> Iterator[Entry]:
             raise TranscriptError(f"transcript line {number + 1} was edited")
         if line.seq != number or line.prev != previous:
             raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
-        previous = digest(raw)
+        previous, closed = digest(raw), isinstance(record, Finished)
         yield Entry(number, record, previous)
 
 

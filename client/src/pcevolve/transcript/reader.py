@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -132,6 +132,13 @@ class RunReader:
         return isinstance(self.entries[-1].record, Finished)
 
     @property
+    def torn(self) -> bool:
+        """True if the record's last line has no end, as after a crash; of an unfinished run it is not read."""
+        with self.layout.log.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() != b"\n"
+
+    @property
     def assessment(self) -> Assessment | None:
         """The assessment of a finished run's dataset, before it was extended; None if there was none."""
         closed = self.closed
@@ -226,13 +233,13 @@ class RunReader:
     def require_finished(self) -> PublicPlan:
         """The plan of a run whose record is closed; ``UsageError`` if it is unfinished or is being extended."""
         if self.plan is None or not self.finished:
-            raise self._make_unfinished_error()
+            raise self.make_unfinished_error()
         return self.plan
 
     def require_plan(self) -> PublicPlan:
         """The plan of a run that is far enough to say something about; else ``UsageError``."""
         if self.plan is None:
-            raise self._make_unfinished_error()
+            raise self.make_unfinished_error()
         return self.plan
 
     def manifest(self) -> Manifest:
@@ -244,7 +251,7 @@ class RunReader:
         """
         path = self.layout.manifest
         if not path.is_file():
-            raise self._make_unfinished_error()
+            raise self.make_unfinished_error()
         try:
             return Manifest.model_validate_json(read_file(path, MOST_BYTES))
         except (OSError, ValidationError) as error:
@@ -254,14 +261,17 @@ class RunReader:
     def goes_on(self) -> str:
         """The command that goes on with an unfinished run, or with the last extension of a finished one."""
         if self.plan is not None and self.plan.extended:
-            return f"pcevolve extend {shlex.quote(str(self.layout.root))} {self.plan.extended[-1].options}"
+            return self.layout.spell_extension(self.plan.extended[-1].options)
         return self.layout.resume_command
 
-    def _make_unfinished_error(self) -> UsageError:
-        root = self.layout.root
-        if self.plan is not None and self.plan.extended:
-            return UsageError(f"{root} is being extended: continue with {self.goes_on}")
-        return UsageError(f"{root} holds an unfinished run: {self.layout.advise_next(self.plan is not None)}")
+    def make_unfinished_error(self) -> UsageError:
+        """Return the error for what needs a dataset, with the command that goes on with the run."""
+        if self.plan is None:
+            next_step = "it has no plan on record, so nothing was spent: begin again with the same command"
+        else:
+            next_step = f"continue it with {self.goes_on}"
+        state = "is being extended" if self.plan and self.plan.extended else "holds an unfinished run"
+        return UsageError(f"{self.layout.root} {state}: {next_step}")
 
 
 @dataclass(frozen=True)
