@@ -92,6 +92,14 @@ def test_of_a_folder_that_could_not_be_filled_nothing_is_left_and_it_can_be_fill
     assert (tmp_path / "release").is_dir()
 
 
+def test_a_folder_is_replaced_although_a_killed_process_left_a_whole_one_beside_it(tmp_path: Path):
+    for place in ("audit", ".audit.fresh"):
+        (tmp_path / place / place).mkdir(parents=True)
+    with replace_folder_durably(tmp_path / "audit") as folder:
+        (folder / "new").touch()
+    assert (names(tmp_path), names(tmp_path / "audit")) == (["audit"], ["new"])
+
+
 def test_of_a_file_that_could_not_be_written_nothing_is_left_and_the_older_one_stays(
     tmp_path: Path, monkeypatch
 ):

@@ -88,13 +88,6 @@ def test_class_names_that_would_break_publishing(refused, tmp_path, name):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_holds_something_else_is_left_alone(refused, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "thesis.txt").write_text("years of work")
-    assert "holds something else" in refused(2)
-    assert (tmp_path / "out" / "thesis.txt").read_text() == "years of work"
-
-
 def test_a_private_process_error_is_one_line_without_a_traceback(client: Client, tmp_path):
     done = client.as_installed(*client.run_options(tmp_path / "nowhere", tmp_path / "out"))
     assert done.returncode == 3

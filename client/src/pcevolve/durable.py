@@ -87,19 +87,32 @@ def write_folder_durably(path: Path) -> Iterator[Path]:
 def replace_folder_durably(path: Path) -> Iterator[Path]:
     """Give an empty folder to fill, and put it in the place of one that is there when all of it is on disk.
 
-    Between the two there may be neither, so what it holds has to follow from something else that is kept.
+    A process that is killed between the two leaves neither, and the new one under the name that ``settle`` knows.
     """
-    fresh = path.with_name(f".{path.name}.fresh")
-    _remove(fresh)
-    with write_folder_durably(fresh) as partial:
+    settle(path)
+    with write_folder_durably(_fresh(path)) as partial:
         yield partial
     try:
-        # rename(2) does not replace a folder that holds something.
-        _remove(path)
-        fresh.replace(path)
+        _take_place(path)
     except BaseException:
-        _remove(fresh)
+        settle(path)
         raise
+
+
+def settle(path: Path) -> None:
+    """Finish or clear away what a process that was killed left of a file or folder that it wrote here."""
+    fresh = _fresh(path)
+    if fresh.is_dir() and not fresh.is_symlink():  # whole, or it had another name
+        with suppress(OSError):
+            _take_place(path)
+    for left in (_partial(path), fresh, _partial(fresh)):
+        _remove(left)
+
+
+def _take_place(path: Path) -> None:
+    # rename(2) does not replace a folder that holds something.
+    _remove(path)
+    _fresh(path).replace(path)
     sync_folder(path.parent)
 
 
@@ -145,6 +158,11 @@ def _send_to_disk(descriptor: int) -> None:
 def _partial(path: Path) -> Path:
     """Return the path that stands for a file or folder until it is whole."""
     return path.with_name(f".{path.name}.partial")
+
+
+def _fresh(path: Path) -> Path:
+    """Return the path of a whole folder until it takes the place of an older one."""
+    return path.with_name(f".{path.name}.fresh")
 
 
 def write_private(path: Path, result: Mapping[str, object]) -> None:

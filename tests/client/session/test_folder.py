@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,36 @@ def test_a_new_folder_is_made_with_a_private_part_for_the_owner_alone(tmp_path):
     assert (tmp_path / "a" / "run" / "private").stat().st_mode & 0o777 == 0o700
 
 
-def test_two_processes_cannot_work_in_one_folder(tmp_path):
-    with claim(tmp_path), pytest.raises(UsageError, match="another process is at work"), claim(tmp_path):
+def test_two_processes_cannot_work_in_one_folder(begun):
+    for take in (RunFolder(begun).hold, partial(claim, begun, resume=True)):
+        with take(), pytest.raises(UsageError, match="another process is at work"), take():
+            pass
+    with pytest.raises(BlockingIOError, match="no more processes"), claim(begun, resume=True):
+        raise BlockingIOError("no more processes")
+
+
+def test_a_folder_of_somebody_elses_with_names_as_a_run_has_is_refused_and_left_as_it_is(tmp_path):
+    mine = [tmp_path / each for each in ("config.toml", "transcript/interview.txt", "private/cluster/x")]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    with pytest.raises(UsageError, match="it holds something else; choose another"), claim(tmp_path):
         pass
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(mine)
+    (tmp_path / ".lock").touch()
+    with claim(tmp_path):
+        assert mine[0].read_text() == mine[1].read_text() == "mine"
+
+
+def test_what_a_killed_command_left_is_cleared_away_and_a_folder_that_was_whole_takes_its_place(begun):
+    for name in (".release-parquet.fresh", "audit", ".audit.fresh", "..audit.fresh.partial", ".mine.partial"):
+        (begun / name).mkdir()
+        (begun / name / name).touch()
+    (begun / ".report.html.partial").touch()
+    with RunFolder(begun).hold():
+        left = {path.name for path in begun.iterdir()} - {"transcript", "private", ".lock"}
+    assert left == {"release-parquet", "audit", ".mine.partial"}
+    assert (begun / "audit" / ".audit.fresh").exists()
 
 
 @pytest.fixture
@@ -47,6 +75,15 @@ def test_an_unfinished_run_is_continued_only_when_asked(begun):
     before = (begun / "transcript" / "log.jsonl").read_bytes()
     with claim(begun, resume=True):
         assert (begun / "transcript" / "log.jsonl").read_bytes() == before
+
+
+def test_a_line_that_a_power_cut_tore_off_keeps_no_run_from_going_on(begun):
+    log = RunFolder(begun).log
+    whole = log.read_bytes()
+    for length in (len(whole) - 5, whole.index(b'"planned"'), 10):
+        log.write_bytes(whole[:length])
+        with claim(begun, resume=True):
+            SmallRun.open(begun).close()
 
 
 def test_a_command_that_goes_on_can_be_typed(tmp_path):
@@ -69,6 +106,14 @@ def test_a_refusal_of_shots_names_the_check_as_it_is_typed(tmp_path):
 def test_what_lies_beside_a_demonstration_does_so_from_within_its_folder_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert demo._beside(Path(), "random") == tmp_path.with_name(f"{tmp_path.name}-random")
+
+
+def test_a_demonstration_of_texts_is_none_of_images(tmp_path):
+    RunFolder(tmp_path).private.mkdir()
+    RunFolder(tmp_path).result.write_text('{"modality": "text", "accuracy": []}')
+    with pytest.raises(UsageError, match=r"holds a demonstration of texts: give another --out"):
+        demo.demonstrate(tmp_path, "image")
+    assert demo.demonstrate(tmp_path, "text") == {"modality": "text", "accuracy": []}
 
 
 class Server:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
-from pcevolve.pages.report.page import rewrite_report
 from pcevolve.public.parts import Extension
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
@@ -51,14 +52,10 @@ def test_a_broken_chain_is_refused_by_one_and_read_as_far_as_it_goes_by_the_othe
 def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Path):
     (tmp_path / "thesis.txt").write_text("x")
 
-    def take_over() -> None:
-        with RunFolder(tmp_path).claim(resume=True):
-            pass
-
     told = []
-    for act in (lambda: Audit.of(tmp_path), lambda: rewrite_report(tmp_path), take_over):
-        with pytest.raises(UsageError) as error:
-            act()
+    for act in (nullcontext, RunFolder(tmp_path).hold, partial(RunFolder(tmp_path).claim, resume=True)):
+        with pytest.raises(UsageError) as error, act():
+            Audit.of(tmp_path)
         told.append(str(error.value))
     with pytest.raises(ClientError) as read:
         RunReader.strict(tmp_path)

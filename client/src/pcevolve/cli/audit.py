@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -84,14 +85,16 @@ def audit(
     """
     require_run(folder)
     from pcevolve.auditing import Audit, find_encoder
+    from pcevolve.session.folder import RunFolder
     from pcevolve.session.progress import error_console
 
-    with error_console().status("making everything again from the record ..."):
-        audited = Audit.of(
-            folder, lambda plan: find_encoder(plan, encoder_weights), capture, rewriter_capture
-        )
-    if html:
-        typer.echo(f"page: {audited.write_pages()}", err=True)
+    with RunFolder(folder).hold() if html else nullcontext():
+        with error_console().status("making everything again from the record ..."):
+            audited = Audit.of(
+                folder, lambda plan: find_encoder(plan, encoder_weights), capture, rewriter_capture
+            )
+        if html:
+            typer.echo(f"page: {audited.write_pages()}", err=True)
     more = f"pcevolve audit {shlex.quote(str(folder))} --verbose{'' if html else ', or --html for pages'}"
     _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose, more)
 

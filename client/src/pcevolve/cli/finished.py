@@ -29,9 +29,11 @@ EncoderWeights = Annotated[
 def report(folder: RunFolder) -> None:
     """Write the page about a finished run anew, as this version words it."""
     require_run(folder)
-    from pcevolve.pages.report.page import rewrite_report
+    from pcevolve.pages.report.page import write_report
+    from pcevolve.session.folder import RunFolder
 
-    typer.echo(rewrite_report(folder))
+    with RunFolder(folder).hold():
+        typer.echo(write_report(RunFolder(folder).read()))
 
 
 def plan(folder: RunFolder) -> None:
@@ -50,9 +52,11 @@ def export(
     """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
     require_run(folder)
     from pcevolve.publish.dataset import export_run
+    from pcevolve.session.folder import RunFolder
 
-    for path in export_run(folder, form):
-        typer.echo(path)
+    with RunFolder(folder).hold():
+        for path in export_run(folder, form):
+            typer.echo(path)
 
 
 def _reaches(option: Option) -> bool:
@@ -211,10 +215,14 @@ def evaluate(
     require_torch("evaluate, which trains networks,")
     from pcevolve.auditing.rerun import find_encoder
     from pcevolve.session.finished.evaluating import Question, evaluate  # torch takes seconds to load
+    from pcevolve.session.folder import RunFolder
     from pcevolve.session.progress import error_console, show_work
 
     question = Question(test, private, mix, tuple(judge or ()), control, device, weights)
-    with show_work(error_console(), "training classifiers", in_seconds=True) as told:
+    with (
+        RunFolder(folder).hold(),
+        show_work(error_console(), "training classifiers", in_seconds=True) as told,
+    ):
         found = evaluate(folder, question, told, find_encoder)
     if as_json:
         typer.echo(json.dumps(found))

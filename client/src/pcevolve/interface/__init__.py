@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -34,6 +35,7 @@ from pcevolve.session.components import Generator
 from pcevolve.session.finished import extension
 from pcevolve.session.finished.whole import carry_out
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
+from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience, Progress, Tell, error_console, tell_nobody
 from pcevolve.transcript import RunLayout, RunReader
@@ -184,7 +186,8 @@ class Result:
 
     def export(self, form: str) -> Path:
         """Write the dataset as ``parquet`` or ``webdataset`` (else ``UsageError``) and return its folder."""
-        return export_run(self.folder, [form])[0]
+        with RunFolder(self.folder).hold():
+            return export_run(self.folder, [form])[0]
 
     def audit(
         self,
@@ -392,7 +395,8 @@ def audit(
     """
     load = partial(find_encoder, weights=encoder_weights)
     captures = [None if each is None else Path(each) for each in (capture, rewriter_capture)]
-    audited = AuditResult.of(Path(run), load, *captures)
-    if html:
-        audited.write_pages()
+    with RunFolder(Path(run)).hold() if html else nullcontext():
+        audited = AuditResult.of(Path(run), load, *captures)
+        if html:
+            audited.write_pages()
     return audited

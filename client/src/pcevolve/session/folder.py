@@ -14,13 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pcevolve.durable import NO_TIME
-from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.durable import NO_TIME, settle
+from pcevolve.errors import UsageError
 from pcevolve.public.options import spell_flag
-from pcevolve.transcript import RunLayout
-from pcevolve.transcript.layout import not_a_run
+from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript.layout import MADE, not_a_run
 from pcevolve.transcript.log import find_plan, read
-from pcevolve.transcript.records import Extended
 
 
 @dataclass(frozen=True)
@@ -37,17 +36,32 @@ class RunFolder(RunLayout):
         """Make the folder, or take over the run in it, and keep other processes out (else ``UsageError``)."""
         self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
-        # The lock is a file that stays: to remove it would let a third process lock another one of that name.
-        descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            # Without waiting: two runs in one folder are a mistake, and the second should say so.
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with self._lock():
             self._clear_false_start()
             self.private.mkdir(mode=0o700, exist_ok=True)
             shutil.rmtree(self.scratch, ignore_errors=True)  # of a process that was killed
             yield
-        except BlockingIOError as error:
-            raise UsageError(f"another process is at work in {self.root}: wait for it to end") from error
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep other processes out of a run while something is written beside its record; ``UsageError`` as above."""
+        self.require_transcript()
+        with self._lock():
+            yield
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        # The lock is a file that stays: to remove it would let a third process lock another one of that name.
+        descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            try:
+                # Without waiting: two runs in one folder are a mistake, and the second should say so.
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"another process is at work in {self.root}: wait for it to end") from None
+            for name in MADE:
+                settle(self.root / name)
+            yield
         finally:
             os.close(descriptor)
 
@@ -57,7 +71,7 @@ class RunFolder(RunLayout):
             raise UsageError(not_a_run(self.root, f"it is not a folder: choose another {spell_flag('out')}"))
         if not self.root.is_dir() or not any(self.root.iterdir()):
             return
-        ours = self.config.exists() or self.lock.exists()
+        ours = self.lock.exists() or self.log.exists()
         if not ours:
             why = f"it holds something else; choose another {spell_flag('out')}, nothing was overwritten"
             raise UsageError(not_a_run(self.root, why))
@@ -65,11 +79,15 @@ class RunFolder(RunLayout):
             state = (
                 "is a finished run:"
                 if self.finished
-                else f"holds an unfinished run: continue it with {self.resume_command}, or"
+                else f"holds an unfinished run: continue it with {RunReader.lenient(self.root).goes_on}, or"
             )
             raise UsageError(
                 f"{self.root} {state} choose another {spell_flag('out')}; nothing was overwritten"
             )
+
+    def read(self) -> RunReader:
+        """The whole record of the run in it; errors as ``RunReader.strict``."""
+        return RunReader.strict(self.root)
 
     def digest_manifest(self) -> str:
         """SHA-256, hex, of what the release says of itself; an extension makes it another one."""
@@ -81,15 +99,6 @@ class RunFolder(RunLayout):
         What stands behind the plan is not read, for a crash may have torn off the end.
         """
         return self.log.exists() and find_plan(read(self.transcript)) is not None
-
-    def is_extended(self) -> bool:
-        """True if more was asked for after the dataset was there, as far as the record can be read."""
-        try:
-            return self.log.exists() and any(
-                isinstance(each.record, Extended) for each in read(self.transcript)
-            )
-        except TranscriptError:  # a crash may have torn off the end; who goes on with the run drops that
-            return False
 
     def forget_times(self) -> None:
         """Give all files that may be shared one and the same time.
@@ -106,6 +115,7 @@ class RunFolder(RunLayout):
 
     def _clear_false_start(self) -> None:
         """A run that never fixed its plan has sent no prompt and paid nothing: begin afresh."""
-        if not self.has_plan():
-            shutil.rmtree(self.transcript, ignore_errors=True)
+        if self.log.exists() and not self.has_plan():
+            shutil.rmtree(self.bodies, ignore_errors=True)
+            self.log.unlink()
             self.config.unlink(missing_ok=True)

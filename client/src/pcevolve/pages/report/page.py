@@ -39,7 +39,7 @@ from pcevolve.publish.promises import (
 from pcevolve.selectors import find_method
 from pcevolve.selectors.control import uniform_lift
 from pcevolve.selectors.method import first_selection, scope_of
-from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.transcript import RunReader
 from pcevolve.transcript.reader import FinishedRun
 
 CONTROL, SHOTS = "random control", "private shots"
@@ -111,12 +111,6 @@ def write_report(
     compared = {name: FinishedRun.of(other) for name, other in others.items()}
     write_durably(page, render(FinishedRun.of(run), accuracy, others=compared).encode())
     return page
-
-
-def rewrite_report(root: Path) -> Path:
-    """Write the page about the finished run in a folder anew."""
-    RunLayout(root).require_transcript()
-    return write_report(RunReader.strict(root))
 
 
 def render(
