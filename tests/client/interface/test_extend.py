@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +16,7 @@ from client.interface.test_in_process import Noise
 from pcevolve.config.config import RunConfig
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.finished import extension
+from pcevolve.session.folder import RunFolder
 from pcevolve_shared import images
 from support.folders import events, list_released
 from support.killing import kill_at_call, until_it_survives
@@ -23,6 +25,7 @@ pytestmark = pytest.mark.system
 
 STRIDE = 150
 """Of all steps at which an extension could be killed, every how manieth is tried; other ones each time."""
+FRESH_EXPORT = ".release-webdataset.fresh"
 SELECTED = {"method": "dp-means", "initial": 4, "iterations": None}
 
 
@@ -67,9 +70,11 @@ def test_the_dataset_grows_nothing_is_spent_and_the_audit_holds(evolved, native,
     assert found, found.faults
 
 
-def test_card_report_summary_and_manifest_count_what_was_added(evolved, tmp_path):
-    evolved()
-    larger = pcevolve.extend(tmp_path / "run", more=2, strength=0.25, quiet=True)
+def test_card_report_summary_and_manifest_count_what_was_added(evolved, tmp_path, capsys):
+    evolved().audit(html=True)
+    larger = pcevolve.extend(tmp_path / "run", more=2, strength=0.25)
+    said = " ".join(capsys.readouterr().err.split())
+    assert re.search("removed .*run/audit, pages of an audit of the run as it was", said)
     assert (larger.summary["images_released"], larger.summary["images_added"]) == (12, 8)
     manifest = json.loads((larger.dataset / "manifest.json").read_text())
     assert manifest["plan"]["extended"] == [{"more": 2, "strength": 0.25}]
@@ -79,16 +84,6 @@ def test_card_report_summary_and_manifest_count_what_was_added(evolved, tmp_path
     assert "later, at strength 0.25, 2 more variations of each image of the last round" in card
     assert "that more was asked for later" in card
     assert larger.report.read_text().count("Added later") == 2
-
-
-def test_an_extended_run_is_not_resumed_and_the_api_hears_nothing_of_it(evolved, native, tmp_path):
-    evolved()
-    evolved(resume=True)
-    pcevolve.extend(tmp_path / "run", more=1, quiet=True)
-    asked = len(native.asked)
-    with pytest.raises(pcevolve.UsageError, match="was extended after it was finished: pcevolve extend"):
-        evolved(resume=True)
-    assert len(native.asked) == asked
 
 
 @pytest.fixture
@@ -111,43 +106,54 @@ def test_an_extension_that_was_cut_off_goes_on_and_asks_nothing_twice(cut_off, n
     assert larger.audit()
 
 
-def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_run(cut_off, evolved, command):
+def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_run(
+    cut_off, evolved, native, command
+):
     (pending,) = pcevolve.audit(cut_off).faults
     assert "an extension is under way; pcevolve extend" in pending
     assert command("audit", cut_off).code == 9
     with pytest.raises(pcevolve.UsageError, match="go on with it first, with --more 2 --strength"):
         pcevolve.extend(cut_off, more=3, quiet=True)
-    with pytest.raises(pcevolve.UsageError, match="pcevolve extend goes on with it"):
+    asked = len(native.asked)
+    with pytest.raises(pcevolve.UsageError, match="was extended after it was finished: pcevolve extend goes"):
         evolved(resume=True)
-    with pytest.raises(pcevolve.UsageError, match="is being extended: continue with pcevolve extend"):
+    assert len(native.asked) == asked
+    with pytest.raises(pcevolve.UsageError, match="is being extended: continue it with pcevolve extend"):
         pcevolve.load(cut_off)
     assert "is being extended" in command("report", cut_off).said
 
 
-@pytest.mark.parametrize("step", ["publish", "between two releases", "write_summary", "write_report"])
+@pytest.mark.parametrize("step", ["publish", ".release.fresh", "write_summary", FRESH_EXPORT, "write_report"])
 def test_what_was_cut_off_while_it_was_published_is_published_and_not_asked_for_again(
     evolved, native, command, tmp_path, monkeypatch, step
 ):
-    evolved()
+    export = evolved().export("webdataset")
     replace: Callable[[Path, Path], Path] = Path.replace
 
     def die(*arguments: object, **keywords: object) -> None:
         raise KeyboardInterrupt
 
     def die_between(path: Path, target: Path) -> Path | None:
-        return die() if path.name == ".release.fresh" else replace(path, target)
+        return die() if path.name == step else replace(path, target)
 
-    between = step == "between two releases"
+    between = step.endswith("fresh")
     with monkeypatch.context() as broken:
         broken.setattr(*((Path, "replace", die_between) if between else (extension, step, die)))
         with pytest.raises(pcevolve.StoppedError):
             pcevolve.extend(tmp_path / "run", more=1, quiet=True)
-    assert (tmp_path / "run" / "release").exists() != between
-    assert step.startswith("write") or command("audit", tmp_path / "run").code == 9
+    assert (tmp_path / "run" / "release").exists() == (step != ".release.fresh")
+    assert export.exists() == (step != FRESH_EXPORT)
+    if step in ("publish", ".release.fresh"):
+        if step != "publish":  # what is made of a release does not stand without it
+            shutil.rmtree(export)
+        assert command("audit", tmp_path / "run").code == 9
+        again = f"to go on: pcevolve extend {tmp_path / 'run'} --more 1"
+        assert again in command("status", "--ledger", tmp_path / "ledger.sqlite").out
     asked = len(native.heard)
     larger = pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     assert len(native.heard) == asked
     assert (len(larger.images), larger.summary["images_added"]) == (8, 4)
+    assert export.exists() == (step != ".release.fresh")
     assert larger.audit()
 
 
@@ -175,6 +181,21 @@ def test_killed_at_any_step_it_goes_on_to_the_same_dataset(evolved, tmp_path):
     assert killed >= 5
 
 
+def test_while_another_process_is_at_work_nothing_is_written_beside_the_record(evolved, command, tmp_path):
+    result, busy = evolved(method="t2i"), "another process is at work in"
+    before = {path: path.stat().st_mtime_ns for path in result.folder.rglob("*")}
+    with RunFolder(result.folder).hold():
+        for words in ("report", "export --format webdataset", "audit --html", f"evaluate --test {tmp_path}"):
+            name, *rest = words.split()
+            told = command(name, result.folder, *rest)
+            assert (told.code, busy in told.said) == (2, True), words
+        for write in (lambda: result.export("webdataset"), lambda: result.audit(html=True)):
+            with pytest.raises(pcevolve.UsageError, match=busy):
+                write()
+        assert command("audit", result.folder).code == 0
+    assert {path: path.stat().st_mtime_ns for path in result.folder.rglob("*")} == before
+
+
 def test_what_somebody_put_into_the_release_is_not_thrown_away(evolved, native, tmp_path):
     result = evolved(method="t2i")
     for name in ("notes.txt", "what is missing.txt"):
@@ -190,7 +211,9 @@ def test_what_somebody_put_into_the_release_is_not_thrown_away(evolved, native, 
 def test_a_run_that_is_unfinished_is_not_extended(evolved, tmp_path):
     with pytest.raises(pcevolve.StoppedError):
         evolved(progress=stop_at(0))
-    with pytest.raises(pcevolve.UsageError, match="holds an unfinished run: pcevolve run --resume"):
+    with pytest.raises(
+        pcevolve.UsageError, match="holds an unfinished run: continue it with pcevolve run --resume"
+    ):
         pcevolve.extend(tmp_path / "run", more=1, quiet=True)
     with pytest.raises(pcevolve.UsageError, match="is not the folder of a run"):
         pcevolve.extend(tmp_path / "nowhere", more=1, quiet=True)

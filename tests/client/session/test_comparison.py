@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from pcevolve.egress.transport import Incoming
 from pcevolve.errors import ProviderRefusedError, UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.pages.report.charts import Chart, Value
+from pcevolve.public.parts import Extension
 from pcevolve.session.finished import comparison
 from pcevolve.session.finished.comparison import PICTURES, Point, draw_curves, read_runs, write_page
 from pcevolve.session.finished.extension import Asked
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import RunReader
+from support.extended import extend_run
 from support.paid import make_paid_run
 from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
@@ -39,7 +42,9 @@ def judge(root: Path, test: str = "") -> None:
     RunFolder(root).judgement.write_text(json.dumps({"judges": [JUDGED], "classifier": UNTRAINED, **of}))
 
 
-def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tmp_path: Path):
+def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone_where_a_judge_was_asked(
+    tmp_path: Path,
+):
     roots = [finish_run(tmp_path / name) for name in ("one", "<b>other")]
     judge(roots[0])
     write_page(read_runs(roots), roots, tmp_path / "page.html")
@@ -51,11 +56,7 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone(tm
     assert "not asked" in page
     assert "<b>other" not in page
     assert page.count("<img") == 2 * 2 * 2 * min(PICTURES, 3)  # runs, classes, first images and dataset
-
-
-def test_without_judges_the_page_holds_nothing_private(tmp_path: Path):
-    roots = [finish_run(tmp_path / "one")]
-    write_page(read_runs(roots), roots, tmp_path / "page.html")
+    write_page(read_runs(roots[1:]), roots[1:], tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
     assert "For you alone" not in (tmp_path / "page.html").read_text()
 
@@ -85,14 +86,11 @@ def test_what_run_test_found_stands_in_until_evaluate_is_asked_and_not_after_an_
         ["cnn (run --test)"],
         *(0.75, "ab"),
     )
-    summary = RunFolder(root).summary
-    before = summary.read_text()
-    summary.write_text(json.dumps({**json.loads(before), "images_added": 4}))
-    assert read_runs([root])[0].judges == {}
-    summary.write_text(before)
     judge(root, test="cd")
     (found,) = read_runs([root])
     assert ([*found.judges], found.test) == (["cnn", "means"], "cd")
+    extend_run(root, Extension(more=1, strength=0.5))
+    assert read_runs([root])[0].judges == {}
 
 
 def test_figures_on_different_test_sets_are_marked_and_are_no_line(tmp_path: Path):
@@ -106,12 +104,13 @@ def test_figures_on_different_test_sets_are_marked_and_are_no_line(tmp_path: Pat
             assert ("were evaluated on different test sets" in told) == marked
 
 
-def test_a_run_that_has_not_ended_is_not_compared(tmp_path: Path):
+def test_a_run_that_has_not_ended_is_neither_compared_nor_measured(tmp_path: Path):
     SmallRun.open(tmp_path / "begun").close()
-    RunFolder(finish_run(tmp_path / "published")).summary.unlink()
-    for name in ("begun", "published"):
-        with pytest.raises(UsageError, match="has not ended: continue it with pcevolve run --resume"):
-            read_runs([tmp_path / name])
+    shutil.rmtree(finish_run(tmp_path / "closed") / "release")
+    for root in (tmp_path / "begun", tmp_path / "closed"):
+        for read in (lambda root: read_runs([root]), lambda root: Labelled.released(root, ["a", "b"])):
+            with pytest.raises(UsageError, match="an unfinished run: continue it with pcevolve run --resume"):
+                read(root)
 
 
 def test_a_run_without_a_plan_is_begun_again_for_there_is_nothing_to_continue(tmp_path: Path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -103,6 +105,13 @@ def test_a_run_that_cannot_be_read_is_listed_with_the_others(cut_off, words, com
     assert told.code == 0
     assert f"unreadable{cut_off}" in "".join(told.out.split())  # a table, which wraps long paths
     assert "leather" in told.out
+
+
+def test_a_run_in_whose_folder_another_lies_by_now_is_gone(cut_off, words, command):
+    shutil.rmtree(cut_off)
+    assert command(*words(method="t2i", iterations=None)).code == 0
+    rows = json.loads(command("status", "--ledger", "ledger.sqlite", "--json").out)
+    assert [row["state"] for row in rows] == ["gone", "finished"]
 
 
 def test_a_run_that_only_greeted_the_api_is_unfinished(words, server, command):

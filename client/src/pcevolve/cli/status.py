@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -16,11 +15,14 @@ from pcevolve.errors import ClientError
 from pcevolve.public.figures import format_loss
 from pcevolve.screen import lay_out
 
+if TYPE_CHECKING:
+    from pcevolve.ledger.ledger import RunRow
+
 
 def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on."""
     with open_ledger(ledger) as known:
-        rows = [_describe(each.folder, each.domain, each.began, each.epsilon) for each in known.runs()]
+        rows = [_describe(each) for each in known.runs()]
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
@@ -34,24 +36,30 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
         lines.append((row["state"], told))
     Console(highlight=False).print(lay_out(lines))
     for row in rows:
-        if row["state"] == "unfinished":
-            typer.echo(f"to go on: pcevolve run --resume {shlex.quote(row['folder'])}")
+        if "goes_on" in row:
+            typer.echo(f"to go on: {row['goes_on']}")
 
 
-def _describe(folder: str, domain: str, began: float, epsilon: float) -> dict[str, Any]:
+def _describe(row: RunRow) -> dict[str, Any]:
     from pcevolve.session.folder import RunFolder
 
-    root = RunFolder(Path(folder))
-    fault = {}
+    folder, state = RunFolder(Path(row.folder)), "gone"
+    more: dict[str, str] = {}
     try:
-        state = "finished" if root.finished else "unfinished" if folder and root.has_plan() else "gone"
-    except ClientError as error:  # damaged, or another version's; other runs are listed all the same
-        state, fault = "unreadable", {"fault": str(error)}
+        if row.folder and folder.log.exists():
+            run = folder.read()
+            # Another run may lie in the folder by now.
+            if run.plan is not None and run.opened.run_id == row.run_id:
+                published = run.finished and run.released_head == run.head
+                state, more = ("finished", {}) if published else ("unfinished", {"goes_on": run.goes_on})
+    # Damaged, or another version's; other runs are listed all the same.
+    except (ClientError, OSError) as error:
+        state, more = "unreadable", {"fault": str(error)}
     return {
-        "began": format_time(began),
+        "began": format_time(row.began),
         "state": state,
-        "folder": folder,
-        "domain": domain,
-        "spent": f"epsilon {format_loss(epsilon)}",
-        **fault,
+        "folder": row.folder,
+        "domain": row.domain,
+        "spent": f"epsilon {format_loss(row.epsilon)}",
+        **more,
     }

@@ -100,10 +100,9 @@ class Labelled:
             DataError: A class has no image.
         """
         folder = RunLayout(root)
-        if not folder.release.is_dir():
-            begun = RunReader.strict(root).plan is not None
-            raise UsageError(f"{root} has no dataset yet: {folder.advise_next(begun)}")
-        kind = find_medium(RunReader.strict(root).require_plan().modality.kind)
+        run = RunReader.strict(root)
+        run.manifest()  # there, or the error says how the run goes on
+        kind = find_medium(run.require_plan().modality.kind)
         files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
         if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
             raise DataError(f"the dataset of {root} has no {kind.kind} of class {empty[0]!r}")

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from pcevolve.durable import write_durably
-from pcevolve.errors import UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.sheet import draw_sheet
@@ -30,6 +29,7 @@ from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import Kind
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.dataset import summarise
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
 from pcevolve.transcript import RunReader
@@ -162,10 +162,12 @@ def read_runs(roots: Sequence[Path]) -> list[Compared]:
 
 def write_sheet(roots: Sequence[Path], path: Path) -> None:
     """Draw some images of each run's dataset, a row each."""
-    plans = [RunReader.strict(each).require_plan() for each in roots]
-    for root, plan in zip(roots, plans, strict=True):
-        load_kind(plan.modality.kind).require_drawable(root.absolute().name)
-    write_durably(path, draw_sheet([(each.absolute().name, _dataset(each).first(SHOWN)) for each in roots]))
+    rows = []
+    for root in roots:
+        plan, name = RunReader.strict(root).require_plan(), root.absolute().name
+        load_kind(plan.modality.kind).require_drawable(name)
+        rows.append((name, Labelled.released(root, plan.labels).first(SHOWN)))
+    write_durably(path, draw_sheet(rows))
 
 
 def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> None:
@@ -249,11 +251,10 @@ def _some(all_of_them: Sequence[Each]) -> list[Each]:
 def _one(root: Path) -> Compared:
     folder = RunFolder(root)
     folder.require_transcript()
-    if not folder.finished or not folder.summary.is_file():
-        raise UsageError(f"{root} has not ended: {folder.advise_next(folder.has_plan())}")
-    plan = RunReader.strict(root).require_plan()
-    summary = json.loads(folder.summary.read_bytes())
-    judges, test = _read_judges(folder, bool(summary.get("images_added")))
+    run = RunReader.strict(root)
+    plan = run.require_finished()
+    summary = summarise(run, plan, len(run.manifest().files))
+    judges, test = _read_judges(folder, bool(plan.extended))
     settings = choose_settings(plan, summary["epsilon_spent"])
     # By what stands in its path, also where that is ``.``.
     return Compared(root.absolute().name, summary, plan.labels, judges, settings, test)
@@ -273,7 +274,3 @@ def _read_judges(folder: RunFolder, extended: bool) -> tuple[dict[str, dict[str,
         found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in told["accuracy"]]
     in_order = sorted(found, key=lambda each: each[1])
     return {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}, told.get("test", "")
-
-
-def _dataset(root: Path) -> Labelled:
-    return Labelled.released(root, RunReader.strict(root).require_plan().labels)

@@ -7,7 +7,6 @@ a run is resumed, and goes on where the record ends.
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -36,7 +35,7 @@ from pcevolve.publish.promises import describe_extension, list_marks
 from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out
 from pcevolve.selectors.method import CREATES, VARIES
-from pcevolve.session.approval import approve_requests, forecast_costs
+from pcevolve.session.approval import approve, forecast_costs
 from pcevolve.session.execution import save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import require_ledger
@@ -81,8 +80,7 @@ class Asked:
                     f"{spell(option.name, RunConfig)} cannot be another one than the run's: only "
                     "how the API is reached, what may be spent there, and where the ledger is"
                 )
-        if not folder.has_plan():
-            raise UsageError(f"{root} has no dataset to extend: {folder.advise_next(begun=False)}")
+        RunReader.lenient(root).require_plan()
         # Who said yes to the run may be somebody else than who extends it.
         settings = RunConfig.load(folder.config).changed(**{"yes": False, **options})
         return cls(folder, more, strength, settings, settings.key() if key is None else key, generator)
@@ -118,24 +116,17 @@ def extend(asked: Asked, audience: Audience | None = None) -> dict[str, Any]:
     folder.require_transcript()
     with folder.claim(resume=True):
         Transcript(folder.transcript).close()  # drops a line that a crash tore off
-        run = _require(folder)
+        run = RunReader.strict(folder.root)
+        if run.closed is None:
+            raise run.make_unfinished_error()
         number, extension = _due(asked, run)
         _require_own_release(run)
         try:
             return _publish(asked, _evolve(asked, run, number, extension, audience))
         except KeyboardInterrupt:
-            raise _stop_error(folder.root, extension) from None
-
-
-def _require(folder: RunFolder) -> RunReader:
-    """The record of a run that came to its end at least once."""
-    run = RunReader.strict(folder.root)
-    plan = run.plan
-    if plan is None or (not run.finished and not plan.extended):
-        raise UsageError(
-            f"{folder.root} holds an unfinished run: {folder.resume_command} goes on with it first"
-        )
-    return run
+            said = "stopped: no privacy budget is spent by an extension"
+            again = f"to go on where it was: {folder.spell_extension(extension.options)}"
+            raise StoppedError(said, again) from None
 
 
 def _due(asked: Asked, run: RunReader) -> tuple[int, Extension]:
@@ -190,18 +181,6 @@ def _require_own_release(run: RunReader) -> None:
         raise UsageError(f"{fault}: the release is made anew, so move it elsewhere first")
 
 
-def _stop_error(root: Path, extension: Extension) -> StoppedError:
-    """Return the error for a person who stops an extension."""
-    again = _spell_command(root, extension)
-    return StoppedError(
-        "stopped: no privacy budget is spent by an extension", f"to go on where it was: {again}"
-    )
-
-
-def _spell_command(root: Path, extension: Extension) -> str:
-    return f"pcevolve extend {shlex.quote(str(root))} {extension.options}"
-
-
 @contextmanager
 def _connect(asked: Asked, run: RunReader, extension: Extension, audience: Audience) -> Iterator[Connection]:
     """The gate to where the run's own requests went, on its own record."""
@@ -226,7 +205,7 @@ def _connect(asked: Asked, run: RunReader, extension: Extension, audience: Audie
             audience.console,
             rewriter,
             asked.generator,
-            goes_on=_spell_command(run.layout.root, extension),
+            goes_on=run.layout.spell_extension(extension.options),
         ) as connection,
     ):
         connection.gate.hello(plan.run_id)
@@ -243,9 +222,12 @@ def _evolve(asked: Asked, run: RunReader, number: int, extension: Extension, aud
         _connect(asked, run, extension, audience) as connection,
     ):
         gate, meter = connection.gate, connection.meter
-        notice = lay_out(_describe(extended, extension, meter).items(), "Before anything is asked for")
+        told = _describe(extended, extension, meter)
+        if asked.folder.audit.is_dir():
+            told["removed"] = f"{asked.folder.audit}, pages of an audit of the run as it was"
+        notice = lay_out(told.items(), "Before anything is asked for")
         audience.console.print(notice)
-        approve_requests(Address(extended.api), asked.settings, extended, connection)
+        approve(Address(extended.api), asked.settings, extended.calls.values(), connection)
         plan = gate.extend(number, extension, ledger.is_committed)
         _remove_pages(asked.folder)
         progress = RunProgress(plan, "extension", audience, meter.bill, meter.list_recorded(plan))

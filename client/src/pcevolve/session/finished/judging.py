@@ -152,13 +152,6 @@ def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[Lab
     ]
 
 
-def label_dataset(outcome: Outcome, labels: Sequence[str]) -> LabelledSet:
-    """A run's dataset, to train on; ``labels`` are those of the held-out data."""
-    return _label(
-        outcome, labels, outcome.evolved.dataset, find_released_appearance(outcome.evolved.receipts)
-    )
-
-
 def _label(
     outcome: Outcome, labels: Sequence[str], population: Population, wanted: Appearance | None
 ) -> LabelledSet:

@@ -38,7 +38,6 @@ from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.judging import (
     Scores,
     keep_accuracy,
-    label_dataset,
     label_sets,
     prepare_tests,
 )
@@ -260,7 +259,7 @@ def _measure(
     rows, points = [], []
     shots, held_out = main.components.data, _public_test(main)
     tests, labels = [*prepare_tests(main, held_out)], held_out.labels
-    made = [*label_sets(main, labels, every=True), label_dataset(control, labels)]
+    made = [*label_sets(main, labels, every=True), label_sets(control, labels, every=False)[-1]]
     sets = [*made, (shots.items, shots.targets.tolist())]
     for place, test in enumerate(tests):
         counted(place, len(tests))
