@@ -147,8 +147,8 @@ def test_releases_on_patients_count_for_an_image_as_one_or_as_a_removal_and_an_a
 def test_the_sentence_adds_up_all_releases():
     plan = small_plan(unit="patient", earlier=Earlier(releases=2, events=(ONE, TWO)))
     assert state_cumulative_loss(plan, [Event("exponential", "5")]) == (
-        "This ledger knows 2 earlier releases to this provider; one patient that is in all of them and in this one "
-        "bears epsilon <= 8 at delta 0 in all."
+        "When this run began, its ledger knew 2 earlier releases to this provider; one patient that is in all of them "
+        "and in this one bears epsilon <= 8 at delta 0 in all, not counting what other runs paid later."
     )
 
 

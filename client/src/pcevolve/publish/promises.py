@@ -286,7 +286,8 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     if not (plan.secure and plan.earlier.releases):
         return ""
     number = plan.earlier.releases
-    known = f"This ledger knows {number} earlier release{'s' if number > 1 else ''} to this provider"
+    releases = f"{number} earlier release{'s' if number > 1 else ''}"
+    known = f"When this run began, its ledger knew {releases} to this provider"
     if plan.earlier.events is None:
         return (
             f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
@@ -295,6 +296,8 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     everything = (*plan.earlier.events, *events)
     everywhere = f"one {plan.unit} that is in all of them and in this one"
     folder = state_folder_promise(plan, everything)
-    return f"{known}; {everywhere} bears {_bears(everything, plan.delta)} in all." + (
-        f" {folder}" if folder else ""
+    # A run that was under way by then may have gone on.
+    return (
+        f"{known}; {everywhere} bears {_bears(everything, plan.delta)} in all, not counting what "
+        f"other runs paid later.{' ' if folder else ''}{folder}"
     )

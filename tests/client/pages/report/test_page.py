@@ -6,13 +6,14 @@ import math
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from PIL import Image
 
 from pcevolve.auditing import audit
 from pcevolve.dp.attacks import most_true_positives
-from pcevolve.pages.report.charts import AccuracyPoint
+from pcevolve.pages.report.charts import AccuracyPoint, sum_spent
 from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Event
 from pcevolve.transcript import RunReader
@@ -54,6 +55,14 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
     assert f"Right in at most {share} of 100; guessing is right in 5." in text
     assert "At that price" in text
     assert text.index("What left") < text.index("What an attacker can tell") < text.index("Privacy loss ε")
+
+
+def test_what_a_dataset_cost_that_was_selected_is_part_of_what_was_spent_in_the_end():
+    receipts = [SimpleNamespace(iteration=t, events=(Event("exponential", "1", 1),)) for t in (1, 2, 3)]
+    run = SimpleNamespace(
+        plan=SimpleNamespace(iterations=2, delta=0.0), record=SimpleNamespace(receipts=receipts)
+    )
+    assert sum_spent(run) == [0, 1, 3]
 
 
 def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finished: Make):

@@ -74,7 +74,9 @@ def test_strings_from_anywhere_are_text_not_markup(finished: Make):
         model="{{ 7*7 }}" + HOSTILE,
         unit=HOSTILE,
     )
-    content = render_viewer(RunReader.lenient(root), [Finding(HOSTILE, (HOSTILE,), 1)]).decode()
+    content = render_viewer(
+        RunReader.lenient(root), [Finding(HOSTILE, (HOSTILE, "(line " + "9" * 5000 + ")"), 1)]
+    ).decode()
     page = Page(content)
     assert [each for tag, each in page.elements if tag in {"script", "img", "b"}] == [{}]  # our own script
     assert not [name for _, each in page.elements for name in each if name.startswith("on")]

@@ -18,7 +18,6 @@ from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.attacks import most_success, secret_budget
 from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.rendering import spell_size
-from pcevolve.privacy import Event
 from pcevolve.public.figures import format_chance
 from pcevolve.public.parts import Secrecy
 from pcevolve.transcript.reader import FinishedRun
@@ -189,14 +188,10 @@ def spell_percent(value: float) -> str:
 
 
 def sum_spent(run: FinishedRun) -> list[float]:
-    """Privacy loss ε at the run's δ by the end of each iteration."""
-    events: list[Event] = []
-    losses = []
-    for iteration in range(run.plan.iterations + 1):
-        receipt = run.receipts.get(iteration)
-        events.extend(() if receipt is None else receipt.events)
-        losses.append(epsilon(events, run.plan.delta))
-    return losses
+    """Privacy loss ε at the run's δ by the end of each iteration; a dataset that is selected belongs to the last."""
+    last = run.plan.iterations
+    paid = [(min(each.iteration, last), event) for each in run.record.receipts for event in each.events]
+    return [epsilon([event for t, event in paid if t <= end], run.plan.delta) for end in range(last + 1)]
 
 
 def draw_curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:

@@ -11,9 +11,9 @@ from pcevolve.modality.images.appearance import Appearance, find_released_appear
 from pcevolve.pages.rendering import PagePicture, make_picture
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import OWN_DEGREE
-from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Receipt
+from pcevolve.publish.promises import describe_extension
 from pcevolve.rules import RunState
 from pcevolve.transcript.reader import FinishedRun
 from pcevolve.transcript.records import Received, Released
@@ -170,7 +170,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
         added = _outputs(run, [call for call in plan.enlargement(number, extension) if call.label == label])
         yield Row(
             "Added later",
-            _how_added(plan, extension) + matched,
+            f"variations of the dataset, {describe_extension(plan, extension)}{matched}",
             _tiles(run, added, {}, per_row, wanted),
         )
 
@@ -181,13 +181,6 @@ def _how(plan: PublicPlan, iteration: int) -> str:
     if plan.varies_prompts:
         return "by prototypes' prompts, reworded" if plan.rewriter else "by prototypes' prompts"
     return plan.modality.describe_degree(plan.strengths[iteration - 1]) if plan.strengths else OWN_DEGREE
-
-
-def _how_added(plan: PublicPlan, extension: Extension) -> str:
-    if plan.varies_prompts:
-        return "by the prompts of the dataset"
-    degree = OWN_DEGREE if extension.strength is None else f"strength {extension.strength:g}"
-    return f"variations of the dataset, {degree}"
 
 
 def _list_sent_back(run: FinishedRun, label: str) -> dict[str, Receipt]:

@@ -160,7 +160,7 @@ class Gallery:
 
 
 MOST_FAULTS = 50  # of one finding
-_LINE = re.compile(r"\(line (\d+)\)")
+_LINE = re.compile(r"\(line (\d{1,9})\)")
 
 
 def render_viewer(
