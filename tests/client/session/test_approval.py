@@ -49,8 +49,9 @@ def test_a_person_who_says_no_sends_no_prompt(run, server, terminal, capfd):
         run(price=0.5)
     assert "2 requests to http://127.1" in capfd.readouterr().err
     assert server.asked == []
-    os.write(terminal, b"y\n")
+    os.write(terminal, b"y\nn\n")
     assert (run(price=0.5) / "release").is_dir()
+    run("--resume", "run", price=0.5)  # nothing is left to be asked for, so nobody is asked
 
 
 DOUBTFUL = {"method": "pcevolve", "iterations": 1, "candidates": 10}
@@ -87,10 +88,13 @@ def test_a_run_that_spends_nothing_is_not_asked_about(run, server, nobody, metho
     assert server.asked
 
 
-def test_a_person_who_does_not_like_the_first_images_spends_nothing(run, server, terminal, tmp_path, capfd):
+@pytest.mark.parametrize("more", [(), ("--resume", "run")], ids=str)
+def test_a_person_who_does_not_like_the_first_images_spends_nothing(
+    run, server, terminal, tmp_path, capfd, more
+):
     os.write(terminal, b"y\ny\nn\n")  # a selection of one out of one, an online API, and its images
     with pytest.raises(DeclinedError, match="no privacy budget was spent") as refused:
-        run(method="pe", epsilon=4, delta=1e-5)
+        run(*more, method="pe", epsilon=4, delta=1e-5)
     assert "Do these look like your domain?" in capfd.readouterr().err
     assert len(server.asked) == 2
     record = RunReader.strict(tmp_path / "run")

@@ -13,7 +13,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.attacks import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.egress.address import Address
-from pcevolve.egress.allowance import Forecast, Meter
+from pcevolve.egress.allowance import Meter
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.ledger.ledger import Account
 from pcevolve.privacy import Event
@@ -186,61 +186,38 @@ def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
 
 
 def approve(
-    components: Components, plan: PublicPlan, connection: Connection, begun: bool, only_look: bool
+    address: Address,
+    settings: RunConfig,
+    calls: Iterable[Call],
+    connection: Connection,
+    doubts: Iterable[str] = (),
 ) -> None:
-    """Make sure that requests and cost are within limits, and that a person wants this run.
-
-    Args:
-        begun: Whether the plan is on record already, and was wanted when it was put there.
-        only_look: Whether only the first calls are to be made now.
-
-    Raises:
-        DeclinedError: Nobody wants it; nothing was spent.
-        UsageError: A limit is too low; nothing has been sent but questions about the API itself.
-    """
-    due = plan.opening if only_look else tuple(plan.calls.values())
-    rewriter = connection.rewriter
-    forecast = _within_limits(components.address, due, connection)
-    if rewriter is not None:
-        rewriter.meter.check(rewriter.meter.forecast(due), None)
-    # Only then: limits hold for whoever says yes to everything.
-    if components.settings.provider.yes:
-        return
-    if not begun:
-        for doubt in list_doubts(components, plan):
-            _ask(
-                f"{doubt}: go on?", f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
-            )
-    _ask_for_requests(components.address, connection.meter, forecast)
-    if rewriter is not None:
-        _ask_for_requests(rewriter.address, rewriter.meter, rewriter.meter.forecast(due))
-
-
-def approve_requests(address: Address, settings: RunConfig, plan: PublicPlan, connection: Connection) -> None:
-    """Make sure that requests and cost are within limits, and that a person wants them where they may cost something.
+    """Make sure that requests and cost are within limits, and that a person wants them, and the run in spite of doubts.
 
     Raises:
         DeclinedError: Nobody wants them; nothing was spent.
         UsageError: A limit is too low; nothing has been sent but questions about the API itself.
     """
-    forecast = _within_limits(address, plan.calls.values(), connection)
-    if not settings.provider.yes:
-        _ask_for_requests(address, connection.meter, forecast)
-
-
-def _within_limits(address: Address, calls: Iterable[Call], connection: Connection) -> Forecast:
-    """Forecast what is still to come of some calls; refuse it where a limit forbids it."""
-    meter = connection.meter
-    forecast = meter.forecast(calls)
+    meter, rewriter, due = connection.meter, connection.rewriter, tuple(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
     # The balance is asked for only where it could matter: every question more is one that the provider sees.
-    meter.check(forecast, connection.gate.balance() if asks else None)
-    return forecast
+    meter.check(meter.forecast(due), connection.gate.balance() if asks else None)
+    if rewriter is not None:
+        rewriter.meter.check(rewriter.meter.forecast(due), None)
+    # Only then: limits hold for whoever says yes to everything.
+    if settings.provider.yes:
+        return
+    for doubt in doubts:
+        _ask(f"{doubt}: go on?", f"{doubt}: not started, nothing was spent; --yes says that it is meant so")
+    _ask_for_requests(address, meter, due)
+    if rewriter is not None:
+        _ask_for_requests(rewriter.address, rewriter.meter, due)
 
 
-def _ask_for_requests(address: Address, meter: Meter, forecast: Forecast) -> None:
+def _ask_for_requests(address: Address, meter: Meter, due: Iterable[Call]) -> None:
     """Ask at a terminal whether an API elsewhere shall be used so much."""
-    if not address.is_nearby and sys.stdin.isatty():
+    forecast = meter.forecast(due)
+    if forecast.requests and not address.is_nearby and sys.stdin.isatty():
         _ask(
             f"{forecast.requests} requests to {address.base_url} for "
             f"{meter.spell_price(forecast.images, forecast.cost)}: go on?"
@@ -258,30 +235,26 @@ def require_liking(components: Components, folder: RunFolder) -> None:
     )
 
 
-def list_doubts(components: Components, plan: PublicPlan) -> list[str]:
-    """List reasons why a run may not be what its owner wants, from public facts; none for a run that spends nothing."""
-    planned = components.method.plan_events(plan)
-    paid = [event for events in planned.values() for event in events if not event.free]
+def list_doubts(components: Components, plan: PublicPlan) -> Iterator[str]:
+    """Yield reasons why a run may not be what its owner wants, from public facts; none for one that spends nothing."""
+    paid = list_paid_events(components, plan)
     if not paid:
-        return []
-    found = []
+        return
     total = epsilon(paid, plan.delta)
     if total > LARGE_EPSILON:
-        found.append(
+        yield (
             f"--epsilon {float(plan.budget.epsilon):g} allows epsilon {format_loss(total)}, which hides almost nothing "
             f"(above {LARGE_EPSILON:g})"
         )
-    selecting = first_selection(planned)
-    scope = scope_of(plan)
+    selecting, scope = first_selection(components.method.plan_events(plan)), scope_of(plan)
     if (
         selecting
         and describe_lift(components.method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE
     ):
-        found.append(
+        yield (
             f"with --epsilon {float(plan.budget.epsilon):g} and --method {components.method.name}, the selection "
             f"{CHANCE}, and the budget would be spent all the same"
         )
-    return found
 
 
 def _ask(question: str, elsewhere: str = "", refused: str = UNTOUCHED) -> None:

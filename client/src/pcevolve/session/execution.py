@@ -26,7 +26,7 @@ from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
 from pcevolve.selectors.usefulness import assess
-from pcevolve.session.approval import Fact, approve, require_liking
+from pcevolve.session.approval import Fact, approve, list_doubts, require_liking
 from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.session.folder import RunFolder
@@ -74,8 +74,8 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     with _open_session(run, audience) as session:
         try:
             session.show_opening()
-            # Asked on the first start only: whoever resumes has seen them.
-            if not run.resume:
+            # Asked on the first start only: whoever goes on has seen them.
+            if not session.begun:
                 require_liking(session.components, run.folder)
             evolved = session.run_loop()
             summary = session.finish(evolved, started)
@@ -111,6 +111,7 @@ class _Session:
     chooser: Chooser | None
     usability: Usability
     audience: Audience
+    begun: bool
 
     def show_opening(self) -> None:
         """Ask for the first images, unless they are on record, and show them; nothing private has a part in it.
@@ -227,7 +228,10 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
             begun = transcript.plan()
             plan, advice = _greet(components, connection.gate, draft, begun)
             _introduce(components, plan, notes, advice, connection, audience, begun is not None)
-            approve(components, plan, connection, begun is not None, only_look)
+            calls = plan.opening if only_look else tuple(plan.calls.values())
+            # What is on record was wanted when it was put there.
+            doubts = list_doubts(components, plan) if begun is None else ()
+            approve(components.address, settings, calls, connection, doubts)
             if begun is None:
                 plan = _settle_batch(components, connection, plan, console)
             # Only now: until the provider was greeted and the owner agreed, there is no run to go on with.
@@ -238,9 +242,8 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
                 connection.gate.begin(plan, account.is_committed, account.read_measured)
             chooser = components.chooser(plan, transcript)
             usability = Usability(plan, transcript.bodies.file)
-            yield _Session(
-                components, folder, plan, transcript, account, connection, chooser, usability, audience
-            )
+            parts = (components, folder, plan, transcript, account, connection, chooser, usability)
+            yield _Session(*parts, audience, begun is not None)
     except KeyboardInterrupt:
         raise report_early_stop(folder) from None
 
