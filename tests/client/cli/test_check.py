@@ -118,6 +118,21 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
     assert "next:" not in told
 
 
+def test_what_is_to_be_mended_is_folded_between_words_at_a_terminal_and_whole_in_a_pipe(
+    folder, command, monkeypatch
+):
+    (folder / "cut" / "photo.heic").write_bytes(b"x")
+    monkeypatch.setenv("COLUMNS", "40")
+    whole = "to mend: cut/photo.heic is HEIC: convert it, such as by heif-convert photo.heic photo.png"
+    assert whole in command("check", folder).out.splitlines()
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    folded = command("check", folder).out.splitlines()
+    start = next(place for place, line in enumerate(folded) if line.startswith("to mend"))
+    assert [line.rstrip() for line in folded[start : start + 3]] == [
+        *("to mend: cut/photo.heic is HEIC: convert", "it, such as by heif-convert photo.heic", "photo.png")
+    ]
+
+
 def test_copies_that_look_the_same_are_told_and_are_no_fault(check, folder):
     buffer = io.BytesIO()
     Image.open(folder / "cut" / "0.png").save(buffer, "JPEG", quality=60)

@@ -158,17 +158,6 @@ def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears
     assert "was drawn from, one image bears epsilon <= 10 at delta 0" in write_card(release(subsample=10), 2)
 
 
-def test_a_crash_while_writing_leaves_no_release(tmp_path):
-    def broken(digest: str) -> bytes:
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        publish(tmp_path / "release", release(), broken)
-    assert not (tmp_path / "release").exists()
-    publish(tmp_path / "release", release(), BYTES.__getitem__)
-    assert (tmp_path / "release" / "cut").is_dir()
-
-
 SELECTED = {
     "method": "dp-means", "delta": 1e-5, "pool": "all", "keep": "selected", "candidates": 2, "initial": 4,
     "prototypes": 2, "iterations": 1, "strengths": (0.8,), "centre_first": True,

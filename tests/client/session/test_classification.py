@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from PIL import Image
 from safetensors.numpy import load_file, save
 
 from pcevolve.auditing import audit
-from pcevolve.errors import UsageError
+from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.transcript import RunLayout, RunReader
@@ -58,6 +59,12 @@ def test_the_command_names_each_image_and_its_class(run: Path, tmp_path: Path, c
     told = command("classify", run, paths[0], tmp_path / "more")
     lines = [line.split("\t") for line in told.out.splitlines()]
     assert lines == [[str(path), load_classifier(run).label(path)] for path in paths]
+
+
+def test_a_table_is_no_text_to_be_classified(run: Path, tmp_path: Path):
+    of_texts = replace(load_classifier(run), plan=small_plan(dialect="chat"))
+    with pytest.raises(DataError, match=r"notes\.CSV is a table: give files of one text each, or a folder"):
+        of_texts.label(tmp_path / "notes.CSV")
 
 
 def test_the_folder_of_a_release_stands_for_its_images_and_is_no_run(run: Path, command):

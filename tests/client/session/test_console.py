@@ -70,6 +70,11 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     assert "claim" in flat(print_lines(["audit", "r", "--verbose"]))
 
 
+def test_what_is_next_can_be_typed_where_a_path_has_blanks(words):
+    story = flat(print_lines(words(out="my run", method="t2i", iterations=None)))
+    assert "next open 'my run/report.html' pcevolve audit 'my run' (what left, and why)" in story
+
+
 def test_every_fact_is_told_to_whoever_asks(words):
     story = flat(print_lines(words("--verbose")))
     for part in (
@@ -83,7 +88,7 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     print_lines(words())
     story = flat(print_lines(words(out="again", lifetime_epsilon=30)))
     assert "before epsilon 10, counted for whoever is worst off, by earlier runs on these data" in story
-    assert "together This ledger knows 1 earlier release to this provider" in story
+    assert "together When this run began, its ledger knew 1 earlier release to this provider" in story
     assert "ledger new" not in story
     story = flat(print_lines(["status", "--ledger", "ledger.sqlite"]))
     assert story.startswith("finished ")
