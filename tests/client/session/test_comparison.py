@@ -77,6 +77,13 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     assert found[0]["judges"]["cnn"]["mean"] == 0.5
 
 
+def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path):
+    one = finish_run(tmp_path / "mine" / "run")
+    other = shutil.copytree(one, tmp_path / "yours" / "run")
+    assert [each.name for each in read_runs([one, other])] == ["mine/run", "yours/run"]
+    assert [each.name for each in read_runs([one, one])] == ["run", "run"]
+
+
 def test_what_run_test_found_stands_in_until_evaluate_is_asked_and_not_after_an_extension(tmp_path: Path):
     root = finish_run(tmp_path / "one")
     row = {"judge": "cnn", "voted": False, "initial": ACCURACY, "final": {**ACCURACY, "mean": 0.75}}

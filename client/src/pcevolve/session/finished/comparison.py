@@ -157,14 +157,14 @@ class Compared:
 
 def read_runs(roots: Sequence[Path]) -> list[Compared]:
     """Read several runs; ``UsageError`` for one that is none, or has not ended."""
-    return [_one(root) for root in roots]
+    return [_one(root, name) for root, name in zip(roots, _name_runs(roots), strict=True)]
 
 
 def write_sheet(roots: Sequence[Path], path: Path) -> None:
     """Draw some images of each run's dataset, a row each."""
     rows = []
-    for root in roots:
-        plan, name = RunReader.strict(root).require_plan(), root.absolute().name
+    for root, name in zip(roots, _name_runs(roots), strict=True):
+        plan = RunReader.strict(root).require_plan()
         load_kind(plan.modality.kind).require_drawable(name)
         rows.append((name, Labelled.released(root, plan.labels).first(SHOWN)))
     write_durably(path, draw_sheet(rows))
@@ -248,7 +248,15 @@ def _some(all_of_them: Sequence[Each]) -> list[Each]:
     return list(all_of_them[::step][:PICTURES])
 
 
-def _one(root: Path) -> Compared:
+def _name_runs(roots: Sequence[Path]) -> list[str]:
+    """What stands at the end of their paths, also where that is ``.``; as much of it as tells them apart."""
+    parts = [root.absolute().parts for root in roots]
+    depths = range(1, max(map(len, parts), default=1) + 1)
+    least = next(n for n in depths if n == depths[-1] or len({each[-n:] for each in parts}) == len({*parts}))
+    return ["/".join(each[-least:]) for each in parts]
+
+
+def _one(root: Path, name: str) -> Compared:
     folder = RunFolder(root)
     folder.require_transcript()
     run = RunReader.strict(root)
@@ -256,8 +264,7 @@ def _one(root: Path) -> Compared:
     summary = summarise(run, plan, len(run.manifest().files))
     judges, test = _read_judges(folder, bool(plan.extended))
     settings = choose_settings(plan, summary["epsilon_spent"])
-    # By what stands in its path, also where that is ``.``.
-    return Compared(root.absolute().name, summary, plan.labels, judges, settings, test)
+    return Compared(name, summary, plan.labels, judges, settings, test)
 
 
 def _read_judges(folder: RunFolder, extended: bool) -> tuple[dict[str, dict[str, Any]], str]:
