@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from leaks.forgeries.corpus import FORGERIES
-from leaks.forgeries.forging import Forgery, refused
+from leaks.forgeries.forging import Forgery, edited, refused
+from leaks.forgeries.lines import asked_for_the_balance
+from leaks.forgeries.receipts import receipted
 from pcevolve.auditing import Audit, audit, rebuilt
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.session.folder import RunFolder
@@ -125,6 +127,28 @@ def test_the_quick_forgeries_are_all_there():
     assert {*QUICK} <= {each.name for each in FORGERIES if each.kind == "control"}
 
 
+def test_the_balance_may_be_asked_for_once_before_the_plan(copy: Path):
+    asked_for_the_balance(1)(copy)
+    assert faults_of(copy) == []
+
+
+def test_a_way_to_the_api_that_none_can_go_is_told(copy: Path):
+    edited("opened", lambda event: event.update(proxy="patient 17: positive"))(copy)
+    assert any("provider.proxy must be scheme, host and port only" in each for each in faults_of(copy))
+
+
+def test_the_choices_of_a_run_that_was_cut_off_are_checked_too(tmp_path: Path):
+    means = {**SELECTED, "method": "dp-means", "delta": 1e-5, "centre_first": True, "prototypes": 2}
+    honest = finish(tmp_path / "honest", **means, candidates=4)
+    forged = Path(shutil.copytree(honest, tmp_path / "forged"))
+    receipted(lambda receipt: receipt["choices"][0]["chosen"].reverse())(forged)
+    for root in (honest, forged):
+        truncate(root)
+        remove(root, *MADE)
+    assert faults_of(honest) == []
+    assert "receipt for iteration 1: its choices do not follow from what was measured" in faults_of(forged)
+
+
 def test_a_plan_is_of_the_run_that_the_record_was_opened_for(tmp_path: Path):
     """Where nothing is chosen, no receipt says whose it is."""
     finish(tmp_path, method="t2i", iterations=0, strengths=())
@@ -151,15 +175,6 @@ def remove(root: Path, *names: str) -> None:
 def truncate(root: Path) -> None:
     log = root / "transcript" / "log.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-
-
-def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_not_broken(copy: Path):
-    remove(copy, *MADE)
-    assert faults_of(copy) == []
-    assert [each.pending for each in audit(copy) if each.pending] == [
-        "the run is unfinished: the end of its record is not anchored, so lines may be missing in "
-        f"transcript/log.jsonl; pcevolve run --resume {copy} goes on"
-    ]
 
 
 def test_what_a_crash_tore_off_is_not_read_and_breaks_nothing_unless_the_record_was_closed(copy: Path):

@@ -253,6 +253,16 @@ def test_a_question_for_two_that_was_answered_and_is_asked_again_is_told(world, 
     assert any("stands where the plan is due" in each for finding in audit(root) for each in finding.faults)
 
 
+def test_a_question_for_two_that_met_a_limit_on_the_rate_may_be_asked_again(world, begin):
+    server, limited = world("chat").server, [answer_json(400, {"error": {"code": "rate_limit_exceeded"}})]
+    able = server.speak
+    server.speak = lambda heard: limited.pop() if limited and b"one word" in heard.body else able(heard)
+    root = begin(server.address, "--set", "provider.patience=30")
+    assert sum(b"one word" in each.body for each in server.heard) == 2
+    assert RunReader.strict(root).require_plan().batch > 1
+    assert faults_of(root) == []
+
+
 def rewrite_trial(root: Path, event: dict, words: str) -> dict:
     if event["kind"] != "sent" or event["slot"] != "trial":
         return event

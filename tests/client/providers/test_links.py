@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from leaks.forgeries.corpus import FORGERIES
-from leaks.forgeries.forging import refused
-from leaks.forgeries.honest import Honest
 from pcevolve.errors import (
     EgressError,
     ProviderRefusedError,
@@ -102,9 +99,3 @@ def test_no_link_is_followed_before_there_is_a_plan(api, tmp_path):
     policy._state = None
     with pytest.raises(EgressError, match="before the plan is fixed"):
         policy.link_request(f"{api.pictures.address}/1.png")
-
-
-@pytest.mark.parametrize("forgery", [each for each in FORGERIES if each.kind == "linked"], ids=str)
-def test_the_audit_notices_a_link_that_was_not_followed_as_it_should_be(tmp_path, forgery):
-    found, told = refused(forgery, Honest(tmp_path / "honest").copy("linked", tmp_path))
-    assert found, told

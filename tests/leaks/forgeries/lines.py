@@ -164,6 +164,21 @@ def asked_twice(events: Events) -> Events:
     return counted([*events[:here], *copy.deepcopy(events[here - 2 : here]), *events[here:]])
 
 
+def asked_for_the_balance(times: int) -> Act:
+    """A question for what is left on the account, before the plan and as everybody asks it, so many times."""
+
+    def change(events: Events) -> Events:
+        here = place(events, "planned")
+        pair = copy.deepcopy(events[here - 2 : here])
+        for event in pair:
+            event["slot"] = "account"
+        pair[0]["url"] = pair[0]["url"].replace("/models", "/account/balance")
+        pair[0]["wire_bytes"] += len("account/balance") - len("models")
+        return counted([*events[:here], *pair * times, *events[here:]])
+
+    return rewritten(change)
+
+
 def without_a_greeting(events: Events) -> Events:
     return counted(_without(events, place(events, "sent"), place(events, "answered")))
 
@@ -223,6 +238,10 @@ ORDER: dict[str, tuple[Act, str]] = {
     "a question for the balance after the plan": (
         asked_again("account"),
         stands("'sent' account", "request"),
+    ),
+    "a question for the balance after its answer": (
+        asked_for_the_balance(17),
+        stands("'sent' account", "the plan is due"),
     ),
     "a request again after it was answered": (asked_again(None), stands(f"'sent' {FIRST}", "request")),
     "a request again before its answer was read": (rewritten(asked_twice), stands("'sent' .*", BROUGHT)),

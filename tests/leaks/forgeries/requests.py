@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ from leaks.forgeries.forging import (
     sent_with,
     stored,
 )
-from leaks.forgeries.lines import DAMAGED, KEY, stands
+from leaks.forgeries.lines import DAMAGED, KEY, counted, stands
 from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared import images
 from support.provider import png
@@ -203,7 +204,35 @@ HEADED: dict[str, Row] = {
     "the key twice": headed(lambda headers: headers.insert(4, ["Authorization", "(hidden)"])),
     "the key in clear": headed(lambda headers: headers[4].__setitem__(1, "Bearer 17")),
 }
+POINTED = r"request .*/link\d \(line \d+\): the provider had not pointed there"
+
+
+def followed(*order: int) -> Act:
+    """The images behind the two links of the first answer fetched in another order, or another number of times."""
+
+    def change(events: Events) -> Events:
+        at = places(events, "sent", slot=LINK)[0]
+        pairs = [copy.deepcopy(events[at + 2 * number : at + 2 * number + 2]) for number in (0, 1)]
+        return counted(
+            [*events[:at], *(each for number in order for each in pairs[number]), *events[at + 4 :]]
+        )
+
+    return rewritten(change)
+
+
+def asked_for_other_links(events: Events) -> Events:
+    """A call asked again in place of following what its answer points to."""
+    at = places(events, "sent", slot=LINK)[0]
+    return counted([*events[:at], *copy.deepcopy(events[at - 2 : at]), *events[at:]])
+
+
 FOLLOWED: dict[str, Row] = {
+    "two links in another order": (followed(1, 0), POINTED),
+    "a link twice": (followed(0, 0, 1), POINTED),
+    "a call again before its links": (
+        rewritten(asked_for_other_links),
+        stands("'sent' i000/c000/n000000", "an image that the answer to i000/c000/n000000 points to is due"),
+    ),
     "a link that nobody pointed to": (
         edited("sent", lambda event: event.update(url="http://127.0.0.1:8/patient17.png"), slot=LINK),
         r"request .*/link0 \(line \d+\): the provider had not pointed there",

@@ -1,7 +1,7 @@
 """Re-checks a finished run from its transcript, without the private data and without the ledger.
 
 It makes the run's public side again. ``rerun`` runs the loop once more over the recorded answers, with a gate that
-compares; ``images`` takes neither's word and looks at what left by itself.
+compares; ``second_check`` takes neither's word and looks at what left by itself.
 """
 
 from __future__ import annotations

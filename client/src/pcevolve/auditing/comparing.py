@@ -6,11 +6,11 @@ that stands where another is due ends the comparison, and anything else that dif
 
 ::
 
-    record   = opened greeting (balance | trial)* planned (round | release)* finished (extended round finished)*
-    greeting = exchange* until one is answered with success;  balance = exchange
-    trial    = exchange; none after one whose answer tells whether two can be asked for
+    record   = opened greeting balance trial planned (round | release)* finished (extended round finished)*
+    greeting = exchange* until one is answered with success
+    balance  = trial = exchange* until one is answered, by more than a fault that passes
     round    = calls in the plan's order, with no more images under way at once than the plan says
-    call     = exchange+ received;  exchange = sent (answered | failed)
+    call     = (exchange | link)+ received;  exchange = link = sent (answered | failed)
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
-from pcevolve.egress.address import Address
+from pcevolve.egress.address import Address, Route
 from pcevolve.egress.answers import require_max_size
-from pcevolve.egress.policy import Policy, Source
+from pcevolve.egress.policy import UNKEPT, Policy, Source
 from pcevolve.egress.transport import HIDDEN, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.evolution import Ask
@@ -67,6 +67,7 @@ class UnderWay:
         waiting: Slot of the attempt that nothing came of so far; None if there is none. ``asked`` is its address.
         answers: Those that can be read, each with slot and address of every image that it only points to.
         found: What lay at such an address.
+        refused: Whether one of the images that the last answer points to cannot be had.
         made: What the call brought; None while no answer is complete.
         spared: Whether that is what a failure leaves, after which the client may also have asked again.
     """
@@ -78,6 +79,7 @@ class UnderWay:
     asked: str = ""
     answers: list[tuple[bytes, tuple[tuple[str, str], ...]]] = field(default_factory=list)
     found: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    refused: bool = False
     made: list[bytes] | None = None
     spared: bool = False
 
@@ -86,11 +88,19 @@ class UnderWay:
         """The next step that is due."""
         if self.waiting is not None:
             return f"what came of request {self.waiting}"
+        if self.fetching:
+            return f"an image that the answer to {self.call.slot} points to"
         return f"request {self.call.slot}" if self.made is None else f"what {self.call.slot} brought"
 
+    @property
+    def fetching(self) -> bool:
+        """True if images that the last answer points to are due, in whose place the call is not asked again."""
+        return not self.refused and any(each not in self.found for _, at in self.answers[-1:] for each in at)
+
     def points_to(self, slot: str, url: str) -> bool:
-        """True if an answer had pointed there."""
-        return any((slot, url) in at for _, at in self.answers)
+        """True if an answer had pointed there, and what it names before was found: their order and number are its."""
+        left = ([each for each in at if each not in self.found] for _, at in self.answers)
+        return any((slot, url) == each[0] for each in left if each)
 
 
 @dataclass
@@ -111,7 +121,8 @@ class ComparingGate:
     def __post_init__(self) -> None:
         """Begin before the first line."""
         self.lines = Lines(self.run.entries)
-        self.address = Address(self.run.opened.api, STAND_IN, self.dialect.scheme)
+        route = Route(proxy=self.run.opened.proxy)
+        self.address = Address(self.run.opened.api, STAND_IN, self.dialect.scheme, route=route)
         way = self.run.opened.rewriter
         rewriter = None if way is None else Address(way.api, STAND_IN)
         self.policy = Policy(self.dialect, self.address, self.run.bodies.file, rewriter)
@@ -136,17 +147,26 @@ class ComparingGate:
             self.policy.fix(self.plan, lambda receipt: True)
 
     def _compare_questions(self) -> None:
-        """Compare what may stand before the plan: questions for the balance, and for two texts at once."""
-        questions = {BALANCE_SLOT: self.policy.balance_request()}
-        told = False
-        while isinstance(sent := self.lines.next(), Sent) and sent.slot in (BALANCE_SLOT, TRIAL_SLOT):
-            if sent.slot == TRIAL_SLOT:
-                model = model_named(self.run.bodies.get(sent.body)) if self.plan is None else self.plan.model
-                questions[TRIAL_SLOT] = None if told else self.policy.trial_request(model or "")
-            if (question := questions[sent.slot]) is None:
-                return
-            outcome = self._exchange(sent.slot, question, "a question about the API")
-            told |= sent.slot == TRIAL_SLOT and isinstance(outcome, Answered) and outcome.tells_number
+        """Compare what may stand before the plan: a question for the balance, then one for two texts at once."""
+        for slot in (BALANCE_SLOT, TRIAL_SLOT):
+            # How often it is asked could say something: again only where the next answer may be another.
+            due = True
+            while due and isinstance(sent := self.lines.next(), Sent) and sent.slot == slot:
+                question = self.policy.balance_request() if slot == BALANCE_SLOT else self._trial(sent)
+                if question is None:
+                    return
+                due = self._may_pass(self._exchange(slot, question, "a question about the API"))
+
+    def _trial(self, sent: Sent) -> Outgoing | None:
+        model = model_named(self.run.bodies.get(sent.body)) if self.plan is None else self.plan.model
+        return self.policy.trial_request(model or "")
+
+    def _may_pass(self, outcome: Answered | Failed) -> bool:
+        """True if the next answer may be another: none came, or one of a fault that passes."""
+        if isinstance(outcome, Failed):
+            return outcome.reason not in UNKEPT
+        body = self.run.bodies.get(outcome.body)
+        return not outcome.succeeded and self.dialect.fault(outcome.status, body).passes
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """Yield the candidates that each call of a round brought, as the record has them.
@@ -244,7 +264,8 @@ class ComparingGate:
 
     def _send(self, known: UnderWay, sent: Sent) -> bool:
         """Compare an attempt at a call, or at what lies behind a link of its answer."""
-        if known.waiting is not None or (known.made is not None and not known.spared):
+        answered = known.made is not None and not known.spared
+        if known.waiting is not None or answered or (known.fetching and sent.slot == known.call.slot):
             return False
         self.lines.place += 1
         known.made, known.spared = None, False
@@ -252,7 +273,7 @@ class ComparingGate:
         if sent.slot == known.call.slot:
             self._compare(sent, known.expected)
         elif not known.points_to(sent.slot, sent.url):
-            self._note(sent, "the provider had not pointed there")
+            self._note(sent, "the provider had not pointed there, or to something before it")
         else:
             self._compare_link(sent)
         return True
@@ -268,7 +289,9 @@ class ComparingGate:
             if outcome.succeeded:
                 self._read(known, outcome)
                 return True
-        if outcome.slot == known.call.slot and known.made is None:
+        if outcome.slot != known.call.slot:
+            known.refused |= not self._may_pass(outcome)
+        elif known.made is None:
             body = self.run.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
             known.made = self.policy.spare(known.call, outcome, body)
             known.spared = known.made is not None
@@ -281,14 +304,18 @@ class ComparingGate:
     def _read(self, known: UnderWay, answer: Answered) -> None:
         """Take in what the API sent; an answer that cannot be read is one that the client had to ask for again."""
         body = self.run.bodies.get(answer.body)
-        with suppress(ProviderReplyError):
+        try:
             if answer.slot == known.call.slot:
-                links = enumerate(self.policy.read_links(known.call, body))
-                known.answers.append(
-                    (body, tuple((link_slot(known.call.slot, place), link) for place, link in links))
-                )
+                links = self.policy.read_links(known.call, body)
+                at = tuple((link_slot(known.call.slot, place), link) for place, link in enumerate(links))
+                for link in links:
+                    self.policy.link_request(link)
+                known.answers.append((body, at))
+                known.refused = False
             else:
                 known.found[answer.slot, known.asked] = require_max_size(body)
+        except ProviderReplyError:
+            known.refused = True
         for body, at in known.answers:
             if known.made is None and all(each in known.found for each in at):
                 with suppress(ProviderReplyError):

@@ -35,6 +35,7 @@ from pcevolve.selectors.choosing import Chooser, choose_renditions, find_frame
 from pcevolve.selectors.scene import join_scenes
 from pcevolve.selectors.usefulness import assess, count_rounding_bits
 from pcevolve.transcript import RunReader
+from pcevolve.transcript.reader import ClosingLine
 from pcevolve.usability import Usability
 
 
@@ -229,14 +230,15 @@ class Selections:
             for fault in self._derive(chooser.plan, chooser, asked):
                 broken = True
                 yield fault
-        if not broken:  # of what is no measurement, nothing follows
-            yield from self._check_assessment(chooser)
+        # Of what is no measurement nothing follows, and a run under way has no closing line that could say anything.
+        if not broken and (closed := self.run.closed) is not None:
+            yield from self._check_assessment(chooser, closed)
 
     @cached_property
     def _chooser(self) -> Chooser | None:
-        """Chooses as a finished run did, with its encoder; None where no selector looked at embeddings."""
+        """Chooses as the run did, with its encoder; None where no selector looked at embeddings."""
         plan = self.run.plan
-        if plan is None or not selectors.find_method(plan.method).queries_data or not self.run.finished:
+        if plan is None or not selectors.find_method(plan.method).queries_data:
             return None
         selector = selectors.find_method(plan.method).make_selector()
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
@@ -268,13 +270,12 @@ class Selections:
             if measured is None or not chooser.follows(measured, scenes, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
 
-    def _check_assessment(self, chooser: Chooser | None) -> Iterator[str]:
+    def _check_assessment(self, chooser: Chooser | None, closed: ClosingLine) -> Iterator[str]:
         """Check if what the closing line says of the dataset's use follows from what was released."""
-        bits = count_rounding_bits(self.run.assessment, None if chooser is None else self._assess(chooser))
+        found = None if chooser is None else self._assess(chooser)
+        bits = count_rounding_bits(closed.record.assessment, found)
         if bits is None:
-            closed = self.run.closed
-            where = f"line {len(self.run.entries) if closed is None else closed.line}"
-            yield f"{where}: what it says of the dataset's use does not follow from what was released"
+            yield f"line {closed.line}: what it says of the dataset's use does not follow from what was released"
         else:
             self.room += bits
 

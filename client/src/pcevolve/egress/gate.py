@@ -144,8 +144,9 @@ class Gate:
         return self._dialect.takes_several(self._transcript.bodies.get(answer.body))
 
     def _trial(self) -> Answered | None:
-        """The answer on record that tells whether several may be asked for."""
-        answers = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Answered))
+        """The answer on record that tells whether several may be asked for: the last, as one before it may pass."""
+        records = (entry.record for entry in reversed(self._transcript.entries))
+        answers = (each for each in records if isinstance(each, Answered))
         return next((each for each in answers if each.slot == TRIAL_SLOT and each.tells_number), None)
 
     def begin(
