@@ -2,9 +2,9 @@
 
 A capture is a file of JSON lines, each on disk before what it tells of goes on: a request before its first byte is
 passed to the API, an answer before its first byte is passed to the client. What cannot be written is not passed on.
-A restart appends. Format ``pcevolve-capture/1``, one of these a line:
+A restart appends. Format ``pcevolve-capture/2``, one of these a line:
 
-- ``{"event": "opened", "time": T, "format": "pcevolve-capture/1", "recorder": NAME}``: a start; flows count from 1
+- ``{"event": "opened", "time": T, "format": "pcevolve-capture/2", "recorder": NAME}``: a start; flows count from 1
 - ``{"event": "request", "time": T, "flow": N, "method": M, "target": PATH, "version": "HTTP/1.1", "headers": HEADERS,
   "body": BODY}``: a whole request, about to be passed on
 - ``{"event": "answer", "time": T, "flow": N, "status": CODE, "headers": HEADERS, "body": BODY}``: a whole answer
@@ -12,8 +12,9 @@ A restart appends. Format ``pcevolve-capture/1``, one of these a line:
   the request (with ``body`` None) if it never became whole, in which case nothing of it was passed on
 
 ``T`` is seconds since 1970. ``HEADERS`` is a list of [name, value] in the order and spelling of the wire; a value that
-is the owner's key is replaced by ``(hidden)``, one that is any other key is not. ``BODY`` is
-``{"sha256": HEX, "base64": TEXT}``. Bytes beyond ASCII in text are read as Latin-1.
+is the owner's key is replaced by its scheme (``Bearer``, ``Basic`` or nothing), a line feed, which no header has, and
+``(hidden)``; one that is any other key is not. ``BODY`` is ``{"sha256": HEX, "base64": TEXT}``. Bytes beyond ASCII in
+text are read as Latin-1.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mitmproxy.http import Headers, HTTPFlow, Message, Request
 
-FORMAT = "pcevolve-capture/1"
+FORMAT = "pcevolve-capture/2"
 HIDDEN = "(hidden)"
 HTTPS_PORT = 443
 
@@ -133,7 +134,7 @@ class Recorder:
 
     def _headers(self, headers: Headers) -> list[tuple[str, str]]:
         pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.fields]
-        return [(name, HIDDEN if value in self._secrets else value) for name, value in pairs]
+        return [(name, self._secrets.get(value, value)) for name, value in pairs]
 
 
 @contextmanager
@@ -150,10 +151,11 @@ def _host_of(request: Request) -> str:
     return request.host if request.port == HTTPS_PORT else f"{request.host}:{request.port}"
 
 
-def _spellings(key: str) -> set[str]:
-    """How a key may stand in a header."""
+def _spellings(key: str) -> dict[str, str]:
+    """How a key may stand in a header, and what stands in its place."""
     basic = base64.b64encode(key.encode()).decode("ascii")
-    return {key, f"Bearer {key}", f"Basic {basic}"} if key else set()
+    spelled = {key: "", f"Bearer {key}": "Bearer", f"Basic {basic}": "Basic"} if key else {}
+    return {value: f"{scheme}\n{HIDDEN}" for value, scheme in spelled.items()}
 
 
 def _body(message: Message) -> dict[str, str]:

@@ -125,7 +125,7 @@ def test_each_endpoint_was_asked_by_its_own_name_for_its_own_work(finished: Stac
 def test_no_capture_holds_a_key_and_none_was_sent_to_the_other_endpoint(finished: Stack) -> None:
     for path in finished.capture.parent.glob("*.jsonl"):
         text = path.read_text()
-        assert '["Authorization","(hidden)"]' in text  # a recorder hides no key but its own endpoint's
+        assert r'["Authorization","Bearer\n(hidden)"]' in text  # and no key but its own endpoint's
         assert online.KEY not in text
         assert WRITER_KEY not in text
 

@@ -151,8 +151,22 @@ def test_the_recorder_shares_no_code_with_the_client():
 
 def test_the_key_is_not_in_the_capture(finished: Path):
     text = (finished / "capture.jsonl").read_text()
-    assert '["Authorization","(hidden)"]' in text
+    assert r'["Authorization","Bearer\n(hidden)"]' in text
     assert str(ADDRESS.key) not in text
+
+
+def test_a_capture_that_does_not_tell_how_the_key_was_shown_is_read(copy: Path):
+    path = copy / "capture.jsonl"
+    path.write_text(path.read_text().replace("capture/2", "capture/1").replace(r"Bearer\n", ""))
+    assert faults(copy) == {}
+
+
+def test_each_spelling_of_the_key_is_hidden_by_a_mark_of_its_own_that_no_header_can_hold(tmp_path: Path):
+    recorder = Recorded(FakeProvider(), tmp_path / "capture.jsonl", "user:word").recorder
+    shown = ["user:word", "Bearer user:word", "Basic dXNlcjp3b3Jk", "Bearer word"]
+    fields = tuple((b"Authorization", each.encode()) for each in shown)
+    marks = [value for _, value in recorder._headers(SimpleNamespace(fields=fields))]
+    assert marks == ["\n(hidden)", "Bearer\n(hidden)", "Basic\n(hidden)", "Bearer word"]
 
 
 def test_what_cannot_be_written_down_is_not_passed_on(tmp_path: Path):
@@ -204,8 +218,10 @@ def with_headers(change: Callable[[list[list[str]]], list[list[str]]]) -> Change
     return lambda lines: change_lines(lines, 3, "request", headers=change(of_flow(lines, 3)[0]["headers"]))
 
 
-def with_other_key(headers: list[list[str]]) -> list[list[str]]:
-    return [[name, "Bearer smuggled" if name == "Authorization" else value] for name, value in headers]
+def with_key(shown: str) -> Change:
+    return with_headers(
+        lambda own: [[name, shown if name == "Authorization" else value] for name, value in own]
+    )
 
 
 def with_swapped_requests(lines: list[Line]) -> list[Line]:
@@ -244,7 +260,9 @@ OTHERWISE: dict[str, tuple[Change, str, str]] = {
     ),
     "sent twice at once": (send_twice_at_once, UNRECORDED, "was sent 2 times, and is on record 1 times"),
     "header added": (with_headers(lambda own: [*own, ["X-Extra", "1"]]), UNRECORDED, "header 'X-Extra'"),
-    "another key": (with_headers(with_other_key), UNRECORDED, "header 'Authorization'"),
+    "another key": (with_key("Bearer smuggled"), UNRECORDED, "header 'Authorization'"),
+    "the key in another spelling": (with_key("Basic\n(hidden)"), UNRECORDED, "header 'Authorization'"),
+    "a word in the place of the key": (with_key("(hidden)"), UNRECORDED, "header 'Authorization'"),
     "headers in another order": (with_headers(lambda own: own[::-1]), UNRECORDED, "header order"),
     "requests in another order": (with_swapped_requests, UNRECORDED, "another place in the order"),
     "one byte changed": (with_one_byte, UNRECORDED, "is on record: body$"),
@@ -319,6 +337,9 @@ def test_a_transcript_that_lies_is_told(copy: Path, name: str):
     change, claim = LIES[name]
     forge(copy, change)
     assert (claim in faults(copy)) if claim else faults(copy) == {}
+    told = [each.claim for each in reconcile(RunReader.strict(copy), copy / "capture.jsonl")][-1]
+    # It asks again as often as it likes, so how often it did is told.
+    assert told == ANSWERS + ("" if claim else ", apart from 1 that came and are on record as lost")
 
 
 def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: Path):

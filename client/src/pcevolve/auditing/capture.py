@@ -8,10 +8,11 @@ bodies have their SHA-256 is the audit's own check.
 Only these differences are no faults:
 
 - An attempt that has no answer on record, because it failed or its process was killed, may be missing in the capture,
-  or have broken off there, or have got an answer there that never arrived.
+  or have broken off there, or have got an answer there that never arrived. How many did is told: each is asked again.
 - Where no whole answer reached the recorder it tells the client so itself (HTTP 400, 413 or 502); these words are not
   the API's, and the capture does not have them. A call is never given up by them: what ends one has to be captured.
-- The key. Both sides hide it; the recorder hides the owner's key alone, so any other value in its place is a fault.
+- The key. Both sides hide it; the recorder hides the owner's key alone and tells its scheme, so any other value in its
+  place, and the key by another scheme than the dialect's, is a fault.
 - What went to another host, past the recorder: to the run's other provider, which has one of its own, or for an image
   that was fetched from a host that the plan has to name (``provider.image_hosts``).
 - A torn last line of the capture. What it was to tell of had not been passed on yet.
@@ -19,6 +20,7 @@ Only these differences are no faults:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -29,6 +31,7 @@ from urllib.parse import urlsplit
 
 from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
 from pcevolve.errors import UsageError
+from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import Attempt, RunReader
 from pcevolve.transcript.records import (
@@ -98,7 +101,7 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
         UsageError: The run has no rewriter whose traffic a capture may be of.
         TranscriptError: The capture cannot be read, or is damaged.
     """
-    flows, torn = read_flows(capture)
+    flows, torn = read_flows(capture, "Bearer" if of_rewriter else dialect(run.opened.dialect).scheme)
     settling = _find_settling(run)
     everything = [Recorded.of(each, each.number in settling) for each in run.traffic.attempts]
     host = _host_before_which_it_stood(run, of_rewriter)
@@ -113,12 +116,17 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
     note = "; its last line is torn, and what it began to tell of was not passed on" if torn else ""
     past = len(everything) - len(attempts)
     aside = f", apart from {past} to other hosts, which this recorder does not see" if past else ""
+    lost = ""
+    if told.lost and not told.answers:
+        lost = f", apart from {told.lost} that came and are on record as lost"
     found = [
         Finding(f"the capture can be read{note}", (), len(flows)),
         Finding("nothing was sent that is not on record", tuple(told.unrecorded), len(flows)),
         Finding(f"nothing is on record that was not sent{aside}", tuple(told.unsent), len(attempts)),
         Finding(
-            "every answer on record is the one that came", tuple(told.answers), _count_answered(attempts)
+            f"every answer on record is the one that came{lost}",
+            tuple(told.answers),
+            sum(each.answer is not None for each in attempts),
         ),
     ]
     return [replace(each, claim=f"rewriter: {each.claim}") for each in found] if of_rewriter else found
@@ -237,17 +245,19 @@ def _align(
         yield from zip_longest(ours[start:end], theirs[from_:to], fillvalue=[])
 
 
-def _count_answered(attempts: Sequence[Recorded]) -> int:
-    return sum(each.answer is not None for each in attempts)
-
-
 @dataclass
 class _Comparison:
-    """A comparison so far; ``apart`` are requests without a counterpart, beside what is in their place."""
+    """A comparison so far.
+
+    Attributes:
+        apart: Requests without a counterpart, beside what is in their place.
+        lost: How many answers came that the record does not have.
+    """
 
     unrecorded: list[str] = field(default_factory=list)
     unsent: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
+    lost: int = 0
     apart: list[tuple[Recorded | None, Flow | None]] = field(default_factory=list)
 
     def compare(self, ours: Sequence[Recorded], theirs: Sequence[Flow]) -> None:
@@ -264,6 +274,8 @@ class _Comparison:
             )
         else:
             self.answers.extend(_unlike(due, theirs))
+            came = Counter(each.answer for each in theirs) - Counter(each.answer for each in due)
+            self.lost += came.total() - came[None]
 
     def conclude(self) -> None:
         """Tell what stands apart: whether it was added, left out, changed, or has another place in the order."""

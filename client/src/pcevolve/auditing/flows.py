@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from pcevolve.egress.transport import HIDDEN
 from pcevolve.errors import TranscriptError
 from pcevolve.public.settings import Digest
 from pcevolve.transcript.records import Header
@@ -23,6 +24,8 @@ from pcevolve_shared.reading import open_file
 MOST_BYTES = 2**40
 MOST_LINE = 2**29
 """Bytes: of a capture, and of a line of it, which holds a whole body. A longer line is read as several, and damaged."""
+OLD: Final = "pcevolve-capture/1"
+"""A format that does not tell how a key was shown."""
 
 
 class Request(NamedTuple):
@@ -73,7 +76,7 @@ class _Body(_Model):
 class _Opened(_Model):
     event: Literal["opened"]
     time: float
-    format: Literal["pcevolve-capture/1"]
+    format: Literal["pcevolve-capture/1", "pcevolve-capture/2"]
     recorder: str
 
 
@@ -84,10 +87,11 @@ class _Head(_Model):
     headers: tuple[Header, ...]
     body: _Body | None
 
-    def request(self) -> Request:
-        """The request alone, as it is compared with the record."""
+    def request(self, shown: Mapping[str, str]) -> Request:
+        """The request alone, as it is compared with the record; ``shown`` has other values for some of headers."""
         digest = self.body.sha256 if self.body else None
-        return Request(self.method, self.target, self.version, self.headers, digest)
+        headers = tuple((name, shown.get(value, value)) for name, value in self.headers)
+        return Request(self.method, self.target, self.version, headers, digest)
 
 
 class _Requested(_Head):
@@ -118,8 +122,11 @@ _Line = _Opened | _Requested | _Answered | _Failed
 _ADAPTER: TypeAdapter[_Line] = TypeAdapter(Annotated[_Line, Field(discriminator="event")])
 
 
-def read_flows(path: Path) -> tuple[list[Flow], bool]:
+def read_flows(path: Path, scheme: str) -> tuple[list[Flow], bool]:
     """Read a capture.
+
+    Args:
+        scheme: How a key has to be shown to be called hidden; that word itself, in the place of a key, is not.
 
     Returns:
         All flows in the order in which their requests began, and whether the last line is torn (and left out).
@@ -128,7 +135,7 @@ def read_flows(path: Path) -> tuple[list[Flow], bool]:
         TranscriptError: It is no capture, or it is damaged.
     """
     flows: dict[tuple[int, int], Flow] = {}
-    session, torn = 0, False
+    session, torn, shown = 0, False, dict[str, str]()
     for number, raw in _lines(path):
         # A torn line is left out: the recorder writes before it passes on, so what it told of was not passed on.
         torn = not raw.endswith(b"\n")
@@ -138,10 +145,11 @@ def read_flows(path: Path) -> tuple[list[Flow], bool]:
         if isinstance(line, _Opened):
             # Each start of the recorder counts its flows from the beginning.
             session += 1
+            shown = {} if line.format == OLD else {f"{scheme}\n{HIDDEN}": HIDDEN, HIDDEN: f"\n{HIDDEN}"}
         elif session == 0:
             break
         else:
-            _note(flows, (session, line.flow), number, line)
+            _note(flows, (session, line.flow), number, line, shown)
     if session == 0:
         raise TranscriptError(f"{path} is no capture: it does not begin with an opening line")
     return [flows[key] for key in sorted(flows)], torn
@@ -173,6 +181,7 @@ def _note(
     key: tuple[int, int],
     number: int,
     line: _Requested | _Answered | _Failed,
+    shown: Mapping[str, str],
 ) -> None:
     """Add what a line tells to its flow."""
     known = flows.get(key)
@@ -180,8 +189,8 @@ def _note(
     if begins != (known is None) or (known is not None and known.answer is not None):
         raise TranscriptError(f"capture line {number} does not follow the lines before it")
     if isinstance(line, _Requested):
-        flows[key] = Flow(number, line.request())
+        flows[key] = Flow(number, line.request(shown))
     elif isinstance(line, _Answered) and known is not None:
         flows[key] = replace(known, answer=Answer(line.status, line.headers, line.body.sha256))
     elif isinstance(line, _Failed) and line.request is not None:
-        flows[key] = Flow(number, line.request.request())
+        flows[key] = Flow(number, line.request.request(shown))
