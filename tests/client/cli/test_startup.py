@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.ledger.ledger import Ledger
+from support.paid import make_paid_run
+from support.runs import small_plan
 
 pytestmark = pytest.mark.system
 
@@ -139,6 +141,15 @@ def test_what_a_ledger_knows_is_told_without_what_only_a_run_needs(tmp_path):
     Ledger(Path(made)).close()
     found = run_to_end(["status", "--ledger", made], ["budget", "show", "--ledger", made])
     assert [(code, loaded) for code, _, loaded in found] == [(0, [])] * 2
+
+
+def test_names_of_classes_are_read_in_utf_8_in_every_locale(tmp_path):
+    """In another encoding an honest run of another machine was called broken."""
+    run = make_paid_run(tmp_path / "run", small_plan(labels=("größe", "日本")))
+    other = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = Path(sys.executable).with_name("pcevolve")
+    told = subprocess.run([command, "audit", run, "--verbose"], env=other, capture_output=True, timeout=300)
+    assert (told.returncode, told.stderr) == (0, b"")
 
 
 WITHOUT_TORCH = """

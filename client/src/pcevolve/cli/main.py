@@ -163,7 +163,10 @@ def pcevolve(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``pcevolve``."""
+    """Run the command ``pcevolve``, in UTF-8 whatever the locale: classes are folders, whose names go on record."""
+    if arguments is None and sys.getfilesystemencoding() != "utf-8":
+        utf8 = {**os.environ, "PYTHONUTF8": "1"}
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], utf8)  # noqa: S606 - this very command
     carry_out(app, arguments)
 
 
