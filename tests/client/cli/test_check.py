@@ -151,6 +151,7 @@ def test_copies_that_look_the_same_are_told_and_are_no_fault(check, folder):
         ("--shots 4 --unit-map units.csv", "units.csv does not list cut/1.png"),
         ("--set data.subsample=9", "data.subsample draws 9 of each: give '--set data.subsample=4' or fewer"),
         ("--shots 4 --set data.window=-160,240", "is a colour image, and data.window is for grey values"),
+        ("--shots 4 --set data.unit_column=patient", "data.unit_column is about texts, and this API makes"),
         ("--shots 4 --set=data.window=-160,240", "is a colour image, and data.window is for grey values"),
     ],
 )
@@ -304,15 +305,23 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert f"next: pcevolve preview --private {root} --shots 3 --unit-map {units} --domain WORDS" in told
 
 
+def test_no_unit_map_of_texts_is_offered_that_was_not_written(tmp_path, command):
+    (tmp_path / "t.csv").write_text("text,label\na,b\nc,d\n")
+    told = command("check", tmp_path / "t.csv", "--write-unit-map", tmp_path / "units.csv")
+    assert (told.code, told.out) == (2, "")
+    assert "--write-unit-map is for images" in told.said
+
+
 def test_faults_of_texts_are_all_told_at_once(check, tmp_path):
     good = "".join(f"text {number} of a,a\n" for number in range(4))
     (tmp_path / "t.csv").write_text(f"text,label\n{good}of b,b\n,b\n1, 2,b\nof b,b\n")
-    code, told = check(tmp_path / "t.csv", "--shots", 4, "--set", "data.window=1,2")
+    code, told = check(tmp_path / "t.csv", "--shots", 4, "--set", "data.window=1,2", "--unit-map", "u.csv")
     assert code == 3
     for fault in (
         *("row 6 has no text", "row 7 has more cells than the first line", "row 8 has the text of row 5"),
         *("the classes hold 2 (b) to 4 (a) units each", "texts 6"),
-        "data.window says what is black and white in images, and these are texts: leave it out",
+        "data.window is about images, and this API writes texts: leave it out",
+        "--unit-map is about images, and this API writes texts: leave it out",
     ):
         assert fault in told
     assert "next:" not in told

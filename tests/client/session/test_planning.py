@@ -175,3 +175,11 @@ def test_advice_out_of_bounds_breaks_the_contract(wrong):
     honest = {"steps": 4, "guidance": 0.0, "strength_low": 0.5, "strength_high": 0.9}
     with pytest.raises(ProviderReplyError):
         dialect("getimg").advice("m", _announce(**{**honest, **wrong}))
+
+
+@pytest.mark.parametrize("private", ["digits:3,5", "cells", "terms"])
+def test_test_data_beside_data_that_come_with_the_client_are_refused_and_not_passed_over(private, tmp_path):
+    spoken = {"dialect": "chat"} if private == "terms" else {}
+    asked = {"private": private, "domain": "x", "out": tmp_path / "run", "test": tmp_path, **spoken}
+    with pytest.raises(UsageError, match=r"--test is for .*: leave it out"):
+        check_run(RunConfig.of(asked))

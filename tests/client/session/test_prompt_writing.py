@@ -109,6 +109,25 @@ def test_options_that_do_not_go_together_are_refused(command, options: str, reas
     assert not out.exists()
 
 
+@pytest.mark.parametrize("out", ["there.json", "nowhere/p.json", "."])
+def test_no_model_is_asked_for_prompts_that_could_not_be_written(command, out: str, tmp_path: Path):
+    (tmp_path / "there.json").write_text("mine")
+    with speaking(chatting("a\nb")) as server:
+        asked = ["--labels", "cut", "--api", f"{server.address}/v1", "--model", "tiny", "--count", "2"]
+        told = command("prompts", "--domain", "x", *asked, "--out", tmp_path / out)
+        assert (told.code, server.heard) == (2, [])
+    assert (tmp_path / "there.json").read_text() == "mine"
+
+
+def test_folders_that_systems_make_are_no_classes(command, tmp_path: Path):
+    """A run passes over them, and takes no prompts of classes that it has not."""
+    for name in ("cut", "good", "@eaDir", "__MACOSX", ".cache"):
+        (tmp_path / "scans" / name).mkdir(parents=True)
+    out = tmp_path / "p.json"
+    assert command("prompts", "--domain", "x", "--private", tmp_path / "scans", "--out", out).code == 0
+    assert [*json.loads(out.read_text())] == ["cut", "good"]
+
+
 @pytest.fixture
 def tiny_writer() -> ModuleType:
     """Maker of language models; its libraries take seconds to load."""

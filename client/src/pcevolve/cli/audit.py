@@ -95,7 +95,15 @@ def audit(
             )
         if html:
             typer.echo(f"page: {audited.write_pages()}", err=True)
-    more = f"pcevolve audit {shlex.quote(str(folder))} --verbose{'' if html else ', or --html for pages'}"
+    said = {
+        "--capture": capture,
+        "--rewriter-capture": rewriter_capture,
+        "--encoder-weights": encoder_weights,
+    }
+    again = [word for name, value in said.items() if value is not None for word in (name, str(value))]
+    again += ["--allow-insecure"] * allow_insecure
+    more = shlex.join(["pcevolve", "audit", str(folder), *again, "--verbose"])
+    more += "" if html else ", or --html for pages"
     _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose, more)
 
 

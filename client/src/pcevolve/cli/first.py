@@ -13,7 +13,9 @@ import typer
 from rich.console import Console
 
 from pcevolve.cli.options import ConfigFile, Json, Said, gather, takes
+from pcevolve.config.files import spell_prompts
 from pcevolve.config.sections import Config, DataSettings
+from pcevolve.durable import write_durably
 from pcevolve.encoders import FETCHED
 from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.options import Option
@@ -81,6 +83,8 @@ def check(
     settings = RunConfig.of({**NEEDED, **asked})
     are_texts = folder.is_file() or makes_texts(settings)
     if are_texts:
+        if write_unit_map is not None:
+            raise UsageError("--write-unit-map is for images: texts have data.unit_column")
         found = check_texts(folder, settings)
     else:
         with show_work(error_console(), "reading") as told:
@@ -204,6 +208,8 @@ def prompts(
 
     names = _names(labels, private)
     prompt_writing.require_words(domain, names)
+    # Before a language model is asked, which may cost something.
+    prompt_writing.refuse_overwriting(out, force)
     writer = _writer(api, model, api_key_file, local)
     if writer is None:
         if refine:
@@ -213,7 +219,7 @@ def prompts(
         write = prompt_writing.refine if refine else prompt_writing.ask_chat
         with show_work(error_console(), "writing prompts") as told:
             made = write(writer, domain, names, count, told)
-    prompt_writing.write_prompts(made, out, force)
+    write_durably(out, spell_prompts(made).encode())
     _show_prompts(made, count, prompt_writing.count_unnamed(made))
     typer.echo(
         f"pcevolve run --set provider.prompts={shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
@@ -256,9 +262,9 @@ def _names(labels: str, private: Path | None) -> list[str]:
         raise UsageError("--labels or --private: one of them names the classes")
     if private is None:
         return [each.strip() for each in labels.split(",") if each.strip()]
-    if not private.is_dir():
-        raise UsageError(f"--private {private}: no such folder")
-    return sorted(each.name for each in private.iterdir() if each.is_dir() and not each.name.startswith("."))
+    from pcevolve.session.first.prompts import list_classes
+
+    return list_classes(private)
 
 
 def fetch_encoder(

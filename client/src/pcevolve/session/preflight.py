@@ -5,11 +5,11 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST, find_ledger_volume
@@ -29,6 +29,7 @@ from pcevolve.private.sources import (
 )
 from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.modality import Kind
 from pcevolve.public.options import list_options, spell, spell_before, spell_flag
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import RunReader
@@ -261,7 +262,8 @@ def _require_own_folder(settings: RunConfig, *data: Path | str | None) -> None:
 
 def _require_images(settings: RunConfig) -> None:
     """Refuse paths of images that lead nowhere, and options that are about texts."""
-    refuse_options(settings, _list_only("text"), " is about texts, and this API makes images")
+    for fault in find_foreign_options(settings, "image"):
+        raise UsageError(fault)
     source = parse_source(settings.data.private)
     if isinstance(source, TermsSource):
         raise UsageError(
@@ -269,27 +271,30 @@ def _require_images(settings: RunConfig) -> None:
         )
     if not isinstance(source, PICTURES):
         _require_image_files(settings, source.path)
-    elif (
-        settings.data.unit_map or settings.data.unlabelled or settings.data.subsample or settings.data.window
-    ):
-        raise UsageError(
-            "--unit-map, data.unlabelled, data.subsample and data.window are for a folder of images, not for digits or "
-            "cells"
-        )
+    else:
+        own = ("test", "unit_map", "unlabelled", "subsample", "window")
+        refuse_options(settings, own, " is for a folder of images, not for digits or cells: leave it out")
 
 
-def _list_only(kind: Literal["image", "text"]) -> list[str]:
-    """List the options that a run of the other kind has not, beside those that its dialect lacks."""
-    return [each.name for each in list_options(RunConfig) if each.setting.only == kind]
+def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
+    """Yield what is wrong with each given option of the other kind of run, beside those that its dialect lacks."""
+    other, does = ("text", "makes images") if kind == "image" else ("image", "writes texts")
+    names = [each.name for each in list_options(RunConfig) if each.setting.only == other]
+    return _find_given(settings, names, f" is about {other}s, and this API {does}: leave it out")
 
 
 def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
     """Refuse options that mean nothing to a run, if one of them is given (``UsageError``)."""
+    for fault in _find_given(settings, names, why):
+        raise UsageError(fault)
+
+
+def _find_given(settings: RunConfig, names: Iterable[str], why: str) -> Iterator[str]:
     for name in names:
         given = settings.get(name)
         # A strength of 0 equals False, and is given.
         if given is not None and given is not False and given not in ((), "local"):
-            raise UsageError(f"{spell(name, RunConfig)}{why}")
+            yield f"{spell(name, RunConfig)}{why}"
 
 
 def _require_image_files(settings: RunConfig, private: Path) -> None:
@@ -309,7 +314,8 @@ def _require_image_files(settings: RunConfig, private: Path) -> None:
 
 def _require_texts(settings: RunConfig) -> None:
     """Refuse paths of texts that lead nowhere, and options that are about images."""
-    refuse_options(settings, _list_only("image"), " is about images, and this API writes texts")
+    for fault in find_foreign_options(settings, "text"):
+        raise UsageError(fault)
     source = parse_source(settings.data.private)
     if isinstance(source, PICTURES):
         raise UsageError(
@@ -318,16 +324,9 @@ def _require_texts(settings: RunConfig) -> None:
     _require_secrets(settings)
     if not isinstance(source, TermsSource):
         _require_text_files(settings, source.path)
-    elif (
-        settings.data.subsample
-        or settings.data.unit_column
-        or settings.data.unlabelled
-        or settings.get("secret_columns")
-    ):
-        raise UsageError(
-            "data.subsample, data.unlabelled, data.unit_column and method.secret_columns are for your own texts, "
-            "not for the terms"
-        )
+    else:
+        own = ("test", "subsample", "unit_column", "unlabelled", "secret_columns")
+        refuse_options(settings, own, " is for your own texts, not for the terms: leave it out")
 
 
 def _require_secrets(settings: RunConfig) -> None:

@@ -142,7 +142,7 @@ class RunProgress:
         left = self._progress().left
         spent = epsilon(self._events, self._plan.delta)
         place = (
-            f"iteration {call.iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
+            f"iteration {self._iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
         told = f"ε {format_loss(spent, 3)} spent" if self._plan.secure else "INSECURE"
         stage = f"{self._title}: {place}, {told}"

@@ -23,6 +23,7 @@ from pcevolve.private.sources import BUNDLED
 from pcevolve.private.tables import Columns
 from pcevolve.private.units import Shots, map_folders, read_units, require_unit_size, write_units
 from pcevolve.public import settings as public
+from pcevolve.session.preflight import find_foreign_options
 from pcevolve.session.private_data import trusts_shots
 
 NAMED = 3
@@ -95,7 +96,8 @@ def check_folder(
     counts = listing.count_units()
     own = find_shot_faults(counts, listing.count_drawable(), settings)
     many = _find_class_faults(len(listing.labels))
-    faults = [*listing.faults, *many, *unit_faults, *found.faults, *_twin_faults(found), *own]
+    foreign = find_foreign_options(settings, "image")
+    faults = [*foreign, *listing.faults, *many, *unit_faults, *found.faults, *_twin_faults(found), *own]
     rows = tuple(_rows(found, counts, meant, not own, len(faults)))
     return Checkup(rows, tuple(faults), tuple(_warnings(found)), len(listing.labels))
 
@@ -251,7 +253,6 @@ def check_texts(path: Path, settings: RunConfig) -> Checkup:
     """Look at a table or a folder of private texts."""
     meant = settings.data
     columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
-    window_fault = ["data.window says what is black and white in images, and these are texts: leave it out"]
     try:
         records = read_records(path, columns, "texts" if meant.unlabelled else None, strict=False)
     except DataError as error:  # nothing can be said of what is in it
@@ -268,7 +269,8 @@ def check_texts(path: Path, settings: RunConfig) -> Checkup:
     counts = records.count_units()
     own = find_shot_faults(counts, records.count_drawable(), settings)
     many = _find_class_faults(len(counts))
-    faults = [*(window_fault if meant.window else []), *records.faults, *many, *dataset_faults, *own]
+    foreign = find_foreign_options(settings, "text")
+    faults = [*foreign, *records.faults, *many, *dataset_faults, *own]
     rows = list(_text_rows(records, columns, counts))
     rows.append((f"fits {spell_units(meant)}", "NO" if own else "yes"))
     rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))

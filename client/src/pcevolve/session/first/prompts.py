@@ -9,13 +9,12 @@ from itertools import product
 from pathlib import Path
 from typing import Protocol
 
-from pcevolve.config.files import spell_prompts
-from pcevolve.durable import write_durably
 from pcevolve.egress.address import Address
 from pcevolve.egress.chat import Chat
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.private.listing import Folders
 from pcevolve.public.words import MOST, TEMPLATE, fill, find_label_faults, make_prompts, put_in_one_line
 from pcevolve.session.progress import error_console
 
@@ -111,11 +110,19 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
         raise UsageError("--domain says in public words what the images show")
 
 
-def write_prompts(prompts: Mapping[str, Sequence[str]], out: Path, force: bool) -> None:
-    """Write the file that ``provider.prompts`` reads; ``UsageError`` where there is one, without ``force``."""
+def list_classes(private: Path) -> list[str]:
+    """The names of a folder's class folders, as a run takes them; ``UsageError`` where there is no such folder."""
+    if not private.is_dir():
+        raise UsageError(f"--private {private}: no such folder")
+    return [each.name for each in Folders().visible(private) if each.is_dir()]
+
+
+def refuse_overwriting(out: Path, force: bool) -> None:
+    """Refuse to write over a file without ``force``, or into a folder that is not there (``UsageError``)."""
     if out.exists() and not force:
         raise UsageError(f"{out} is there already: give --force to write over it, or another --out")
-    write_durably(out, spell_prompts(prompts).encode(), 0o644)
+    if out.is_dir() or not out.parent.is_dir():
+        raise UsageError(f"--out {out}: name a file in a folder that is there")
 
 
 def _refine(answer: str, label: str) -> str:
