@@ -182,15 +182,3 @@ def test_a_plan_touches_neither_ledger_nor_torch(alone, tmp_path):
     )
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert process.returncode == 0, process.stderr
-
-
-@pytest.mark.parametrize("method", ["pcevolve", "pe", "jvem", "dp-means"])
-def test_methods_survive_an_audit_with_the_noise_of_real_runs(alone, method):
-    done = alone.succeed(
-        "audit-dp", method, "--epsilon", "2", "--runs", "500", "--confidence", "0.9999", "--json"
-    )
-    found = json.loads(done.stdout)
-    assert found["noise"] == "os-csprng"
-    # How much an audit sees is asserted with seeded noise; with real noise these few runs may by chance see nothing.
-    assert found["epsilon_lower_bound"] <= found["epsilon_claimed"] == 2 < found["epsilon_ceiling"]
-    assert "is not refuted" in done.stderr

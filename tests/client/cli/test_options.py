@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -71,13 +70,6 @@ def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_
     monkeypatch.setattr("pcevolve.session.first.demo._demonstrate", press)
     told = command("demo")
     assert (told.code, told.said) == (130, "stopped to go on: the same command again")
-
-
-def test_what_a_run_would_cost_is_told_in_json_too(command):
-    told = command("budget", "plan", "--method", "pe", "--epsilon", "3", "--json")
-    found = json.loads(told.out)
-    assert (told.code, found["method"]) == (0, "pe")
-    assert 0 < found["epsilon_total"] <= 3
 
 
 @pytest.mark.parametrize(
