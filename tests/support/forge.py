@@ -12,11 +12,9 @@ from typing import Any
 from pcevolve.auditing import audit
 from pcevolve.errors import ClientError
 from pcevolve.evolution import Pool, Population, cut_to_proportion, join_populations
-from pcevolve.pages.report.page import write_report
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
-from pcevolve.publish.dataset import write_summary
 from pcevolve.publish.release import Release, describe_file, name_files, write_card
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.bodies import Bodies, BodyRef
@@ -55,7 +53,7 @@ def faults_of(root: Path) -> list[str]:
 
 
 def reissue(root: Path) -> None:
-    """Make everything that follows from a record anew, as a forger who has our code would; images stay as they are."""
+    """Make manifest and card anew, as a forger who has our code would; images stay, and nobody reads views."""
     evidence = RunReader.strict(root)
     plan, receipts = evidence.plan, evidence.receipts
     if plan is None:
@@ -69,8 +67,6 @@ def reissue(root: Path) -> None:
     with suppress(ClientError):  # a plan or receipt of which nothing follows
         RunLayout(root).manifest.write_bytes(made.manifest(files, unreadable).encode())
         RunLayout(root).card.write_text(write_card(made, len(files)))
-        write_summary(evidence)
-        write_report(RunReader.strict(root))
 
 
 def rewrite_body(root: Path, event: Event, change: Callable[[bytes], bytes]) -> Event:

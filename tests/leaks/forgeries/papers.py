@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from leaks.forgeries.forging import SECRET, Act, Forgery, forged, replaced, written
-from pcevolve.auditing import audit
 from pcevolve.pages.wire.page import render_viewer
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import RunReader
@@ -132,66 +131,22 @@ CARDS: dict[str, tuple[Change, str]] = {
     "other line ends": (SPELLINGS["other line ends"], NOTHING),
 }
 """Cards, and what is said of them: that they state what is not so, or that nobody checked their words."""
-SUMMARIES: dict[str, Change] = {
-    "a figure": with_values(lambda each: each.update(epsilon_spent=0.1)),
-    "a figure of traffic": with_values(lambda each: each.update(bytes_sent=each["bytes_sent"] + 17)),
-    "a key of its own": with_values(lambda each: each.update(accuracy=0.71)),
-    "no mark": with_values(lambda each: each.pop("marks")),
-    "a float for a whole number": replaced(b'"classes": 2', b'"classes": 2.0'),
-}
-REPORTS: dict[str, Change] = {
-    "a letter": replaced(b"images", b"Images"),
-    "a remark that is not shown": lambda data: data + b"<!-- patient 17 -->",
-    "a picture of its own": replaced(b"</body>", b'<img src="data:image/png;base64,AAAA"></body>'),
-    "a space": replaced(b"<body", b"<body "),
-}
-
-
-def paged(change: Change) -> Act:
-    """The wire page of an honest audit, changed."""
-
-    def act(root: Path) -> None:
-        honest = render_viewer(RunReader.lenient(root), audit(root))
-        if change(honest) == honest:
-            raise ValueError("that page was not changed")
-        wire_page(root, change(honest))
-
-    return act
-
-
-def wire_page(root: Path, data: bytes) -> None:
-    (root / "audit").mkdir(exist_ok=True)
-    (root / "audit" / "wire.html").write_bytes(data)
 
 
 def praised(root: Path) -> None:
     """A wire page whose verdict somebody made up."""
     flattering = [Finding("no private image has ever existed", (), 1000)]
-    wire_page(root, render_viewer(RunReader.lenient(root), flattering))
-
-
-def of_another_record(root: Path) -> None:
-    """A wire page without the last lines of the record."""
-    log = root / "transcript" / "log.jsonl"
-    whole = log.read_bytes()
-    log.write_bytes(b"".join(whole.splitlines(keepends=True)[:-3]))
-    wire_page(root, render_viewer(RunReader.lenient(root), []))
-    log.write_bytes(whole)
+    (root / "audit").mkdir(exist_ok=True)
+    (root / "audit" / "wire.html").write_bytes(render_viewer(RunReader.lenient(root), flattering))
 
 
 VIEWS: dict[str, tuple[Act, str]] = {
-    **{
-        f"summary: {name}": (written("summary.json", change), "summary.json")
-        for name, change in {**SUMMARIES, **SPELLINGS, **JSON_SPELLINGS}.items()
-    },
-    **{
-        f"report: {name}": (written("report.html", change), "report.html")
-        for name, change in {**REPORTS, "a byte order mark": SPELLINGS["a byte order mark"]}.items()
-    },
-    "wire page: a letter": (paged(replaced(b"request", b"reqvest")), "audit/"),
-    "wire page: a remark": (paged(lambda page: page + b"<!-- 17 -->"), "audit/"),
-    "wire page: another verdict": (praised, "audit/"),
-    "wire page: of a shorter record": (of_another_record, "audit/"),
+    "summary": (
+        written("summary.json", with_values(lambda each: each.update(epsilon_spent=0.1))),
+        "summary.json",
+    ),
+    "report": (written("report.html", lambda data: data + b"<!-- patient 17 -->"), "report.html"),
+    "wire page": (praised, "audit/"),
 }
 """Forged views, and as what each is named among what was not verified."""
 FALSE = f"{MANIFEST} is not what the record gives"

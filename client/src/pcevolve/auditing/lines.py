@@ -164,17 +164,10 @@ def _leftovers(run: RunReader) -> set[str]:
     if run.finished or not run.layout.bodies.is_dir():
         return set()
     stored = {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir()} - run.files
-    names = {name: name.removeprefix(f"{BODIES}/") for name in stored}
-    return {path for path, name in names.items() if _HALF.fullmatch(name) or _is_whole(run, name)}
-
-
-def _is_whole(run: RunReader, name: str) -> bool:
-    """True if a stored file is what its name says."""
-    try:
-        run.bodies.file(name)
-    except ClientError:
-        return False
-    return True
+    names = {path: path.removeprefix(f"{BODIES}/") for path in stored}
+    return {
+        path for path, name in names.items() if _HALF.fullmatch(name) or not _find_stored_fault(run, path)
+    }
 
 
 def _check_stored(run: RunReader) -> Iterator[str]:
@@ -182,8 +175,15 @@ def _check_stored(run: RunReader) -> Iterator[str]:
     bodies = (each.record.body for each in run.entries if isinstance(each.record, Sent | Answered))
     read = {f"{BODIES}/{name}" for body in bodies for name in body.files}
     for path in sorted(run.files - read - {LOG}):
-        if kind_of(run.layout.transcript / path) == stat.S_IFREG:
-            try:
-                run.bodies.file(path.removeprefix(f"{BODIES}/"))
-            except ClientError as error:
-                yield f"transcript/{path}: {error}"
+        is_file = kind_of(run.layout.transcript / path) == stat.S_IFREG
+        if is_file and (fault := _find_stored_fault(run, path)):
+            yield f"transcript/{path}: {fault}"
+
+
+def _find_stored_fault(run: RunReader, path: str) -> str:
+    """Say what is wrong with a stored file; empty if it is what its name says."""
+    try:
+        run.bodies.file(path.removeprefix(f"{BODIES}/"))
+    except ClientError as error:
+        return str(error)
+    return ""
