@@ -182,7 +182,7 @@ CONSTANTS = (
     ),
     Row("modality.images.medium", "FLAT_LEVELS", "whether a candidate is usable", USABLE),
     Row("modality.images.medium", "SIGNATURE_SIDE", "whether candidates differ", USABLE),
-    Row("usability", "FEWEST", "candidates that are needed", USABLE),
+    Row("public.fields", "FEWEST", "candidates that are needed", USABLE),
     Row("usability", "MOST_COMPARED", "candidates that have to differ", USABLE),
     # what may leave, and what is read
     *(

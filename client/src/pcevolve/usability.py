@@ -6,11 +6,9 @@ look again. Nothing private is seen here.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
@@ -21,8 +19,6 @@ from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 
-FEWEST = 2
-"""Candidates of a class between which there is something to choose."""
 MOST_COMPARED = 100
 """Candidates of a class that have to differ, however many are needed: comparing all would be quadratic."""
 _NAMED = 3  # classes named in one message
@@ -76,11 +72,6 @@ class Usability:
     plan: PublicPlan
     received: Callable[[str], bytes]
     _checks: dict[str, CandidateCheck] = field(default_factory=dict)
-
-    def count_needed(self, sent: int) -> int:
-        """Return how many of a class's candidates must be usable and differ, of so many that were sent."""
-        # Two at least, where two were sent: between one candidate and itself there is nothing to choose.
-        return min(sent, max(FEWEST, math.ceil(Fraction(str(self.plan.min_usable)) * sent)))
 
     def of(self, pool: Pool) -> tuple[ClassUsability, ...]:
         """Assess the newest candidates of each class; those of earlier rounds were looked at then."""
@@ -139,7 +130,7 @@ class Usability:
         checks = [each for each, _ in looks]
         asked = self.plan.modality.asked_size
         sizes = Counter(each.size for each in checks if asked and each.size and each.size != asked)
-        needed = self.count_needed(len(checks))
+        needed = self.plan.count_needed(len(checks))
         usable = [(each, source) for each, source in looks if not each.fault]
         changed = [each for each, source in usable if source is None or not _equal(each, source)]
         return ClassUsability(

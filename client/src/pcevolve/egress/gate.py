@@ -69,7 +69,6 @@ class Gate:
         self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
-        self._refusals = Refusals(())
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
         self._window = RequestWindow(1, self._abandon)
@@ -213,7 +212,7 @@ class Gate:
                 self._policy.require_committed(entry.record.receipt)
         for exchange in self._exchanges:
             exchange.meter.fix(plan)
-        self._refusals = Refusals(plan.calls.values(), plan.min_usable)
+        self._refusals = Refusals(plan)
         self._window = RequestWindow(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
             # A thread that waits to retry wakes when another fails, instead of sending after the run has ended.
@@ -305,15 +304,13 @@ class Gate:
         # Before the request that it allows, so that an auditor finds the reason ahead of what it explains.
         if isinstance(source, Prototype):
             self.record_receipt(source.receipt)
-        if self._policy.varies_what_was_withheld(call):
-            return Ready(self._end(ask, [b""] * call.count))
-        made = self._replies.replay(call)
-        if made is not None and not any(made):
-            self._refusals.note(call)
-        opens_round, self._round = call.iteration != self._round, call.iteration
+        unsent = self._policy.varies_what_was_withheld(call)
+        made = [b""] * call.count if unsent else self._replies.replay(call)
         if made is not None:
+            self._refusals.note(call, made)
             return Ready(self._end(ask, made))
         # Only where something will be sent: a call from the record costs no turn.
+        opens_round, self._round = call.iteration != self._round, call.iteration
         self._pace.wait_before_request(opens_round)
         # On record in the caller's thread, in the plan's order; another thread does nothing but wait for the answer.
         self._exchange_of(call).announce(call.slot, outgoing)
@@ -330,7 +327,9 @@ class Gate:
             self._refusals.require_bearable(call, error)
             return spared
         self._refusals.in_a_row = 0
-        return self._replies.read(call, answer.body)
+        made = self._replies.read(call, answer.body)
+        self._refusals.note(call, made)
+        return made
 
     @property
     def _exchanges(self) -> tuple[Exchange, ...]:

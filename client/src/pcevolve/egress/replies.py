@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import TypeAlias
@@ -16,6 +15,8 @@ from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError, TranscriptError, UnlistedHostError
 from pcevolve.public.calls import Call
+from pcevolve.public.fields import FEWEST
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Answered, Received, link_slot
@@ -106,20 +107,22 @@ class Refusals:
         in_a_row: Requests refused one after another.
     """
 
-    def __init__(self, calls: Iterable[Call], min_usable: float = 0.0) -> None:
-        """Start with nothing withheld of these calls, of whose images such a share has to be usable."""
+    def __init__(self, plan: PublicPlan) -> None:
+        """Start with nothing withheld of a plan's calls."""
         self.in_a_row = 0
         self._lock = Lock()
-        self._withheld = Counter[_Group]()
-        images = Counter[_Group]()
-        for call in calls:
-            images[_group(call)] += call.count
-        self._most = {group: (1 - min_usable) * count for group, count in images.items()}
+        self._left = Counter[_Group]()
+        for call in plan.calls.values():
+            self._left[_group(call)] += call.count
+        for (label, iteration, purpose), count in self._left.items():
+            # Of a round from which nothing is chosen any more, one image is worth having.
+            fewest = FEWEST if iteration + 1 in plan.releases else 1
+            self._left[label, iteration, purpose] -= plan.count_needed(count, fewest)
 
-    def note(self, call: Call) -> None:
-        """Count the images of a call that was refused."""
+    def note(self, call: Call, made: list[bytes]) -> None:
+        """Count the images of an answer that it withheld."""
         with self._lock:
-            self._withheld[_group(call)] += call.count
+            self._left[_group(call)] -= made.count(b"")
 
     def require_bearable(self, call: Call, error: Exception) -> None:
         """Count the images of a call that is refused now; a rewording that is refused costs none.
@@ -132,9 +135,8 @@ class Refusals:
             return
         with self._lock:
             self.in_a_row += 1
-            lost = self._withheld[_group(call)] + call.count
-            if self.in_a_row < MOST_IN_A_ROW and lost <= self._most.get(_group(call), 0.0):
-                self._withheld[_group(call)] = lost
+            if self.in_a_row < MOST_IN_A_ROW and call.count <= self._left[_group(call)]:
+                self._left[_group(call)] -= call.count
                 return
         why = f"without it too little is left of class {call.label!r}"
         if self.in_a_row >= MOST_IN_A_ROW:

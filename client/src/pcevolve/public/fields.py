@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -24,6 +25,8 @@ from pcevolve.public.words import (
 _WITHOUT_WORDS = {TEMPLATE: UNLABELLED_TEMPLATE, TEXT_TEMPLATE: UNLABELLED_TEXT_TEMPLATE}
 IN_PROCESS = "http://in-process.invalid"
 """The address in a plan whose generator ran inside the client's own process: no host's name."""
+FEWEST = 2
+"""Candidates of a class between which there is something to choose."""
 MOST_EXTENSIONS = 999
 """Of one run."""
 ExactEpsilon = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
@@ -157,6 +160,10 @@ class PlanFields(BaseModel):
         if iteration == 0:
             return 0
         return self.prototypes if iteration <= self.iterations else self.candidates
+
+    def count_needed(self, sent: int, fewest: int = FEWEST) -> int:
+        """Return how many of a class's candidates must be usable and differ, of so many that were sent."""
+        return min(sent, max(fewest, math.ceil(Fraction(str(self.min_usable)) * sent)))
 
     def prompt(self, label: str) -> str:
         """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
