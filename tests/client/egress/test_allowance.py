@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from itertools import count
 
 import pytest
 
@@ -11,6 +13,7 @@ from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.errors import AllowanceError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.transcript.log import Transcript
+from pcevolve.transcript.records import FailureReason
 from support.provider import Answer, FakeProvider, ok
 from support.runs import SmallRun, small_plan
 
@@ -77,17 +80,17 @@ def test_a_price_is_for_apis_that_do_not_say(tmp_path):
     run.evolve()
     assert meter_of(run, Allowance(price=9.0)).cost == EACH * IMAGES
     assert meter_of(run, Allowance(price=9.0), "stability").cost == 9.0 * IMAGES
-    assert not meter_of(run, name="stability").knows_cost
+    assert meter_of(run, name="stability").known_cost is None
 
 
-def breaking(at: int, lost: int = 1) -> Answer:
+def breaking(at: int, lost: int = 1, reason: FailureReason = "the connection broke") -> Answer:
     """An API whose connection breaks at some requests, and that is busy at the next."""
     attempts: list[Outgoing] = []
 
     def flaky(request: Outgoing) -> Incoming | None:
         attempts.append(request)
         if at <= len(attempts) < at + lost:
-            raise ConnectionTroubleError("the connection broke")
+            raise ConnectionTroubleError(reason)
         return Incoming(503, (), b"") if len(attempts) == at + lost else None
 
     return flaky
@@ -101,6 +104,32 @@ def test_retries_count_and_what_got_lost_counts_at_its_expected_cost(tmp_path):
     for meter in (run.gate._meter, meter_of(run, Allowance(price=1.0))):
         assert meter.requests == CALLS + 3
         assert meter.cost == pytest.approx(EACH * IMAGES + 1.0 * first)
+
+
+@pytest.mark.parametrize("reason", ["connection refused or no such host", "no connection in time"])
+def test_an_api_that_is_away_costs_nothing(tmp_path, reason):
+    allowance = Allowance(cost=EACH * IMAGES, price=EACH)
+    run = SmallRun.open(tmp_path, provider=Billing(breaking(at=2, reason=reason)), allowance=allowance)
+    run.evolve()
+    for meter in (run.gate._meter, meter_of(run, allowance)):
+        assert (meter.images, meter.cost) == (IMAGES, EACH * IMAGES)
+
+
+def test_what_got_lost_before_anybody_had_named_a_price_is_not_free(tmp_path):
+    """It leaves beside the first that says what an image costs, and is asked for again when that is known."""
+    attempts = count()
+
+    def flaky(request: Outgoing) -> Incoming | None:
+        if request.method == "POST" and not next(attempts):
+            while not run.gate._meter.cost:
+                time.sleep(0.001)
+            raise ConnectionTroubleError("the connection broke")
+        return None
+
+    run = SmallRun.open(tmp_path, small_plan(batch=1, at_once=2), Billing(flaky))
+    run.evolve()
+    for meter in (run.gate._meter, meter_of(run)):
+        assert (meter.images, meter.cost) == (IMAGES + 1, EACH * (IMAGES + 1))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pcevolve.public.calls import Call, goes_to_rewriter
 from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt, Traffic, Transcript
-from pcevolve.transcript.records import Answered, Record
+from pcevolve.transcript.records import UNSENT, Answered, Record
 
 # Prices such as 0.1 have no exact float, and a limit of ten of them must allow the tenth.
 _ROUNDING = 1e-9
@@ -43,7 +43,7 @@ class Forecast:
 class Meter:
     """Counts what a run used up, over all its processes, and stops it before a limit is exceeded.
 
-    A request that got no answer counts at its expected cost: the provider may have made its images.
+    A request that left and got no answer counts at its expected cost: the provider may have made its images.
 
     Attributes:
         nearby: Whether the API is on the owner's own machine or network, and need not send bills.
@@ -57,15 +57,14 @@ class Meter:
     nearby: bool = False
     rewords: bool = False
     images: int = field(default=0, init=False)
-    cost: float = field(default=0.0, init=False)
+    _charged: float = field(default=0.0, init=False)
+    """Cost of all that was answered."""
+    _owed: int = field(default=0, init=False)
+    """Images of requests that are under way, or got no answer."""
     _dearest: float | None = field(default=None, init=False)
     """Highest reported cost of one image so far; None while none was reported."""
     _untold: bool = field(default=False, init=False)
     """Whether an answer did not say what it cost."""
-    _unpriced: int = field(default=0, init=False)
-    """Images of requests that got lost before anybody had said what one costs."""
-    _open: dict[str, float] = field(default_factory=dict, init=False)
-    """By slot: what a request that is under way, or got no answer, counts at."""
     _traffic: Traffic = field(init=False)
 
     def __post_init__(self) -> None:
@@ -94,15 +93,20 @@ class Meter:
         return "rewriter.max_cost" if self.rewords else "--max-cost"
 
     @property
-    def knows_cost(self) -> bool:
-        """True if the cost is more than a guess."""
-        told = not self._untold and not self._unpriced
-        return self.allowance.price is not None or (self.dialect.reports_cost and told)
+    def cost(self) -> float:
+        """The cost so far, as far as anybody said what an image costs."""
+        # What got lost is priced at the dearest and not the mean: the limit is the owner's money.
+        return self._charged + (self._each or 0.0) * self._owed
+
+    @property
+    def is_priced(self) -> bool:
+        """True if there is a price, or every answer so far said what it cost."""
+        return self.allowance.price is not None or (self.dialect.reports_cost and not self._untold)
 
     @property
     def known_cost(self) -> float | None:
         """The cost so far; None where that would be a guess."""
-        return self.cost if self.knows_cost else None
+        return self.cost if self.is_priced and not (self._owed and self._each is None) else None
 
     def bill(self) -> str:
         """Say in words what was asked for so far and what that cost."""
@@ -148,21 +152,17 @@ class Meter:
         attempt = self._traffic.take(record, line=len(self.transcript.entries))
         if attempt is None:
             return
-        slot = attempt.sent.slot
-        images = self._images(slot)
+        images = self._images(attempt.sent.slot)
         if attempt.outcome is None:
-            if slot in self._open and self._each is None:
-                # Nobody has named a price yet: counted when the first answer
-                # does, so that a lost request is never free.
-                self._unpriced += images
-            self._open[slot] = self._expect_cost(slot)
-            self.cost += self._open[slot]
+            self._owed += images
             self.images += images
         elif attempt.answer is not None:
-            # First, because what this answer says of its cost may price requests that got lost before.
-            charged = self._cost_of(attempt)  # which may say what others cost
-            self.cost += charged - self._open.pop(slot, 0.0)
+            self._owed -= images
+            self._charged += self._cost_of(attempt)
             self.images -= 0 if attempt.usable else images
+        elif attempt.failure in UNSENT:
+            self._owed -= images
+            self.images -= images
 
     def list_recorded(self, plan: PublicPlan) -> frozenset[str]:
         """Slots of the calls whose images are on record."""
@@ -194,7 +194,7 @@ class Meter:
             raise UsageError(
                 f"this takes {total} requests, more than {self._section}.max_requests {allowed.requests}"
             )
-        if allowed.cost is not None and not self.knows_cost:
+        if allowed.cost is not None and not self.is_priced:
             raise UsageError(
                 f"{self._limit} needs {self._section}.price: this API does not say what "
                 f"{reword_for('an image', self.dialect.makes)} costs"
@@ -237,9 +237,6 @@ class Meter:
             self._untold |= self.allowance.price is None
             return self._expect_cost(slot)
         self._dearest = max(self._dearest or 0.0, reported / images)
-        self.cost += self._dearest * self._unpriced
-        # Priced at the dearest and not the mean: the limit is the owner's money, so the guess errs upwards.
-        self._unpriced = 0
         return reported
 
     def _read_cost(self, answer: Answered) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
@@ -36,6 +37,11 @@ FailureReason = Literal[
     "cut off",
 ]
 """Why nothing usable came back; ``cut off``: the process ended while it waited."""
+UNSENT: Final[Collection[FailureReason]] = (
+    *("connection refused or no such host", "no connection in time"),
+    *("the proxy refused", "the proxy is not there"),
+)
+"""Failures before the first byte of a request."""
 GENESIS = "0" * 64
 GREETING_SLOT: Final = "hello"
 BALANCE_SLOT: Final = "account"
