@@ -40,9 +40,7 @@ _CERTIFICATES: Final[dict[int, FailureReason]] = {
 _TOO_LONG: Final = "the answer took too long"
 _WRITES: Final = "/chat/completions"
 """How the path of a request ends that is answered with texts."""
-_LONG: Final = re.compile(
-    rb'"(?:data:[a-z]+/[a-z0-9.+-]+;base64,)?[A-Za-z0-9+/_\\-]{64,}+(?:=(?:\\[nr]){0,2}){0,2}"'
-)
+_LONG: Final = re.compile(rb'"(?:data:[^",]{1,100},)?[A-Za-z0-9+/_\\-]{64,}+(?:=(?:\\[nr]){0,2}){0,2}"')
 """A string that may be an image: base64 in either alphabet, escaped or in lines, which may end behind its padding."""
 
 

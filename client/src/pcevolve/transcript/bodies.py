@@ -25,6 +25,8 @@ from pcevolve_shared.reading import read_file
 
 MOST_BYTES = 2 * limits.MAX_RESPONSE_BYTES
 """Of a body, and of a file of one."""
+MOST_LOGGED_BYTES = 2**18
+"""Of a body's text in the log, which is read as a whole; a longer one, as of images with escapes, is a file."""
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
 _DIGEST = re.compile("[0-9a-f]{64}")
 _GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
@@ -146,6 +148,8 @@ def cut(body: bytes) -> Cut:
         # No more than a batch has, so that a body of a million words is not decoded word by word.
         else _BASE64.sub(lambda match: _cut_word(taken, match), body, limits.MAX_BATCH)
     )
+    if len(bare) > MOST_LOGGED_BYTES:
+        return Cut()
     try:
         text = bare.decode("utf-8")
         # Put together again before it is believed: base64 has more than one
