@@ -15,8 +15,6 @@ from pcevolve.egress.retry import Busy, RetryPolicy
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming
 from pcevolve.errors import (
     EgressError,
-    ProviderRefusedError,
-    ProviderReplyError,
     ProviderUnreachableError,
     TranscriptError,
 )
@@ -26,7 +24,7 @@ from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query
 from pcevolve.transcript.log import Transcript
 from pcevolve_shared import images, wire
-from support.provider import FakeProvider, ok, png
+from support.provider import FakeProvider, png
 from support.runs import ADDRESS, RUN_ID, SmallRun, small_plan, vary
 
 DIALECT = GetimgDialect()
@@ -220,14 +218,6 @@ def test_a_retry_sends_the_same_bytes_and_both_attempts_are_on_record(tmp_path):
     assert len(run.transcript.list_sent()) == len(attempts)
 
 
-def test_patience_ends(tmp_path):
-    def dead(request):
-        raise ConnectionTroubleError("connection refused or no such host")
-
-    with pytest.raises(ProviderUnreachableError, match=r"no usable answer .* connection refused"):
-        SmallRun.open(tmp_path, provider=FakeProvider(dead))
-
-
 def test_a_balance_that_cannot_be_had_does_not_keep_a_run_from_beginning(tmp_path):
     broken = FakeProvider(
         lambda request: Incoming(502, (), b"") if request.url.endswith(wire.BALANCE) else None
@@ -246,28 +236,22 @@ def test_a_first_contact_that_fails_is_made_again_by_the_same_command_for_there_
         raise Busy("HTTP 429", asked)
 
     patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None, hint="HTTPS_PROXY is not used")
-    for policy in (patience.for_first_contact(), patience.before_plan()):
+    limits = ("provider.first_contact of 1 s", "provider.patience of 5 s")
+    for policy, limit in zip((patience.for_first_contact(), patience.before_plan()), limits, strict=True):
         with pytest.raises(ProviderUnreachableError, match=", run the same command again") as error:
             policy.until_answered(busy)
         assert "--resume" not in str(error.value)
+        assert asked is None or limit in str(error.value)
     with pytest.raises(ProviderUnreachableError, match=", continue with --resume RUN"):
         patience.until_answered(busy)
 
 
-def test_a_wrong_key_is_not_tried_again(tmp_path):
-    provider = FakeProvider(lambda request: Incoming(401, (), b"{}"))
-    with pytest.raises(ProviderRefusedError, match="HTTP 401: check the API key"):
-        SmallRun.open(tmp_path, provider=provider)
-    assert len(provider.requests) == 1
+def test_a_first_contact_that_loads_is_waited_for_as_long_as_any_and_told_so():
+    def loading() -> str:
+        raise Busy("HTTP 503", "9", loading=True)
 
-
-def test_a_wrong_number_of_images_is_refused(tmp_path):
-    def greedy(request):
-        return None if request.method == "GET" else ok({"images": [{"image": "AAAA", "seed": 1}], "cost": 0})
-
-    run = SmallRun.open(tmp_path, provider=FakeProvider(greedy))
-    with pytest.raises(ProviderReplyError, match="sent 1 where 2 were asked for"):
-        first_round(run)
+    with pytest.raises(ProviderUnreachableError, match=r"9 seconds .*more than provider\.patience of 5 s"):
+        RetryPolicy(seconds=5, first=1).for_first_contact().until_answered(loading)
 
 
 @pytest.mark.parametrize("text", ["AAAA", images.to_base64(png(5))], ids=["short", "escaped"])

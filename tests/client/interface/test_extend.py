@@ -110,7 +110,7 @@ def test_while_it_is_cut_off_it_is_unfinished_and_nothing_else_is_done_to_the_ru
     cut_off, evolved, native, command
 ):
     (pending,) = pcevolve.audit(cut_off).faults
-    assert "an extension is under way; pcevolve extend" in pending
+    assert "an extension is under way; continue it with pcevolve extend" in pending
     assert command("audit", cut_off).code == 9
     with pytest.raises(pcevolve.UsageError, match="go on with it first, with --more 2 --strength"):
         pcevolve.extend(cut_off, more=3, quiet=True)

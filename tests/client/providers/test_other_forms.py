@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import zlib
 
 import pytest
 
@@ -43,13 +44,17 @@ def quote_refusal(name: str, body: object, count: int = 1) -> str:
         ({"result": {"image": "x"}, "success": True, "errors": []}, OTHER),
         (png(1), "an image itself"),
         (b"\x28\xb5\x2f\xfd\x04\x00", "something packed"),
-        (gzip.compress(b"{}", mtime=0), "something packed (gzip or zstd)"),
+        (gzip.compress(b"{}", mtime=0), "something packed"),
+        (zlib.compress(b"{}"), "something packed (as gzip or br)"),
         (b"data: {}\n\ndata: [DONE]\n", "a stream of events"),
         (b"<html><title>Welcome</title></html>", "a page of HTML"),
         (b"", "nothing where JSON was expected"),
         (b'<?xml version="1.0"?><Made/>', "XML: is the address"),
         (b'{"done":false}\n{"done":true}\n', "a stream"),
         (b'"made"', "it is a single value"),
+        ({}, "the API's answer breaks the contract"),
+        ([], "the API's answer breaks the contract"),
+        ({"images": [], "data": []}, "the API"),
         (b"Too many users \x1b[2J today", "the words 'Too many users"),
         ({"\x1b[2J" * 99: 1}, OTHER),
     ],
@@ -80,6 +85,7 @@ def test_the_place_of_an_image_that_our_own_server_withheld_stays_empty():
 
 def test_fewer_images_than_were_asked_for_name_the_setting():
     assert "--set provider.batch=1" in quote_refusal("openai", {"data": [{"b64_json": b64(1)}]}, count=2)
+    assert "--set provider.batch=1" in quote_refusal("getimg", {"image": b64(1), "seed": 1}, count=2)
     assert "batch" not in quote_refusal("openai", {"data": [{"b64_json": b64(k)} for k in range(3)]}, count=2)
 
 

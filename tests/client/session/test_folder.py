@@ -92,7 +92,10 @@ def test_a_command_that_goes_on_can_be_typed(tmp_path):
         SmallRun.open(root).close()
     with pytest.raises(UsageError, match=r"pcevolve run --resume '/.*/my run', or"), claim(root):
         pass
-    assert RunReader.lenient(root).goes_on == f"pcevolve run --resume '{root}'"
+    assert RunReader.lenient(root).advice == f"continue it with pcevolve run --resume '{root}'"
+    log = root / "transcript" / "log.jsonl"
+    log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
+    assert "begin again with the same command" in RunReader.lenient(root).advice
 
 
 def test_a_refusal_of_shots_names_the_check_as_it_is_typed(tmp_path):

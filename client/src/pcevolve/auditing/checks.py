@@ -330,7 +330,7 @@ def _end(run: RunReader) -> Finding:
         return Finding(claim, (f"{why}, and yet there is {', '.join(made)}",), 0)
     if run.plan is not None and run.plan.extended:
         why = "an extension is under way"
-    return Finding(claim, (), 0, pending=f"{why}; {run.goes_on} goes on")
+    return Finding(claim, (), 0, pending=f"{why}; {run.advice}")
 
 
 def _list_derived(run: RunReader) -> list[str]:

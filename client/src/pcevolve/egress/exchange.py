@@ -26,7 +26,7 @@ from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.answers import is_success
 from pcevolve.transcript.log import Transcript
-from pcevolve.transcript.records import GREETING_SLOT, Answered, Failed, Sent, Way
+from pcevolve.transcript.records import GREETING_SLOT, Answered, Failed, Sent, Way, planned_slot
 
 REDIRECTS: Final = range(300, 400)
 UNKNOWN_PATH: Final = (404, 405)
@@ -189,7 +189,11 @@ class Exchange:
         fault = self.dialect.fault(answer.status, answer.body if kept else b"")
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
-        if record.slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
+        if planned_slot(record.slot) != record.slot:
+            hint = (
+                ": a link is followed without key or redirect, and may be out of date: --resume RUN asks anew"
+            )
+        elif record.slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
             hint = f": {self.dialect.unknown}"
         raise ProviderRefusedError(f"the API refused {outgoing.method} {outgoing.url}: {reason}{hint}")
 

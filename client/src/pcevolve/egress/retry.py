@@ -74,6 +74,7 @@ class RetryPolicy:
         seconds: Give up on a request once this much time has passed since its first attempt.
         first: The same for the first contact, where a wrong address should be told soon.
         loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
+        option: What sets ``seconds``; ``provider.patience`` sets ``loading``.
         report: Told before each further attempt.
         advice: What to do when it has ended and the API is back.
         hint: What may be the cause, beside the API; empty if nothing is known.
@@ -84,6 +85,7 @@ class RetryPolicy:
     report: Callable[[RetryNotice], None] = _report_nothing
     sleep: Callable[[float], None] = tenacity.nap.sleep
     loading: float | None = None
+    option: str = "provider.patience"
     advice: str = "continue with --resume RUN"
     hint: str = ""
 
@@ -93,15 +95,18 @@ class RetryPolicy:
 
     def for_first_contact(self) -> Self:
         """Bound the first contact more tightly; a server that is there and loads gets as much as any request."""
-        return replace(self.before_plan(), seconds=self.first, loading=max(self.seconds, self.first))
+        loading = max(self.seconds, self.first)
+        return replace(
+            self.before_plan(), seconds=self.first, loading=loading, option="provider.first_contact"
+        )
 
     def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
         """Call until it succeeds, or patience ends (``ProviderUnreachableError``); ``asked`` is said in the message."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
             stop=lambda state: (
-                _read_asked_seconds(state) > self._limit(state)
-                or tenacity.stop_before_delay(self._limit(state))(state)
+                _read_asked_seconds(_error_of(state)) > self._limit(_error_of(state))
+                or tenacity.stop_before_delay(self._limit(_error_of(state)))(state)
             ),
             wait=_pause,
             sleep=self.sleep,
@@ -111,11 +116,12 @@ class RetryPolicy:
             return retrying(attempt)
         except tenacity.RetryError as error:
             reason = error.last_attempt.exception()
-            wait = _seconds(reason.retry_after or "") if isinstance(reason, Busy) else 0.0
-            if wait > self.seconds:
+            wait, limit = _read_asked_seconds(reason), self._limit(reason)
+            if wait > limit:
+                option = self.option if limit == self.seconds else "provider.patience"
                 raise ProviderUnreachableError(
-                    f"the API asks for {spell_duration(wait)} of patience (Retry-After), more than provider.patience "
-                    f"of {self.seconds:.0f} s: {reason}; after that, {self.advice}"
+                    f"the API asks for {spell_duration(wait)} of patience (Retry-After), more than {option} "
+                    f"of {limit:.0f} s: {reason}; after that, {self.advice}"
                 ) from reason
             raise ProviderUnreachableError(
                 f"no usable answer from the API after {error.last_attempt.attempt_number} attempts"
@@ -123,32 +129,37 @@ class RetryPolicy:
                 f"{self.hint and '; '}{self.hint}"
             ) from reason
 
-    def _limit(self, state: tenacity.RetryCallState) -> float:
-        """Seconds that the last failure is worth waiting for."""
-        return self.loading if self.loading is not None and _loads(state) else self.seconds
+    def _limit(self, error: BaseException | None) -> float:
+        """Seconds that a failure is worth waiting for."""
+        return self.loading if self.loading is not None and _loads(error) else self.seconds
 
     def _tell(self, state: tenacity.RetryCallState) -> None:
-        reason = state.outcome.exception() if state.outcome else None
-        waited = state.seconds_since_start or 0.0
-        self.report(RetryNotice(str(reason), _loads(state), waited, self._limit(state), state.upcoming_sleep))
+        reason, waited = _error_of(state), state.seconds_since_start or 0.0
+        self.report(
+            RetryNotice(str(reason), _loads(reason), waited, self._limit(reason), state.upcoming_sleep)
+        )
 
 
-def _loads(state: tenacity.RetryCallState) -> bool:
-    """True if the last attempt was answered by an API that is not ready yet."""
-    error = state.outcome.exception() if state.outcome else None
+def _error_of(state: tenacity.RetryCallState) -> BaseException | None:
+    """The failure of the last attempt."""
+    return state.outcome.exception() if state.outcome else None
+
+
+def _loads(error: BaseException | None) -> bool:
+    """True if an attempt was answered by an API that is not ready yet."""
     return isinstance(error, Busy) and error.loading
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
     """Exponential with full jitter, at most a minute and less while the API loads; what it asks for if that is more."""
-    longest = LOADING_PAUSE if _loads(state) else LONGEST_PAUSE
+    error = _error_of(state)
+    longest = LOADING_PAUSE if _loads(error) else LONGEST_PAUSE
     backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
-    return max(backoff, _read_asked_seconds(state))
+    return max(backoff, _read_asked_seconds(error))
 
 
-def _read_asked_seconds(state: tenacity.RetryCallState) -> float:
-    """Seconds that the last answer asked for; 0 if it asked for none."""
-    error = state.outcome.exception() if state.outcome else None
+def _read_asked_seconds(error: BaseException | None) -> float:
+    """Seconds that an answer asked for; 0 if it asked for none."""
     return _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
 
 

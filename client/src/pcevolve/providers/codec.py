@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from codecs import getincrementaldecoder
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -36,7 +37,6 @@ _UNDER_WAY: Final = frozenset(
 )
 """States of work that an API has begun and not ended."""
 _FIELDS_TOLD, _LONGEST_FIELD = 6, 40
-_PACKED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _SUFFIXES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
 
@@ -125,10 +125,12 @@ def _form_of(body: bytes) -> str:
         return "XML: is the address that of the API?"
     if start.startswith(b"<"):
         return "a page of HTML: is the address that of the API?"
-    if body.startswith(_PACKED):
-        return "something packed (gzip or zstd), which it was asked not to"
     if images.media_type_or_bytes(body).startswith("image/"):
         return "an image itself, which no dialect reads"
+    try:
+        getincrementaldecoder("utf-8")().decode(body[:LONGEST_FAULT])  # a letter may be cut at the end
+    except UnicodeDecodeError:
+        return "something packed (as gzip or br), which it was asked not to, or text that is no UTF-8"
     if start.startswith(b"{") and b"}\n{" in body[:LONGEST_FAULT].replace(b"\r", b""):
         return "several documents, one a line (a stream): turn streaming off at the API"
     return ""

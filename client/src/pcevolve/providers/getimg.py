@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer, strength_of
@@ -29,12 +29,15 @@ class _Image(Reply):
     image: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)]
 
 
-class _Single(_Image, _Cost):
-    pass
-
-
-class _Batch(_Cost):
+class _Answer(_Cost):
     images: Annotated[tuple[_Image, ...], Field(max_length=limits.MAX_BATCH)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_batch(cls, answer: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """Take a lone image, which has no list, for a batch of one."""
+        is_lone = isinstance(answer, dict) and "images" not in answer and "image" in answer
+        return {**answer, "images": [answer]} if is_lone else answer
 
 
 class _Balance(Reply):
@@ -140,8 +143,7 @@ class GetimgDialect(Dialect):
 
     def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
         """The base64 images of an answer, one or a batch; empty where one was withheld."""
-        found = (parse_answer(_Single, body),) if call.count == 1 else parse_answer(_Batch, body).images
-        return decode_images(call, [each.image or "" for each in found])
+        return decode_images(call, [each.image or "" for each in parse_answer(_Answer, body).images])
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """The model's base resolution, from the list of models; see ``Dialect.native_size``."""

@@ -264,14 +264,17 @@ class RunReader:
             return self.layout.spell_extension(self.plan.extended[-1].options)
         return self.layout.resume_command
 
+    @property
+    def advice(self) -> str:
+        """Advise on a run that is unfinished, or is being extended."""
+        if self.plan is None:
+            return "it has no plan on record, so nothing was spent: begin again with the same command"
+        return f"continue it with {self.goes_on}"
+
     def make_unfinished_error(self) -> UsageError:
         """Return the error for what needs a dataset, with the command that goes on with the run."""
-        if self.plan is None:
-            next_step = "it has no plan on record, so nothing was spent: begin again with the same command"
-        else:
-            next_step = f"continue it with {self.goes_on}"
         state = "is being extended" if self.plan and self.plan.extended else "holds an unfinished run"
-        return UsageError(f"{self.layout.root} {state}: {next_step}")
+        return UsageError(f"{self.layout.root} {state}: {self.advice}")
 
 
 @dataclass(frozen=True)
