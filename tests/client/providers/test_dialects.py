@@ -50,16 +50,9 @@ def test_prototypes_are_image_prompts_where_the_plan_names_an_adapter():
     assert (prompted.adapter, prompted.scale, prompted.strength, prompted.image) == ("ip", 0.5, 0.8, B64)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"images":[{"image":"not base64!","seed":1},{"image":"AAAA","seed":2}],"cost":0}',
-        b'{"images":[{"image":"AAAA","seed":1},{"image":"AAAA","seed":2}],"cost":NaN}',
-    ],
-)
-def test_an_answer_that_breaks_the_contract_is_refused(body):
-    with pytest.raises(ProviderReplyError):
-        dialect("getimg").decode(CREATE, body)
+def test_an_answer_whose_cost_is_no_number_is_refused():
+    with pytest.raises(ProviderReplyError, match="breaks the contract"):
+        dialect("getimg").decode(CREATE, b'{"images":[{"image":"AAAA"},{"image":"AAAA"}],"cost":NaN}')
 
 
 def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():

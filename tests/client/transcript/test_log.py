@@ -14,7 +14,6 @@ from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.log import Transcript, read
 from pcevolve.transcript.records import Failed, Line, Sent, from_event
 from support.paid import make_paid_run
-from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
 
 ENDLESS = ["[" * 200_000, '{"seq":' * 200_000, '{"seq":' + "9" * 10_000 + "}", "NaN"]
@@ -85,14 +84,6 @@ def test_a_disk_that_takes_half_of_a_line_breaks_no_chain(tmp_path, monkeypatch)
             transcript.append(Failed(slot="one", reason="cut off"))
     transcript.append(Failed(slot="two", reason="cut off"))
     assert [each.record.slot for each in list(read(tmp_path / "transcript"))[lines:]] == ["two"]
-
-
-def test_what_was_answered_is_not_asked_again(tmp_path):
-    run = SmallRun.open(tmp_path)
-    run.evolve()
-    run.close()
-    silent = FakeProvider(lambda request: pytest.fail("asked again"))
-    SmallRun.open(tmp_path, provider=silent).evolve()
 
 
 def first_changed(line: bytes) -> bytes:

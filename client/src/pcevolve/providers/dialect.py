@@ -242,22 +242,17 @@ def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     """Yield a sentence for each option that the plan says requests ask for and they do not, or the other way round."""
     if plan.modality.kind != "image":
         return
-    stated = {
-        "steps": plan.images.steps is not None,
-        "guidance": plan.images.guidance is not None,
-        "size": plan.images.sized,
-        "strength": plan.images.graded,
+    images, asked = plan.images, asks_for(dialect, plan.in_process)
+    always = {
+        "steps": images.steps is not None,
+        "guidance": images.guidance is not None,
+        "size": images.sized,
     }
-    asked = asks_for(dialect, plan.in_process)
+    # What a user may leave out, and a strength: a model may take none that its dialect has.
+    optional = ("negative_prompt", "sampler", "adapter")
+    stated = always | {"strength": images.graded} | {name: bool(getattr(images, name)) for name in optional}
     for name, said in stated.items():
         if said and name not in asked:
             yield f"the plan says that {name} is asked for, and it is not"
-        if not said and name in asked and name != "strength":  # a model may take none that its dialect has
+        if not said and name in asked and name in always:
             yield f"the plan says that {name} is not asked for, and it is"
-    for name, value in {
-        "negative_prompt": plan.images.negative_prompt,
-        "sampler": plan.images.sampler,
-        "adapter": plan.images.adapter,
-    }.items():
-        if value and name not in asked:
-            yield f"the plan says that {name} is asked for, and it is not"
