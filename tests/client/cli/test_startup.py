@@ -148,8 +148,8 @@ def test_names_of_classes_are_read_in_utf_8_in_every_locale(tmp_path):
     """In another encoding an honest run of another machine was called broken."""
     run = make_paid_run(tmp_path / "run", small_plan(labels=("größe", "日本")))
     other = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    command = Path(sys.executable).with_name("pcevolve")
-    told = subprocess.run([command, "audit", run, "--verbose"], env=other, capture_output=True, timeout=300)
+    command = [sys.executable, "-I", Path(sys.executable).with_name("pcevolve"), "audit", run, "--verbose"]
+    told = subprocess.run(command, env=other, capture_output=True, timeout=300)
     assert (told.returncode, told.stderr) == (0, b"")
 
 

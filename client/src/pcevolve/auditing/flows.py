@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -24,8 +24,6 @@ from pcevolve_shared.reading import open_file
 MOST_BYTES = 2**40
 MOST_LINE = 2**29
 """Bytes: of a capture, and of a line of it, which holds a whole body. A longer line is read as several, and damaged."""
-OLD: Final = "pcevolve-capture/1"
-"""A format that does not tell how a key was shown."""
 
 
 class Request(NamedTuple):
@@ -76,7 +74,7 @@ class _Body(_Model):
 class _Opened(_Model):
     event: Literal["opened"]
     time: float
-    format: Literal["pcevolve-capture/1", "pcevolve-capture/2"]
+    format: Literal["pcevolve-capture/2"]
     recorder: str
 
 
@@ -135,7 +133,8 @@ def read_flows(path: Path, scheme: str) -> tuple[list[Flow], bool]:
         TranscriptError: It is no capture, or it is damaged.
     """
     flows: dict[tuple[int, int], Flow] = {}
-    session, torn, shown = 0, False, dict[str, str]()
+    session, torn = 0, False
+    shown = {f"{scheme}\n{HIDDEN}": HIDDEN, HIDDEN: f"\n{HIDDEN}"}
     for number, raw in _lines(path):
         # A torn line is left out: the recorder writes before it passes on, so what it told of was not passed on.
         torn = not raw.endswith(b"\n")
@@ -145,7 +144,6 @@ def read_flows(path: Path, scheme: str) -> tuple[list[Flow], bool]:
         if isinstance(line, _Opened):
             # Each start of the recorder counts its flows from the beginning.
             session += 1
-            shown = {} if line.format == OLD else {f"{scheme}\n{HIDDEN}": HIDDEN, HIDDEN: f"\n{HIDDEN}"}
         elif session == 0:
             break
         else:

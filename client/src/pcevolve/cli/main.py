@@ -165,8 +165,8 @@ def pcevolve(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command ``pcevolve``, in UTF-8 whatever the locale: classes are folders, whose names go on record."""
     if arguments is None and sys.getfilesystemencoding() != "utf-8":
-        utf8 = {**os.environ, "PYTHONUTF8": "1"}
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], utf8)  # noqa: S606 - this very command
+        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
+        os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
     carry_out(app, arguments)
 
 
