@@ -65,13 +65,19 @@ def test_a_lora_most_of_whose_layers_the_model_has_not_is_refused(tiny_model, lo
         draw(tiny_model, loras=(Lora(foreign),))
 
 
-def test_a_loha_is_called_what_it_is(tiny_model, tmp_path):
-    layer = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn1_to_q.hada_w{}_{}"
-    file = saved(
-        {layer.format(one, end): torch.zeros(2, 2) for one in (1, 2) for end in "ab"},
-        tmp_path / "loha.safetensors",
-    )
-    with pytest.raises(ModelLoadError, match=r"it is a LoHa or a LoKr, .*convert it into a LoRA"):
+LOHA = {f"hada_w{one}_{end}": torch.zeros(2, 2) for one in (1, 2) for end in "ab"}
+DORA = {
+    "lora_down.weight": torch.ones(2, 16),
+    "lora_up.weight": torch.ones(16, 2),
+    "dora_scale": torch.ones(16, 1),
+}
+
+
+@pytest.mark.parametrize("weights", [LOHA, DORA], ids=["LoHa", "DoRA"])
+def test_what_is_like_a_lora_and_is_read_as_none_is_called_what_it_is(tiny_model, tmp_path, weights):
+    layer = "lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn1_to_q"
+    file = saved({f"{layer}.{name}": each for name, each in weights.items()}, tmp_path / "mine.safetensors")
+    with pytest.raises(ModelLoadError, match=r"it is a LoHa, a LoKr or a DoRA, .*convert it into a LoRA"):
         draw(tiny_model, loras=(Lora(file),))
 
 
@@ -112,6 +118,21 @@ def test_a_word_of_several_vectors_counts_as_many_tokens(tiny_model, tmp_path):
         generator.create(tasks(RECIPE, 1, prompt=prompt, steps=1))[0].cut_tokens for prompt in ("a long", "a")
     ]
     assert cut == [20 + 1 + 2 - 16, 0]
+
+
+def test_words_of_several_vectors_are_whole_in_any_case_and_within_each_other(tiny_model, tmp_path):
+    files = [saved({"emb_params": vectors(n, count=3)}, tmp_path / f"{n}.safetensors") for n in (1, 2, 3)]
+    words = [Embedding(file, word) for file, word in zip(files, ("Bad", "badx", "zed"), strict=True)]
+    plain = draw(tiny_model, "zed badx", embeddings=words)
+    assert apart(plain, draw(tiny_model, "ZED BadX", embeddings=words)) == 0
+    assert draw(tiny_model, "a \u017fized zed", embeddings=[*words, Embedding(files[0], "sized")]).any()
+    assert apart(plain, draw(tiny_model, "zed bad", embeddings=words)) > 0.3
+    renamed = [Embedding(files[1], "other"), words[2]]
+    assert apart(plain, draw(tiny_model, "zed other", embeddings=renamed)) == 0
+    single = [saved({"emb_params": vectors(n)}, tmp_path / f"one-{n}.safetensors") for n in (4, 5)]
+    one, numbered = map(Embedding, single, ("thing", "thing_1"))
+    alone = draw(tiny_model, "a thing", embeddings=(one,))
+    assert apart(alone, draw(tiny_model, "a thing", embeddings=(one, numbered))) == 0
 
 
 def test_sdxl_has_a_vector_for_each_of_its_encoders(zoo, tmp_path):
@@ -197,6 +218,35 @@ def test_an_adapter_beside_the_encoder_of_another_is_refused(zoo, tmp_path):
     with pytest.raises(
         ModelLoadError, match=r"reads 24 numbers of an image, and the image_encoder .* gives 16"
     ):
+        draw(zoo("sd15"), adapter=str(file))
+
+
+def test_an_adapter_beside_an_encoder_that_lacks_weights_is_refused_and_not_filled_by_chance(zoo, tmp_path):
+    file, encoder = (
+        save_adapter(tmp_path, tiny_pipeline().unet),
+        tmp_path / "image_encoder" / "model.safetensors",
+    )
+    weights = {name: each for name, each in load_file(encoder).items() if "visual_projection" not in name}
+    save_file(weights, encoder, metadata={"format": "pt"})
+    with pytest.raises(ModelLoadError, match="its image_encoder has no weights for visual_projection"):
+        draw(zoo("sd15"), adapter=str(file))
+
+
+def test_an_adapter_is_found_in_its_folder_and_read_from_a_pickle_only_if_allowed(zoo, tmp_path):
+    file = save_adapter(tmp_path / "mine", tiny_pipeline().unet)
+    plain = load(model=str(zoo("sd15")), adapter=str(file.parent), **PLAIN)
+    parts = {"image_proj": {}, "ip_adapter": {}}
+    for name, each in load_file(file).items():
+        parts[name.partition(".")[0]][name.partition(".")[2]] = each
+    torch.save(parts, pickled := file.with_suffix(".bin"))
+    with pytest.raises(ModelLoadError, match=r"IP-Adapter \S+ is no \.safetensors file: .*--allow-pickle"):
+        draw(zoo("sd15"), adapter=str(pickled))
+    allowed = load(model=str(zoo("sd15")), adapter=str(pickled), allow_pickle=True, **PLAIN)
+    assert (vary(allowed, 1, adapter_scale=1.0) == vary(plain, 1, adapter_scale=1.0)).all()
+    encoder = file.parent / "image_encoder" / "model.safetensors"
+    torch.save(load_file(encoder), encoder.with_name("pytorch_model.bin"))
+    encoder.unlink()
+    with pytest.raises(ModelLoadError, match=r"no file named model\.safetensors"):
         draw(zoo("sd15"), adapter=str(file))
 
 

@@ -138,9 +138,13 @@ def test_a_unet_that_predicts_noise_is_known_whatever_its_configuration_says(cha
     from pcevolve_server.diffusion import prediction
 
     model = changed(lambda weights: weights, prediction_type="v_prediction")
-    assert predicts(model)[0] == "v_prediction"
+    config = model.with_suffix("") / "unet" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"sample_size": 96}))
+    found = load(model=str(model), **PLAIN)
+    assert (found.scheduler.config.prediction_type, found.info.size.width) == ("v_prediction", 4 * 96)
     monkeypatch.setattr(prediction, "predicts_noise", lambda unet: True)
-    assert predicts(model)[0] == "epsilon"
+    found = load(model=str(model), **PLAIN)  # which was trained with smaller images
+    assert (found.scheduler.config.prediction_type, found.info.size.width) == ("epsilon", 4 * 64)
 
 
 @pytest.mark.parametrize(("share", "noise"), [(1.0, True), (0.9, True), (0.0, False), (-1.0, False)])
@@ -157,6 +161,14 @@ def test_one_file_of_a_model_on_other_noise_levels_is_refused(changed):
     model = changed(lambda weights: weights | {"edm_vpred.sigma_max": torch.zeros(1)})
     with pytest.raises(ModelLoadError, match="noise levels of EDM, as CosXL"):
         draw(model)
+
+
+@pytest.mark.parametrize("mark", ["scaled_fp8", "model.diffusion_model.out.2.scale_weight"])
+def test_one_file_of_packed_weights_is_refused_and_not_read_without_their_scales(changed, mark):
+    with pytest.raises(
+        ModelLoadError, match="weights are packed, with scales that diffusers would leave out"
+    ):
+        draw(changed(lambda weights: weights | {mark: torch.ones(1)}))
 
 
 @pytest.mark.parametrize("parts", [(), ("unet", "vae")], ids=["all", "some"])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import diffusers
+import huggingface_hub
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -41,6 +42,11 @@ def pointer(folder: Path) -> None:
 
 def cut(folder: Path) -> None:
     (folder / UNET).write_bytes((folder / UNET).read_bytes()[:-1000])
+
+
+def linked_to_nothing(folder: Path) -> None:
+    (folder / UNET).unlink()
+    (folder / UNET).symlink_to("../../blobs/gone")
 
 
 def without_a_shard(folder: Path) -> None:
@@ -101,6 +107,7 @@ LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pointer": (pointer, r"unet/\S+ is a pointer of Git LFS.*git lfs pull"),
     "an empty file": (lambda folder: (folder / UNET).write_bytes(b""), r"unet/\S+ is empty \(0 bytes\)"),
     "a file that was cut off": (cut, r"unet/\S+ is cut off, with [\d,]+ of [\d,]+ bytes"),
+    "a file behind its link": (linked_to_nothing, r"unet/\S+ is a link to a file that is not there.*cp -L"),
     "no last shard": (without_a_shard, r"index\.json names files that are not there, such as diffusion"),
     "no weights for some layers": (without_weights, r"unet has \d+ of its \d+ weights"),
     "no weights for some words": (without_words, r"text_encoder has no weights for \S+: download the model"),
@@ -119,6 +126,17 @@ def test_what_lacks_is_told_by_its_name(folder: Path, name: str):
     change, reason = LACKING[name]
     change(folder)
     expect_refusal(folder, reason)
+
+
+def test_words_that_lack_are_told_of_a_model_in_the_hubs_cache_too(folder: Path, tmp_path: Path, monkeypatch):
+    repository = tmp_path / "models--o--m"
+    cached = Path(shutil.copytree(folder, repository / "snapshots" / "1f"))
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("1f")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    assert load(model="o/m", offline=True, device="cpu", threads=1).info.id == "o/m"
+    (cached / "tokenizer" / "tokenizer.json").unlink()
+    expect_refusal(Path("o/m"), "cannot load the model o/m: tokenizer has no file of words")
 
 
 def test_a_model_in_shards_is_whole_if_all_are_there(folder: Path):

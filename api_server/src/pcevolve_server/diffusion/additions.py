@@ -13,6 +13,7 @@ Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXiv 2308.0
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +21,17 @@ from typing import Any, Final
 
 import torch
 from diffusers import DiffusionPipeline
+from diffusers.loaders import TextualInversionLoaderMixin
 from diffusers.models import ImageProjection
 from huggingface_hub import hf_hub_download
 from peft.tuners.tuners_utils import BaseTunerLayer
 from PIL import Image
 from safetensors.torch import load_file
 from torch import Tensor
+from transformers import CLIPVisionModelWithProjection
 
 from pcevolve_server import sources
+from pcevolve_server.diffusion import parts
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import Embedding, Lora, ModelSettings
@@ -39,7 +43,7 @@ logger = logging.getLogger(__name__)
 _SAFE = ".safetensors"
 _USUAL_NAME = "pytorch_lora_weights.safetensors"
 _ADAPTER = "lora"
-_OTHER_KIND: Final = "it is a LoHa or a LoKr, which diffusers does not read: convert it into a LoRA"
+_OTHER_KIND: Final = "it is a LoHa, a LoKr or a DoRA, which diffusers does not read: convert it into a LoRA"
 _MISFITS: Final = {
     "size mismatch": "its weights have other shapes",
     "not found in the base model": "it changes layers that the model has not",
@@ -68,17 +72,20 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         "local_files_only": settings.offline,
     }
     try:
-        found = pipeline.lora_state_dict(folder, **where)
-        pipeline.load_lora_weights(folder, adapter_name=_ADAPTER, **where)
+        with parts.hear("diffusers.loaders.lora_pipeline") as said:
+            found = pipeline.lora_state_dict(folder, **where)
+            pipeline.load_lora_weights(folder, adapter_name=_ADAPTER, **where)
     except LOAD_ERRORS as error:
         if reason := next((why for said, why in _MISFITS.items() if said in str(error)), None):
             raise ModelLoadError(f"{misfit}: {reason}") from error
         raise ModelLoadError(sources.explain_failure(lora.source, "LoRA", error)) from error
-    parts = _list_changed_parts(pipeline)
-    if not parts:
+    if any("dora_scale" in each for each in said):  # which the library leaves out, and goes on
+        raise ModelLoadError(f"the LoRA {lora.source}: {_OTHER_KIND}")
+    changed = _list_changed_parts(pipeline)
+    if not changed:
         raise ModelLoadError(f"{misfit}: it has no weights for it")
     layers, meant = (
-        _count_changed_layers(pipeline, parts),
+        _count_changed_layers(pipeline, changed),
         _layers(found[0] if isinstance(found, tuple) else found),
     )
     # Counted, because the library passes over layers that it does not know in silence.
@@ -87,11 +94,11 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     if layers < meant:
         logger.warning("lora fits in part", extra={"lora": lora.source, "layers": layers, "of": meant})
     if lora.scale:
-        pipeline.fuse_lora(parts, lora_scale=lora.scale, adapter_names=[_ADAPTER])
+        pipeline.fuse_lora(changed, lora_scale=lora.scale, adapter_names=[_ADAPTER])
     # Added to the weights for good: an adapter beside them would cost time
     # in every step, and round otherwise in a batch.
     pipeline.unload_lora_weights()
-    logger.info("lora added", extra={"lora": lora.source, "scale": lora.scale, "parts": parts})
+    logger.info("lora added", extra={"lora": lora.source, "scale": lora.scale, "parts": changed})
 
 
 def _list_changed_parts(pipeline: DiffusionPipeline) -> list[str]:
@@ -114,12 +121,14 @@ def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
     if path.is_dir():
         return str(path), None if settings.allow_pickle else _only_weights(path, _USUAL_NAME, "LoRA")
     if path.is_file():
-        if path.suffix != _SAFE and not settings.allow_pickle:
-            raise ModelLoadError(
-                f"the LoRA {source} is no {_SAFE} file: its weights could run code; --allow-pickle"
-            )
+        _require_safe(path, "LoRA", settings)
         return str(path.parent), path.name
     return sources.locate(source), _USUAL_NAME if settings.offline else None
+
+
+def _require_safe(file: Path, what: str, settings: ModelSettings) -> None:
+    if file.suffix != _SAFE and not settings.allow_pickle:
+        raise ModelLoadError(f"the {what} {file} is no {_SAFE} file: it could run code; --allow-pickle")
 
 
 def _only_weights(folder: Path, usual: str, what: str) -> str:
@@ -159,12 +168,10 @@ def add_word(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelS
         word = embedding.word or word or file.stem
         _require_fit(found, pipeline)
         for end, vectors in found.items():
-            pipeline.load_textual_inversion(
-                vectors,
-                token=word,
-                tokenizer=getattr(pipeline, f"tokenizer{end}"),
-                text_encoder=getattr(pipeline, f"text_encoder{end}"),
-            )
+            tokenizer, encoder = (getattr(pipeline, f"{part}{end}") for part in ("tokenizer", "text_encoder"))
+            pipeline.load_textual_inversion(vectors, token=word, tokenizer=tokenizer, text_encoder=encoder)
+            others = (f"{word}_{number}" for number in range(1, len(vectors) if vectors.ndim > 1 else 1))
+            tokenizer.taught = getattr(tokenizer, "taught", {}) | {word.lower(): " ".join([word, *others])}
     except LOAD_ERRORS as error:
         raise ModelLoadError(sources.explain_failure(embedding.source, "embedding", error)) from error
     logger.info("embedding added", extra={"embedding": embedding.source, "word": word})
@@ -191,6 +198,24 @@ def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
             )
         if not torch.isfinite(vectors).all():
             raise ValueError("its vectors have values that are no numbers: it is damaged")
+
+
+def _write_out(_: DiffusionPipeline, prompt: str, tokenizer: Any) -> str:  # noqa: ANN401
+    """Write each word of several vectors out, in whatever case, and of words that overlap the longest.
+
+    The tokenizer reads them so. The library's own way knows one spelling, and replaces words within what it made of
+    others, in an order that differs from process to process.
+    """
+    taught: dict[str, str] = getattr(tokenizer, "taught", {})
+    words = "|".join(map(re.escape, sorted(taught, key=len, reverse=True)))
+    return (
+        re.sub(words, lambda found: taught.get(found[0].lower(), found[0]), prompt, flags=re.I)
+        if taught
+        else prompt
+    )
+
+
+TextualInversionLoaderMixin._maybe_convert_prompt = _write_out
 
 
 def _vectors(file: Path) -> dict[str, Any]:
@@ -220,10 +245,7 @@ def _word_file(source: str, settings: ModelSettings) -> Path:
     if path.is_dir():
         return path / _only_weights(path, f"{_USUAL_WORD}.safetensors", "embedding")
     if path.is_file():
-        if path.suffix != ".safetensors" and not settings.allow_pickle:
-            raise ModelLoadError(
-                f"the embedding {source} is no .safetensors file: it could run code; --allow-pickle"
-            )
+        _require_safe(path, "embedding", settings)
         return path
     kind = "bin" if settings.allow_pickle else "safetensors"
     return Path(
@@ -280,8 +302,10 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
         raise ModelLoadError(
             f"--ip-adapter is for models with a UNet; {settings.model} has none: leave it out"
         )
-    source, subfolder, weights = _place(settings.adapter, "XL" in type(pipeline).__name__)
+    source, subfolder, weights = _place(settings, "XL" in type(pipeline).__name__)
     try:
+        if pipeline.image_encoder is None:
+            pipeline.register_modules(image_encoder=_load_eyes(source, subfolder, pipeline.dtype, settings))
         pipeline.load_ip_adapter(
             source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
@@ -301,6 +325,26 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
 
 
+def _load_eyes(source: str, subfolder: str, dtype: torch.dtype, settings: ModelSettings) -> Any:  # noqa: ANN401
+    """Load the image encoder beside an adapter.
+
+    Raises:
+        ValueError: It lacks weights, which the library would fill by chance.
+    """
+    encoder, found = CLIPVisionModelWithProjection.from_pretrained(
+        source,
+        subfolder=Path(subfolder, "image_encoder").as_posix(),
+        dtype=dtype,
+        # Pickled weights run code when they are read.
+        use_safetensors=None if settings.allow_pickle else True,
+        local_files_only=settings.offline,
+        output_loading_info=True,
+    )
+    if lacking := sorted(found["missing_keys"]):
+        raise ValueError(f"its image_encoder has no weights for {lacking[0]}: download it again, whole")
+    return encoder
+
+
 def _require_eyes(name: str, pipeline: DiffusionPipeline) -> None:
     """Refuse an image encoder that sees in other numbers than an adapter reads; of SDXL there are two kinds."""
     for projection in pipeline.unet.encoder_hid_proj.image_projection_layers:
@@ -318,14 +362,18 @@ def _require_eyes(name: str, pipeline: DiffusionPipeline) -> None:
             )
 
 
-def _place(name: str, xl: bool) -> tuple[str, str, str]:
-    """Return source, subfolder and weight file; ``name`` is a weight file, a directory or a hub id.
+def _place(settings: ModelSettings, xl: bool) -> tuple[str, str, str]:
+    """Return source, subfolder and weight file of an adapter: a weight file, a directory or a hub id.
 
-    A weight file has its ``image_encoder`` folder beside it; a directory has the layout of the authors'
+    A weight file has its ``image_encoder`` folder beside it; a directory has both, or the layout of the authors'
     hub repository.
     """
-    file = Path(name).expanduser()
-    if file.is_file():
-        return str(file.parent), "", file.name
+    place = Path(settings.adapter).expanduser()
+    if place.is_file():
+        _require_safe(place, "IP-Adapter", settings)
+        return str(place.parent), "", place.name
     subfolder, weights = ("sdxl_models", "sdxl") if xl else ("models", "sd15")
-    return sources.locate(name), subfolder, f"ip-adapter_{weights}.safetensors"
+    usual = f"ip-adapter_{weights}{_SAFE}"
+    if place.is_dir() and not (place / subfolder).is_dir():
+        return str(place), "", _only_weights(place, usual, "IP-Adapter")
+    return sources.locate(settings.adapter), subfolder, usual

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -115,7 +115,7 @@ def find_wordless(folder: Path, index: Mapping[str, Any]) -> str | None:
     The library makes up an empty one, or cuts words into letters, and says nothing.
     """
     for place in (folder / name for name in _parts(index) if name.startswith("tokenizer")):
-        there = {each.name for each in place.glob("*")}
+        there = {each.name for each in place.glob("*") if each.is_file()}
         if there and not there & {*_WORDS}:
             return f"{place.name} has no file of words, such as {_WORDS[0]}: {_AGAIN}"
         if "vocab.json" in there and not there & {"merges.txt", "tokenizer.json"}:
@@ -126,7 +126,7 @@ def find_wordless(folder: Path, index: Mapping[str, Any]) -> str | None:
 def find_unfilled(pipeline: DiffusionPipeline) -> str | None:
     """Say which network did not find all of its weights; None where each did.
 
-    diffusers leaves those without memory; transformers fills its own by chance, see :func:`hear_of_lacks`.
+    diffusers leaves those without memory; transformers fills its own by chance, see :func:`find_lacking`.
     """
     for name, network in pipeline.components.items():
         weights = network.state_dict().values() if isinstance(network, nn.Module) else ()
@@ -135,19 +135,16 @@ def find_unfilled(pipeline: DiffusionPipeline) -> str | None:
     return None
 
 
-class _Lacks(logging.Handler):
-    """Keeps what transformers reports of networks whose weights it did not find."""
+class _Kept(logging.Handler):
+    """Keeps what is said."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.said: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Read one report: a table of names and what is wrong with each."""
-        told = _COLOURS.sub("", record.getMessage())
-        lacking = _MISSING.findall(told)
-        if lacking and (place := _REPORT.search(told)):
-            self.found.append(f"{Path(place[1]).name} has no weights for {lacking[0]}: {_AGAIN}")
+        """Keep a message."""
+        self.said.append(_COLOURS.sub("", record.getMessage()))
 
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -155,21 +152,33 @@ _REPORT: Final = re.compile(r"LOAD REPORT from: (.+)")
 _MISSING: Final = re.compile(r"^(\S.*?) *\| *MISSING\b", re.MULTILINE)
 
 
-@contextmanager
-def hear_of_lacks() -> Iterator[list[str]]:
-    """Collect which networks of transformers lack weights while they are read: it fills them by chance, and goes on.
+def find_lacking(said: Iterable[str]) -> str | None:
+    """Say which network of transformers lacks weights: it fills them by chance, and goes on.
 
     diffusers reads them and passes on no report, so its log is all that tells.
+
+    Args:
+        said: What ``transformers.modeling_utils`` did: tables of names and what is wrong with each.
     """
-    log, lacks = logging.getLogger("transformers.modeling_utils"), _Lacks()
+    for told in said:
+        lacking = _MISSING.findall(told)
+        if lacking and (place := _REPORT.search(told)):
+            return f"{Path(place[1]).name} has no weights for {lacking[0]}: {_AGAIN}"
+    return None
+
+
+@contextmanager
+def hear(name: str) -> Iterator[list[str]]:
+    """Collect the warnings of a library's log, which nobody else is told."""
+    log, kept = logging.getLogger(name), _Kept()
     before = log.level, log.propagate
-    log.addHandler(lacks)
+    log.addHandler(kept)
     log.setLevel(logging.WARNING)
     log.propagate = False
     try:
-        yield lacks.found
+        yield kept.said
     finally:
-        log.removeHandler(lacks)
+        log.removeHandler(kept)
         log.setLevel(before[0])
         log.propagate = before[1]
 
@@ -183,7 +192,7 @@ def _parts(index: Mapping[str, Any]) -> Iterator[str]:
 
 def _files_read(folder: Path) -> list[Path]:
     """Files of a part that may be read: of weights the plain ones where there are any, else those of variants."""
-    files = [each for each in sorted(folder.glob("*")) if each.suffix in _READ and each.is_file()]
+    files = [each for each in sorted(folder.glob("*")) if each.suffix in _READ and not each.is_dir()]
     weights = [each for each in files if each.suffix == ".safetensors"]
     plain = [each for each in weights if each.name.count(".") == 1]
     return [each for each in files if each not in weights or each in (plain or weights)]
@@ -191,6 +200,10 @@ def _files_read(folder: Path) -> list[Path]:
 
 def _fault_of(file: Path) -> str:
     """Say why a file cannot be read; empty where nothing speaks against it."""
+    if not file.exists():
+        return (
+            f"is a link to a file that is not there: {_AGAIN}, or copied with the files of its links (cp -L)"
+        )
     size = file.stat().st_size
     with file.open("rb") as opened:
         head = opened.read(len(LFS_POINTER))

@@ -100,8 +100,13 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
         ModelLoadError: With what to do.
     """
     dtype = _dtype(source, settings, device)
+    if source.file is not None and any(map(_SCALED.search, parts.names_in(source.file))):
+        raise ModelLoadError(
+            f"cannot load the model {settings.model}: its weights are packed, with scales that diffusers would leave"
+            " out: serve the model as it was before"
+        )
     try:
-        with parts.hear_of_lacks() as lacks:
+        with parts.hear("transformers.modeling_utils") as said:
             pipeline = _read(source, settings, dtype)
     except SingleFileComponentError as error:
         raise ModelLoadError(
@@ -117,7 +122,9 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
         if "meta tensor" in str(error):  # what was not in the file has no memory
             raise ModelLoadError(f"cannot load the model {settings.model}: {parts.LACKS_SOME}") from error
         raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
-    if fault := next(iter(lacks), None) or parts.find_unfilled(pipeline):
+    # Again, for only now all of a model of the hub is there, or what is cached of it.
+    wordless = parts.find_wordless(_on_disk(source.folder) or Path(), source.index)
+    if fault := parts.find_lacking(said) or parts.find_unfilled(pipeline) or wordless:
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     if source.file is not None:
         _settle(pipeline, source.file, settings.model)
@@ -125,6 +132,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     return pipeline
 
 
+_SCALED: Final = re.compile(r"scaled_fp8$|scale_weight$|weight_scale$|comfy_quant$")
 _QUANTISED: Final = re.compile(r"No package metadata was found for ([\w-]+)")
 
 
@@ -234,17 +242,21 @@ def _variant(source: Source, settings: ModelSettings) -> str | None:
 
 def _names(folder: str, offline: bool) -> Iterable[str]:
     """Names of the files in the folders of a directory or a repository, as far as is known."""
-    if not Path(folder).is_dir():
-        if not offline:
-            try:
-                return list_repo_files(folder)
-            except Exception as error:  # noqa: BLE001 - of several HTTP libraries; what is cached may do
-                logger.debug("the hub does not answer", extra={"error": type(error).__name__})
-        cached = try_to_load_from_cache(folder, parts.INDEX)
-        if not isinstance(cached, str):
-            return ()
-        folder = str(Path(cached).parent)
-    return [f"{path.parent.name}/{path.name}" for path in Path(folder).glob("*/*")]
+    if not (offline or Path(folder).is_dir()):
+        try:
+            return list_repo_files(folder)
+        except Exception as error:  # noqa: BLE001 - of several HTTP libraries; what is cached may do
+            logger.debug("the hub does not answer", extra={"error": type(error).__name__})
+    place = _on_disk(folder)
+    return [f"{path.parent.name}/{path.name}" for path in place.glob("*/*")] if place else ()
+
+
+def _on_disk(folder: str) -> Path | None:
+    """The directory, or the hub's copy of it in the cache; None where there is none."""
+    if Path(folder).is_dir():
+        return Path(folder)
+    cached = try_to_load_from_cache(folder, parts.INDEX)
+    return Path(cached).parent if isinstance(cached, str) else None
 
 
 def _configuration(file: Path, settings: ModelSettings) -> str:

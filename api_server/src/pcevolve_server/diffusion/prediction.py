@@ -25,6 +25,8 @@ _OTHER_LEVELS: Final = ("edm_vpred.", "edm_mean", "edm_std")
 _SAME: Final = 0.7
 """Correlation of what is predicted for pure noise with that noise: about 1 for noise, about 0 for velocities."""
 
+_SIDE_OF_VELOCITIES, _SIDE_OF_NOISE = 96, 64
+"""Latents on a side that Stable Diffusion 2 was trained with, of each kind."""
 _SIDE: Final = 32
 """Latents on a side, which any such UNet takes."""
 
@@ -53,6 +55,8 @@ def settle_prediction(pipeline: DiffusionPipeline, names: Collection[str]) -> No
         found = _VELOCITY
     elif told == _VELOCITY and unet.config.addition_embed_type is None and predicts_noise(unet):
         found = _NOISE
+        if unet.config.sample_size == _SIDE_OF_VELOCITIES:  # the configuration is the larger one's
+            unet.register_to_config(sample_size=_SIDE_OF_NOISE)
     kind, changes = type(own), {"prediction_type": found}
     if "ztsnr" in names:  # it begins where there is no signal, or not at all
         changes |= {"rescale_betas_zero_snr": True, "timestep_spacing": "trailing"}
