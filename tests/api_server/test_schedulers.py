@@ -5,22 +5,13 @@ import pytest
 import torch
 
 from pcevolve_server.diffusion import schedulers
+from pcevolve_server.errors import ModelLoadError
 
 pytestmark = pytest.mark.models
 
 NAMES = [
-    "ddim",
-    "ddpm",
-    "dpmpp_2m",
-    "dpmpp_2m_karras",
-    "euler",
-    "euler_a",
-    "heun",
-    "lcm",
-    "lms",
-    "pndm",
-    "unipc",
-]
+    "ddim", "ddpm", "dpmpp_2m", "dpmpp_2m_karras", "euler", "euler_a", "heun", "lcm", "lms", "pndm", "unipc",
+]  # fmt: skip
 OWN = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "clip_sample": False}
 COSINE = {
     "beta_schedule": "squaredcos_cap_v2",
@@ -100,6 +91,26 @@ def test_only_the_name_says_whether_noise_levels_are_those_of_karras():
     karras = {name for name in NAMES if schedulers.scheduler_named(name, own).config.get("use_karras_sigmas")}
     assert karras == {"dpmpp_2m_karras"}
     assert schedulers.scheduler_named(None, own).config.use_karras_sigmas
+
+
+def test_a_run_begins_at_its_first_level_also_where_several_round_to_one_timestep():
+    own = diffusers.DDIMScheduler(beta_schedule="squaredcos_cap_v2")  # the bundled model's
+    begun = schedulers.begin_first(schedulers.scheduler_named("dpmpp_2m_karras", own))
+    begun.set_timesteps(9)
+    assert begun.timesteps[0] == begun.timesteps[1]
+    sample = torch.ones(1, 1, 2, 2)
+    for timestep in begun.timesteps:
+        sample = begun.step(sample, timestep, sample).prev_sample
+    assert begun.step_index == 9
+
+
+def test_a_scheduler_that_draws_noise_without_an_images_seed_is_refused():
+    own = diffusers.DDIMScheduler()
+    own.register_to_config(
+        noise_sampler_seed=None
+    )  # as DPMSolverSDEScheduler has it, which needs a package more
+    with pytest.raises(ModelLoadError, match="draws noise without an image's seed"):
+        schedulers.check(own)
 
 
 @pytest.mark.parametrize("own", [OWN], indirect=True)

@@ -134,7 +134,7 @@ class DiffusionGenerator:
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
         recipe = tasks[0].recipe
-        scheduler = self._scheduler(recipe)
+        scheduler = schedulers.begin_first(self._scheduler(recipe))
         arguments = {"num_inference_steps": recipe.steps}
         return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, is_cancelled))
 

@@ -8,6 +8,7 @@ steps in ``u`` from 1 to 0 and *shifts* them towards noise, the more so for larg
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 import math
@@ -151,8 +152,25 @@ def check(scheduler: SchedulerMixin) -> None:
     name = type(scheduler).__name__
     if not is_discrete(scheduler) and not isinstance(scheduler, FlowMatchEulerDiscreteScheduler):
         raise ModelLoadError(f"{name} cannot begin at an exact strength")
-    if scheduler.config.get("stochastic_sampling"):
-        raise ModelLoadError(f"{name} with stochastic_sampling draws noise without a seed")
+    if scheduler.config.get("stochastic_sampling") or "noise_sampler_seed" in scheduler.config:
+        raise ModelLoadError(f"{name} draws noise without an image's seed")
+
+
+def begin_first(scheduler: SchedulerMixin) -> SchedulerMixin:
+    """Let a scheduler's runs begin at its first level, also where the first ones round to one timestep.
+
+    The library looks for the timestep, takes the second of equal ones, and runs past the last level.
+    """
+    set_timesteps = scheduler.set_timesteps
+
+    @functools.wraps(set_timesteps)  # pipelines look at the names of its arguments
+    def set_from_first(*positional: Any, **named: Any) -> None:  # noqa: ANN401 - whatever pipelines hand over
+        set_timesteps(*positional, **named)
+        scheduler.set_begin_index(0)
+
+    if hasattr(scheduler, "set_begin_index"):
+        scheduler.set_timesteps = set_from_first
+    return scheduler
 
 
 def is_discrete(scheduler: SchedulerMixin) -> bool:
