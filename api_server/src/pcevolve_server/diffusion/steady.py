@@ -3,7 +3,7 @@
 A library picks its kernels by the shape of the input, and another kernel adds in another order. PyTorch on a processor
 sends the convolution of one image to another library than that of two, a convolution of single pixels to another below
 16 images, and a product with few rows to another kernel. Here every convolution is oneDNN's, with its weights laid out
-once, and a product has four rows at least.
+once, and a product has four rows at least, 32 in bfloat16.
 
 Whether sizes agree then is up to oneDNN and the processor. So it is proved before it is relied on: for each shape, size
 and number of threads once, on random values through the whole network, bit by bit. A batch is cut into pieces of sizes
@@ -282,13 +282,15 @@ class _Convolution:
         return answer
 
 
-_LEAST_ROWS: Final = 4
+_LEAST_ROWS, _LEAST_ROWS_ROUNDED = 4, 32
+"""The second of types that round so much that another kernel's sums would show in one of a million values."""
 
 
 def _multiply(module: nn.Linear, given: Tensor) -> Tensor:
     """As the module's ``forward``, with rows of zeros where there are too few."""
     rows = given.numel() // given.shape[-1]
-    if rows >= _LEAST_ROWS:
+    least = _LEAST_ROWS if given.dtype == torch.float32 else _LEAST_ROWS_ROUNDED
+    if rows >= least:
         return functional.linear(given, module.weight, module.bias)
-    padded = functional.pad(given.reshape(rows, -1), (0, 0, 0, _LEAST_ROWS - rows))
+    padded = functional.pad(given.reshape(rows, -1), (0, 0, 0, least - rows))
     return functional.linear(padded, module.weight, module.bias)[:rows].reshape(*given.shape[:-1], -1)
