@@ -83,6 +83,18 @@ def test_a_damaged_table_is_said_in_the_log_and_the_rest_goes_on(tmp_path, caplo
     assert caplog.text.count("the rest of a table of captions was not read") == 2
 
 
+def test_a_table_that_describes_no_image_is_said_in_the_log(tmp_path, caplog):
+    root = library(tmp_path, images=1)
+    (root / "manifest.csv").write_text("file;label\npainted tile/red/000.png;Glazed\n")
+    (root / "metadata.csv").write_text("image,label\npainted tile/red/000.png,Glazed\n")
+    (root / "metadata.jsonl").write_text('{"path": "painted tile/red/000.png"}\n')
+    Captions(list_images(root))
+    told = [
+        each.getMessage() for each in caplog.records if "describes no image that is here" in each.getMessage()
+    ]
+    assert [each.split(": ")[1] for each in told] == ["manifest.csv", "metadata.csv"]
+
+
 CELLS = WordIndex([*[frozenset({"blood", "smear"})] * 6, *[frozenset({"chest", "ray"})] * 6])
 EAST, NORTH = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
 
