@@ -42,12 +42,6 @@ def order(waiting, runs=10**6, least=1):
     return found
 
 
-def test_callers_of_equal_batches_take_turns(chunks, waiting):
-    for caller in "abc":
-        waiting.add(chunks(caller, 2), 0.0)
-    assert order(waiting) == ["a", "b", "c"] * 2
-
-
 def test_who_asks_for_ten_times_the_work_gets_a_tenth_of_the_turns(chunks, waiting):
     waiting.add(chunks("greedy", 20, images=2, steps=50), 0.0)
     waiting.add(chunks("modest", 100, steps=10), 0.0)

@@ -18,7 +18,7 @@ from pcevolve_shared.wire import REQUEST_ID_HEADER, ErrorResponse, ModelInfo, Re
 
 
 class FakeGenerator:
-    """Paints a plain colour out of the seed; waits at ``gate``, counts steps and keeps its batches."""
+    """Paints a plain colour out of the seed; waits at ``gate`` and keeps its batches."""
 
     bit_exact_batch_size, fixed_cost_batches, memory = 1, False, 0
 
@@ -36,16 +36,12 @@ class FakeGenerator:
         self.gate = threading.Event()
         self.gate.set()
         self.batches = []
-        self.steps = 0
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled):
         self.batches.append(list(tasks))
         while not self.gate.wait(0.01):
             if is_cancelled():
                 raise AbandonedError("nobody waits for these images any more")
-        for step in range(self.steps):
-            is_cancelled(step + 1, self.steps)
-            time.sleep(0.05)
         return [self.paint(task) for task in tasks]
 
     vary = create

@@ -50,23 +50,9 @@ def test_a_vector_of_this_name_is_what_it_always_was():
     image = Image.fromarray(np.stack([3 * rows, 2 * columns, rows * columns % 251], axis=-1).astype(np.uint8))
     parts = np.array_split(Appearance().embed(image).astype(float), 16)
     golden = [
-        34.39,
-        42.44,
-        38.78,
-        15.06,
-        14.5,
-        11.22,
-        10.47,
-        10.29,
-        10.0,
-        10.47,
-        10.53,
-        10.88,
-        11.41,
-        14.65,
-        57.94,
-        58.0,
-    ]
+        34.39, 42.44, 38.78, 15.06, 14.5, 11.22, 10.47, 10.29, 10.0, 10.47,
+        10.53, 10.88, 11.41, 14.65, 57.94, 58.0,
+    ]  # fmt: skip
     assert Appearance.name == "appearance-1"
     assert [part.mean() for part in parts] == pytest.approx(golden, abs=0.06)
 

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from http import HTTPStatus
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,7 +32,7 @@ Making = Callable[[Progress | None], Coroutine[Any, Any, Answer]]
 """Makes the answer, and tells whoever looks on."""
 
 
-async def answer(request: Request, work: Making, spelling: Spelling | None = None) -> Response:
+async def answer(request: Request, work: Making, spelling: Events | None = None) -> Response:
     """Return the answer as the caller asked for it, and give up when the caller does.
 
     Args:
@@ -82,7 +82,7 @@ class EventStream(Response):
         self,
         request: Request,
         work: Making,
-        spelling: Spelling,
+        spelling: Events,
         heartbeat_seconds: float = _HEARTBEAT_SECONDS,
     ) -> None:
         """Begin nothing yet.
@@ -179,47 +179,27 @@ def _log_cut(request: Request, answer: Answer) -> None:
 HEARTBEAT: Final = b": still here\n\n"
 
 
-class Spelling(Protocol):
-    """One way to spell it."""
-
-    def news(self, name: str, facts: Mapping[str, int]) -> bytes:
-        """Spell the progress of a request."""
-        ...
-
-    def cut(self, tokens: int) -> bytes:
-        """Spell the tokens of a prompt that the model did not read."""
-        ...
-
-    def done(self, answer: Answer) -> bytes:
-        """The answer, which is the end."""
-        ...
-
-    def failed(self, error: str) -> bytes:
-        """The JSON of an error, which is the end too."""
-        ...
-
-
 class Events:
     """Named events: news, ``cut``, and at last ``done`` with the plain answer, or ``error``."""
 
     def news(self, name: str, facts: Mapping[str, int]) -> bytes:
-        """See ``Spelling.news``."""
+        """Spell the progress of a request."""
         return _event(name, json.dumps(facts))
 
     def cut(self, tokens: int) -> bytes:
-        """See ``Spelling.cut``."""
+        """Spell the tokens of a prompt that the model did not read."""
         return _event("cut", json.dumps({"tokens": tokens}))
 
     def done(self, answer: Answer) -> bytes:
-        """See ``Spelling.done``."""
+        """Spell the answer, which is the end."""
         return _event("done", answer.body)
 
     def failed(self, error: str) -> bytes:
-        """See ``Spelling.failed``."""
+        """Spell the JSON of an error, which is the end too."""
         return _event("error", error)
 
 
-class Chunks:
+class Chunks(Events):
     """Chunks of a chat, which are data without names, and ``[DONE]``; of news there are only comments."""
 
     def __init__(self, with_usage: bool) -> None:
@@ -231,21 +211,21 @@ class Chunks:
         self._with_usage = with_usage
 
     def news(self, name: str, facts: Mapping[str, int]) -> bytes:
-        """See ``Spelling.news``."""
+        """See ``Events.news``."""
         return HEARTBEAT
 
     def cut(self, tokens: int) -> bytes:
-        """See ``Spelling.cut``."""
+        """See ``Events.cut``."""
         return f": {tokens} tokens of the prompt were cut\n\n".encode()
 
     def done(self, answer: Answer) -> bytes:
-        """See ``Spelling.done``."""
+        """See ``Events.done``."""
         whole = ChatResponse.model_validate_json(answer.body)
         chunks = (each.model_dump_json() for each in ChatChunk.of(whole, self._with_usage))
         return b"".join(map(_data, [*chunks, "[DONE]"]))
 
     def failed(self, error: str) -> bytes:
-        """See ``Spelling.failed``."""
+        """See ``Events.failed``."""
         return _data(error)
 
 

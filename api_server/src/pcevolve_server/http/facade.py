@@ -8,15 +8,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pcevolve_server.errors import InvalidRequestError, TooLargeError
-from pcevolve_server.http.rendering import Linking
+from pcevolve_server.http.rendering import Made
 from pcevolve_shared import containers, images, limits, wire
-from pcevolve_shared.wire import GeneratedImage, ImageToImageRequest, TextToImageRequest, WireModel
+from pcevolve_shared.wire import ImageToImageRequest, LinkedImage, TextToImageRequest, WireModel
 
 _SIZE: Final = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
 _AUTO: Final = "auto"
@@ -109,17 +108,9 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
     return ImageToImageRequest(**_native(fields), image=images.to_base64(image))
 
 
-def answer(made: Sequence[GeneratedImage]) -> str:
-    """Return the facade's JSON for images."""
-    return _create([{"b64_json": each.image} for each in made])
-
-
-def answer_links(linked: Linking, made: Sequence[GeneratedImage]) -> str:
-    """Return the facade's JSON with an address in place of each image."""
-    return _create([{"url": each.url} for each in linked(made)])
-
-
-def _create(data: list[dict[str, str | None]]) -> str:
+def answer(made: Made) -> str:
+    """Return the facade's JSON for images, or for their addresses."""
+    data = [{"url": each.url} if isinstance(each, LinkedImage) else {"b64_json": each.image} for each in made]
     return json.dumps({"created": int(time.time()), "data": data})
 
 

@@ -44,31 +44,17 @@ class Answer:
     cut_tokens: int
 
 
+Made = Sequence[GeneratedImage] | Sequence[LinkedImage]
 Layout = Callable[[Sequence[GeneratedImage]], str]
-"""Puts images into an API's JSON."""
-Linking = Callable[[Sequence[GeneratedImage]], Sequence[LinkedImage]]
-"""Keeps images, and says where they can be fetched."""
+"""Puts images, or where they can be fetched, into an API's JSON."""
 
 
-def native(made: Sequence[GeneratedImage]) -> str:
-    """Return the native JSON: a single image stands alone."""
-    response = (
-        ImageResponse(**made[0].model_dump(), cost=_COST)
-        if len(made) == 1
-        else BatchResponse(images=tuple(made), cost=_COST)
-    )
-    return response.model_dump_json()
-
-
-def native_links(linked: Linking, made: Sequence[GeneratedImage]) -> str:
-    """Return the native JSON with an address in place of each image."""
-    links = linked(made)
-    response = (
-        LinkResponse(**links[0].model_dump(), cost=_COST)
-        if len(links) == 1
-        else LinkBatchResponse(images=tuple(links), cost=_COST)
-    )
-    return response.model_dump_json()
+def native(made: Made) -> str:
+    """Return the native JSON: a single image, or address, stands alone."""
+    linked = isinstance(made[0], LinkedImage)
+    one, several = (LinkResponse, LinkBatchResponse) if linked else (ImageResponse, BatchResponse)
+    given = made[0].model_dump() if len(made) == 1 else {"images": tuple(made)}
+    return (one if len(made) == 1 else several)(**given, cost=_COST).model_dump_json()
 
 
 def render(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -18,7 +18,7 @@ from pcevolve_server.http.answering import EVENTS, Chunks, answer
 from pcevolve_server.http.facade import EditFields, GenerationFields
 from pcevolve_server.http.json_bodies import BoundedRoute, ChatRoute
 from pcevolve_server.http.middleware import caller_of
-from pcevolve_server.http.rendering import Layout, Linking, Links, address_of, native, native_links
+from pcevolve_server.http.rendering import Layout, Links, Made, address_of, native
 from pcevolve_server.http.service import Chats, Service
 from pcevolve_server.metrics import Metrics
 from pcevolve_shared import wire
@@ -27,7 +27,6 @@ from pcevolve_shared.wire import (
     BalanceResponse,
     BatchResponse,
     ErrorResponse,
-    GeneratedImage,
     GenerationRequest,
     ImageResponse,
     ImageToImageRequest,
@@ -70,18 +69,12 @@ _json = APIRouter(route_class=BoundedRoute)
 _chat = APIRouter(route_class=ChatRoute)
 
 
-def _spelling(
-    request: Request,
-    body: GenerationRequest,
-    whole: Layout,
-    linked: Callable[[Linking, Sequence[GeneratedImage]], str],
-) -> Layout:
+def _spelling(request: Request, body: GenerationRequest, spelled: Callable[[Made], str]) -> Layout:
     """Return what puts an answer into JSON: with its images, or with their addresses."""
     if body.response_format == "b64":
-        return whole
-    return partial(
-        linked, parts_of(request).links.of(caller_of(request), address_of(request), body.output_format)
-    )
+        return spelled
+    linked = parts_of(request).links.of(caller_of(request), address_of(request), body.output_format)
+    return lambda made: spelled(linked(made))
 
 
 def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -117,21 +110,21 @@ _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data":
 @_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
 async def text_to_image(request: Request, body: TextToImageRequest, parts: PartsDep) -> Response:
     """Make images from a prompt."""
-    spelled = _spelling(request, body, native, native_links)
+    spelled = _spelling(request, body, native)
     return await answer(request, partial(parts.service.text_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
 async def image_to_image(request: Request, body: ImageToImageRequest, parts: PartsDep) -> Response:
     """Make variations of an image."""
-    spelled = _spelling(request, body, native, native_links)
+    spelled = _spelling(request, body, native)
     return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
 
 
 @_json.post(wire.IP_ADAPTER, **_GENERATES)
 async def ip_adapter(request: Request, body: IpAdapterRequest, parts: PartsDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
-    spelled = _spelling(request, body, native, native_links)
+    spelled = _spelling(request, body, native)
     return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
 
 
@@ -139,7 +132,7 @@ async def ip_adapter(request: Request, body: IpAdapterRequest, parts: PartsDep) 
 async def openai_generations(request: Request, body: GenerationFields, parts: PartsDep) -> Response:
     """Make images from a prompt, asked for as OpenAI's Images API does."""
     asked = facade.text_to_image(body)
-    spelled = _spelling(request, asked, facade.answer, facade.answer_links)
+    spelled = _spelling(request, asked, facade.answer)
     return await answer(request, partial(parts.service.text_to_image, asked, caller_of(request), spelled))
 
 
@@ -148,7 +141,7 @@ async def openai_edits(request: Request, parts: PartsDep) -> Response:
     """Make variations of an image, asked for as OpenAI's Images API does: a form."""
     kind, form = request.headers.get("Content-Type", ""), await request.body()
     body = await run_in_threadpool(facade.image_to_image, kind, form)
-    spelled = _spelling(request, body, facade.answer, facade.answer_links)
+    spelled = _spelling(request, body, facade.answer)
     return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
 
 
