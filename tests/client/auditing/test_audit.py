@@ -192,12 +192,14 @@ def test_what_a_crash_tore_off_is_not_read_and_breaks_nothing_unless_the_record_
             assert bool(faults_of(copy)) == (root_is == "broken" and bool(torn))
 
 
-def test_what_a_killed_command_left_is_a_fault_until_another_writes_to_the_run(copy: Path):
-    (copy / ".report.html.partial").touch()
-    (fault,) = faults_of(copy)
-    assert fault.endswith(
-        f"belongs to no run; if a command was cut off, pcevolve report {copy} clears it away"
-    )
+def test_what_a_killed_command_or_a_system_left_is_a_fault_with_advice(copy: Path):
+    for name, said in (
+        (".DS_Store", " (systems make such unasked: delete it)"),
+        (".report.html.partial", f"; if a command was cut off, pcevolve report {copy} clears it away"),
+    ):
+        (copy / name).touch()
+        assert faults_of(copy) == [f"'{name}' belongs to no run{said}"]
+        (copy / ".DS_Store").unlink(missing_ok=True)
     with RunFolder(copy).hold():
         assert faults_of(copy) == []
 

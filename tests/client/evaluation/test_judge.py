@@ -109,7 +109,7 @@ def test_ctrl_c_ends_the_trainings_that_are_under_way():
 
     def train(on: Training, seed: int) -> Predict:
         if seed:
-            seen.append(on.stopping.wait(5))
+            seen.append(on.stopping.wait(60))
         return lambda features: np.zeros(len(features), dtype=np.int64)
 
     def press(_: Training) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from leaks.forgeries.forging import SECRET, Act, Forgery, Row, forged
 
 STRAY, UNNAMED = "is not part of the dataset", "belongs to no record"
+BY_SYSTEM = r" \(systems make such unasked: delete it\)"
 NO_RELEASE = "and yet there is summary.json, report.html"
 BODY = "transcript/bodies/" + "0" * 64
 
@@ -79,8 +80,8 @@ def placed(name: str, path: str, make: Callable[[Path], object], said: str) -> t
 
 FILES = {
     "a hidden file in a class": ("release/cut/.hidden", STRAY),
-    "a thumbnail cache": ("release/cut/Thumbs.db", STRAY),
-    "a file of another system": ("release/good/desktop.ini", STRAY),
+    "a thumbnail cache": ("release/cut/Thumbs.db", STRAY + BY_SYSTEM),
+    "a file of another system": ("release/good/@eaDir/x", STRAY + BY_SYSTEM),
     "a picture nobody listed": ("release/cut/extra.png", STRAY),
     "a file at the top": ("release/labels.csv", STRAY),
     "a file in a folder of its own": ("release/other/0.png", STRAY),

@@ -51,6 +51,7 @@ from pcevolve.transcript.layout import (
     SUMMARY,
     TRANSCRIPT,
     WIRE_PAGE,
+    advise_deletion,
     find_irregular_files,
     kind_of,
 )
@@ -367,7 +368,7 @@ def _beside(run: RunReader, finished: bool) -> Finding:
         kind = kind_of(path)
         if path.name not in KINDS:
             clearing = f"; if a command was cut off, pcevolve report {shlex.quote(str(run.layout.root))} clears it away"
-            hint = clearing if path.name.endswith((".partial", ".fresh")) else ""
+            hint = clearing if path.name.endswith((".partial", ".fresh")) else advise_deletion(path.name)
             faults += [f"{path.name!a} belongs to no run{hint}"] if finished else []
         elif kind != KINDS[path.name]:
             faults.append(f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}")

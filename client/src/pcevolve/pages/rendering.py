@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from pcevolve.errors import spell_out
 from pcevolve.modality import Look, find_medium
+from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind, reword_for
 
 LONGEST = 600
@@ -112,7 +113,8 @@ def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any])
         lstrip_blocks=True,
         finalize=_visible,
     )
-    environment.filters.update(filters, shown=render_picture, worded=lambda said: reword_for(said, kind))
+    own = {"shown": render_picture, "worded": lambda said: reword_for(said, kind), "in_full": in_full}
+    environment.filters.update(filters, **own)
     return environment.get_template(f"{page}.html.j2")
 
 

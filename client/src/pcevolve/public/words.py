@@ -21,7 +21,7 @@ from itertools import islice, product
 RELEASE_FILES = frozenset({"manifest.json", "readme.md", "classifier.safetensors"})
 """Files that lie beside the class folders of a release, in lower case."""
 SYSTEM_FILES = frozenset(
-    {"thumbs.db", "desktop.ini", "__macosx", "@eadir", "#recycle", "$recycle.bin", "lost+found"}
+    {".ds_store", "thumbs.db", "desktop.ini", "__macosx", "@eadir", "#recycle", "$recycle.bin", "lost+found"}
     | {"system volume information"}
 )
 """Files that systems put into folders unasked, in lower case; the loader passes over them."""

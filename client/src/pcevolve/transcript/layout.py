@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal, TypeAlias
 
 from pcevolve.errors import UsageError
+from pcevolve.public.words import SYSTEM_FILES
 from pcevolve_shared.reading import open_file, parse_json
 
 FORMAT: Final = 2
@@ -213,12 +214,19 @@ def find_file_faults(
     found: set[str] = set()
     for path, kind in _entries_below(root / name):
         if kind == stat.S_IFDIR and path not in folders:
-            yield f"{_spell_out(name, path)} is a folder that {why}"
+            yield f"{_spell_out(name, path)} is a folder that {why}{advise_deletion(path)}"
         elif kind == stat.S_IFREG and path not in listed:
-            yield f"{_spell_out(name, path)} {why}"
+            yield f"{_spell_out(name, path)} {why}{advise_deletion(path)}"
         found.add(path)
     for missing in sorted(set(listed) - found):
         yield f"{name}/{missing} is missing"
+
+
+def advise_deletion(path: str) -> str:
+    """Advise on what systems put into folders unasked. It stays a fault, for anything may hide in it."""
+    names = PurePosixPath(path.lower()).parts
+    by_system = any(name in SYSTEM_FILES or name.startswith("._") for name in names)
+    return " (systems make such unasked: delete it)" if by_system else ""
 
 
 def kind_of(path: Path) -> int | None:

@@ -13,10 +13,13 @@ from PIL import Image
 
 from pcevolve.auditing import audit
 from pcevolve.dp.attacks import most_true_positives
+from pcevolve.pages.notebook import render_notebook
 from pcevolve.pages.report.charts import AccuracyPoint, sum_spent
 from pcevolve.pages.report.page import write_report
+from pcevolve.pages.wire.page import render_viewer
 from pcevolve.privacy import Event
 from pcevolve.transcript import RunReader
+from pcevolve.transcript.reader import FinishedRun
 from pcevolve_shared import images
 from support.provider import png
 from support.viewer import HOSTILE, Page
@@ -66,9 +69,11 @@ def test_what_a_dataset_cost_that_was_selected_is_part_of_what_was_spent_in_the_
 
 
 def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finished: Make):
-    selected = {"method": "dp-means", "delta": 1e-5, "pool": "all", "keep": "selected", "initial": 5}
+    selected = {"method": "dp-means", "delta": 1.2345678e-5, "pool": "all", "keep": "selected", "initial": 5}
     root = finished(**selected, appearance="matched")
-    shown = page(root)
+    shown, record = page(root), RunReader.strict(root)
+    for said in (shown.text, render_viewer(record, []).decode(), render_notebook(FinishedRun.of(record))):
+        assert "1.2345678e-05" in said, "less would promise more"
     assert "selected from all rounds, appearance matched" in shown.text
     assert "accessed 2 times (gaussian mechanism)" in shown.text
     assert "At that price" not in shown.text, "a bound of 100 % is none"

@@ -172,13 +172,9 @@ def _require_own_release(run: RunReader) -> None:
         return
     due = {each.path for each in run.manifest().files} | {MANIFEST, CARD}
     due |= {CLASSIFIER} if run.layout.classifier.is_file() else set()
-    strange = (
-        each
-        for each in find_file_faults(run.layout.root, RELEASE, due, "is not the run's")
-        if not each.endswith(" is missing")
-    )
-    for fault in strange:
-        raise UsageError(f"{fault}: the release is made anew, so move it elsewhere first")
+    for fault in find_file_faults(run.layout.root, RELEASE, due, "is not the run's"):
+        if not fault.endswith(" is missing"):
+            raise UsageError(f"{fault}: the release is made anew, so move it elsewhere first")
 
 
 @contextmanager
