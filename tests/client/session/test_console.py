@@ -169,7 +169,7 @@ def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, mon
     for ledger, writable in (("file/l.sqlite", True), ("l.sqlite", False)):
         monkeypatch.setattr("os.access", lambda path, mode, writable=writable: writable)
         shown = CliRunner().invoke(cli.app, [*asked, "--set", f"privacy.ledger={ledger}"])
-        assert "takes no files: name another by PCEVOLVE_LEDGER" in " ".join(shown.output.split())
+        assert "takes no files: give --set privacy.ledger=FILE" in " ".join(shown.output.split())
 
 
 def test_a_doctor_loads_the_encoder_and_greets_nobody_where_a_run_would_not(server, tmp_path, monkeypatch):

@@ -95,12 +95,12 @@ def audit(
             )
         if html:
             typer.echo(f"page: {audited.write_pages()}", err=True)
-    said = {
+    files = {
         "--capture": capture,
         "--rewriter-capture": rewriter_capture,
         "--encoder-weights": encoder_weights,
     }
-    again = [word for name, value in said.items() if value is not None for word in (name, str(value))]
+    again = [word for name, path in files.items() if path is not None for word in (name, str(path))]
     again += ["--allow-insecure"] * allow_insecure
     more = shlex.join(["pcevolve", "audit", str(folder), *again, "--verbose"])
     more += "" if html else ", or --html for pages"

@@ -114,24 +114,16 @@ def check(
 def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
     """The table, and what is to be mended."""
     if found.rows:
-        print_table(
-            f"Private {'texts' if are_texts else 'images'} in {folder}",
-            ("what", "found"),
-            found.rows,
-            NARROW,
-        )
+        title = f"Private {'texts' if are_texts else 'images'} in {folder}"
+        print_table(title, ("what", "found"), found.rows, NARROW)
+    console = Console(highlight=False, markup=False, emoji=False)
     for word, lines in (("to mend", found.faults), ("to know", found.warnings)):
         for line in lines[:MOST_LINES]:
-            _echo_wrapped(f"{word}: {printable(line)}")
+            # Between words at a terminal's edge; whole into a file or a pipe.
+            console.print(f"{word}: {printable(line)}", soft_wrap=not console.is_terminal)
         if len(lines) > MOST_LINES:
             typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
     typer.echo(STAYS)
-
-
-def _echo_wrapped(line: str) -> None:
-    """Print a line, between words at a terminal's edge; whole into a file or a pipe."""
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(line, soft_wrap=not console.is_terminal)
 
 
 def _show_outlook(classes: int, meant: DataSettings) -> None:

@@ -100,7 +100,9 @@ class _Layer:
 
     def step(self, inputs: Single, targets: NDArray[np.int64], rate: float) -> None:
         """Descend by the mean cross-entropy of a batch."""
-        slope = _softmax(self.scores(inputs))
+        scores = self.scores(inputs)
+        slope = np.exp(scores - scores.max(axis=1, keepdims=True))
+        slope /= slope.sum(axis=1, keepdims=True)
         slope[np.arange(len(slope)), targets] -= 1
         slope /= len(slope)
         gradient = slope.T @ inputs
@@ -119,11 +121,6 @@ class _Layer:
         size /= np.float32(second**0.5)
         size += np.float32(_EPSILON)
         self.weights -= np.float32(rate / first) * (self._mean / size)
-
-
-def _softmax(scores: Single) -> Single:
-    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 def _with_ones(features: NDArray[np.floating]) -> Single:

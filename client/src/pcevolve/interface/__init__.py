@@ -265,7 +265,7 @@ def evolve(
         ClientError: Any other reason; all of these are of this kind.
     """
     asked = Provider(provider) if isinstance(provider, str) else provider
-    folder = _new_folder() if out is None else Path(out)
+    folder = RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}" if out is None else Path(out)
     values = {"private": os.fspath(private), "domain": domain, "epsilon": epsilon, "out": folder}
     where, key, generator = _split_address(asked)
     if twice := sorted({"api", "dialect", "model", "api_key_file"} & options.keys()):
@@ -291,11 +291,6 @@ def _split_address(asked: Provider | Generator) -> tuple[dict[str, Any], str | N
     # Nobody is on the other side who could measure how long private work takes, so none of it is padded.
     where = {"api": IN_PROCESS, "dialect": "getimg", "model": type(asked).__name__, "pad_selection": 0.0}
     return where, None, asked
-
-
-def _new_folder() -> Path:
-    """A folder that is named after this second, and not there yet."""
-    return RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}"
 
 
 def extend(

@@ -239,23 +239,22 @@ def write_card(release: Release, images_released: int, form: Form | None = None)
 def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
     """Say where the files are listed, or which class has which number."""
     if form is None:
-        return f"`manifest.json` lists every file with its digest and names the transcript that {_shows(plan)}.\n"
+        shows = (
+            "tells what the generator was asked, not what it saw"
+            if plan.in_process
+            else "proves what was sent"
+        )
+        return f"`manifest.json` lists every file with its digest and names the transcript that {shows}.\n"
     numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))
     return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
-
-
-def _shows(plan: PublicPlan) -> str:
-    """Say what a transcript is worth."""
-    return (
-        "tells what the generator was asked, not what it saw" if plan.in_process else "proves what was sent"
-    )
 
 
 def _what(release: Release, images_released: int) -> str:
     """Say how many images there are, and whose they are."""
     plan, kind = release.plan, release.plan.modality.kind
     looked = release.method.selector is not None
-    selected = f"selected by private {kind}s{_under(plan)}" if looked else f"no private {kind} was looked at"
+    under = " under differential privacy" if plan.secure else ""
+    selected = f"selected by private {kind}s{under}" if looked else f"no private {kind} was looked at"
     if plan.in_process:
         return (
             f"{images_released} {kind}s in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
@@ -271,11 +270,6 @@ def _what(release: Release, images_released: int) -> str:
         f"{selected}. **They are not synthetic**: {describe_library(plan.library, quote_code)}. "
         "No private image was sent to the API."
     )
-
-
-def _under(plan: PublicPlan) -> str:
-    """Say what protected the private images."""
-    return " under differential privacy" if plan.secure else ""
 
 
 def _usefulness(found: Assessment | None, kind: Kind) -> str:

@@ -222,7 +222,7 @@ def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield the accuracy of each set by a judge that did not vote; by one that did, if there is no other."""
     rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
     for row in rows[:1]:
-        said = [f"{words} {_percent(row[name])}" for name, words in SETS.items() if name in row]
+        said = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
         yield "accuracy", ", ".join(said)
         voted = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
         yield "", f"(by {row['judge']} on data kept aside; chance is {100 / summary['classes']:.0f} %{voted})"
@@ -235,10 +235,6 @@ SETS = {
     "shots": "private shots",
 }
 """What accuracies are of, in the order in which they are told."""
-
-
-def _percent(found: Mapping[str, Any]) -> str:
-    return f"{100 * found['mean']:.0f} %"
 
 
 def _say_loss(summary: Mapping[str, Any]) -> str:

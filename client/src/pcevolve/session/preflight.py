@@ -192,7 +192,7 @@ def _require_encoder(settings: RunConfig) -> None:
 def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
-    _check_data(settings)
+    (_require_texts if makes_texts(settings) else _require_images)(settings)
     if settings.provider.prompts is not None and not Path(settings.provider.prompts).is_file():
         raise UsageError(
             f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes one"
@@ -208,11 +208,6 @@ def makes_texts(settings: RunConfig) -> bool:
     from pcevolve.providers import dialect
 
     return dialect(settings.provider.dialect).makes == "text"
-
-
-def _check_data(settings: RunConfig) -> None:
-    """Refuse private and held-out data that the API's kind could not be."""
-    (_require_texts if makes_texts(settings) else _require_images)(settings)
 
 
 def require_ledger(path: Path) -> None:

@@ -114,7 +114,8 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
 def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
     """The texts that a run uses, and those that it is measured on, if there are any."""
-    columns = replace(_columns(settings), secrets=_secret_columns(settings))
+    declared = find_secrets(settings)
+    columns = replace(_columns(settings), secrets=declared.secret_columns if declared else ())
     found = read_records(source.path, columns, settings.data.domain if settings.data.unlabelled else None)
     rest: Records | None = None
     counted = "texts" if columns.unit is None else f"units ({columns.unit})"
@@ -128,11 +129,6 @@ def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDatase
     data = found.dataset(columns.unit)
     require_shots(settings, found.count_units(), counted, found.count_drawable())
     return data, _read_held_out(settings, data, rest)
-
-
-def _secret_columns(settings: RunConfig) -> tuple[str, ...]:
-    own = find_secrets(settings)
-    return () if own is None else own.secret_columns
 
 
 def _columns(settings: RunConfig) -> Columns:

@@ -39,14 +39,13 @@ def count_prompts(run: FinishedRun) -> dict[str, Shares]:
         wording, label = state.wording(image.candidate), labels[image.candidate]
         if wording is not None:
             prompts = plan.first_prompts(label)
-            made[label][_read_rewording(run, wording) if isinstance(wording, str) else prompts[wording]] += 1
+            reworded = (
+                run.record.bodies.file(wording).decode() if isinstance(wording, str) else prompts[wording]
+            )
+            made[label][reworded] += 1
     return {
         label: tuple((count, prompt) for prompt, count in own.most_common()) for label, own in made.items()
     }
-
-
-def _read_rewording(run: FinishedRun, digest: str) -> str:
-    return run.record.bodies.file(digest).decode()
 
 
 ROWS = 6  # iterations per class, the first and the last among them

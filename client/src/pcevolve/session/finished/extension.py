@@ -225,7 +225,10 @@ def _evolve(asked: Asked, run: RunReader, number: int, extension: Extension, aud
         audience.console.print(notice)
         approve(Address(extended.api), asked.settings, extended.calls.values(), connection)
         plan = gate.extend(number, extension, ledger.is_committed)
-        _remove_pages(asked.folder)
+        # Pages that would tell of the run as it was; they are made anew in the end.
+        for page in (asked.folder.report, asked.folder.summary):
+            page.unlink(missing_ok=True)
+        shutil.rmtree(asked.folder.audit, ignore_errors=True)
         progress = RunProgress(plan, "extension", audience, meter.bill, meter.list_recorded(plan))
         judge = _Recorded({each.iteration: each for each in run.receipts})
         with progress.show():
@@ -248,13 +251,6 @@ def _describe(plan: PublicPlan, extension: Extension, meter: Meter) -> dict[str,
         "assumed public": "that you ask for more, and for how much",
         **{f"WARNING {number}": mark for number, mark in enumerate(list_marks(plan), 1)},
     }
-
-
-def _remove_pages(folder: RunFolder) -> None:
-    """Remove pages that would tell of the run as it was; they are made anew in the end."""
-    for page in (folder.report, folder.summary):
-        page.unlink(missing_ok=True)
-    shutil.rmtree(folder.audit, ignore_errors=True)
 
 
 def _publish(asked: Asked, evolved: Evolved) -> dict[str, Any]:

@@ -118,7 +118,9 @@ def _rows(
     yield "values, and how they are shown", _values(found)
     yield "passed over", _count_and_name([shorten(file) for file in listing.skipped])
     yield "same pixels twice", _count_and_name([_pair(found, pair) for pair in found.twins])
-    yield "look the same, other unit", _near(found)
+    alike = _count_and_name([_pair(found, pair) for pair in found.alike])
+    unsought = f"not looked for in more than {MOST_COMPARED:,} images"
+    yield "look the same, other unit", alike if found.compared else unsought
     yield f"fits {spell_units(meant)}", "yes" if enough else "NO"
     yield "would be refused", f"{faults}, see below" if faults else "nothing"
 
@@ -158,12 +160,6 @@ def _values(found: Inspection) -> str:
         )
         or "none could be read"
     )
-
-
-def _near(found: Inspection) -> str:
-    if not found.compared:
-        return f"not looked for in more than {MOST_COMPARED:,} images"
-    return _count_and_name([_pair(found, pair) for pair in found.alike])
 
 
 def _pair(found: Inspection, pair: Pair) -> str:

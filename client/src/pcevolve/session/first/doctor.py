@@ -93,9 +93,8 @@ def _ledger(path: Path) -> Finding:
         return Finding("ledger", f"{gone} is gone: restore it beside the other", fit=False)
     there = _find_nearest(path.parent)
     if not there.is_dir() or not os.access(there, os.W_OK):
-        return Finding(
-            "ledger", f"{path}: {there} takes no files: name another by PCEVOLVE_LEDGER", fit=False
-        )
+        said = f"{path}: {there} takes no files: give --set privacy.ledger=FILE"
+        return Finding("ledger", said, fit=False)
     return Finding("ledger", f"{path}{'' if path.exists() else ', which the first run makes'}")
 
 
