@@ -67,7 +67,7 @@ def test_an_unfinished_run_audits_as_unfinished_with_an_exit_code_of_its_own(cut
     assert told.code == 9
     line = told.said.partition("UNFINISHED")[2]
     assert "the end of its record is not anchored" in line
-    assert f"pcevolve run --resume {cut_off} goes on" in line
+    assert f"continue it with pcevolve run --resume {cut_off}" in line
     assert command("run", "--resume", "run").code == 0
     assert not stored.exists()
     assert command("audit", cut_off).code == 0
