@@ -112,6 +112,18 @@ def test_features_are_kept_of_released_images_alone_and_only_the_owners_are_look
     assert seen[-2:] == list(owned), "and what tries the judge's pace before"
 
 
+def test_private_images_among_the_held_out_ones_are_left_out(tmp_path: Path, world):
+    shutil.copytree(world / "run", tmp_path / "run")
+    shutil.copytree(world / "test", tmp_path / "test")
+    for label, name in (("cut", "zz.png"), ("good", "00.png")):
+        shutil.copy(next((world / "private" / label).iterdir()), tmp_path / "test" / label / name)
+    private = str(world / "private")
+    clean, mixed = (judge(tmp_path / "run", each, private=private) for each in (world, tmp_path))
+    assert (mixed["test"], mixed["test_images"]) == (clean["test"], 24)
+    with pytest.raises(DataError, match="a class has nothing that is not among the private ones"):
+        evaluate(tmp_path / "run", Question(private, private))
+
+
 def test_damaged_features_are_made_again(tmp_path: Path, world):
     shutil.copytree(world / "run", tmp_path / "run")
     first = judge(tmp_path / "run", world, control=world / "run-random")
@@ -165,8 +177,8 @@ def test_the_owners_images_may_lie_in_folders_of_units_where_those_of_the_run_do
     ],
 )
 def test_a_judge_voted_that_is_the_runs_encoder_whatever_it_is_called(name, voter, weights, voted):
-    (found,) = load_judges([name], voter, "cpu", "image", weights)
-    assert found.voted == voted
+    (found,) = load_judges([name, "bundled"], voter, "cpu", "image", weights)
+    assert (found.name, found.voted) == ("bundled", voted), "kept features must not be those of another auto"
 
 
 def test_a_clip_is_the_same_however_much_of_its_name_is_written_out():
@@ -181,6 +193,8 @@ def test_a_run_is_measured_and_compared_from_within_its_folder(tmp_path: Path, w
     monkeypatch.chdir(tmp_path / "run")
     found = judge(Path(), world)
     assert (found["run"], found["control"]) == ("run", "run-random")
+    next((tmp_path / "run-random" / "release" / "cut").glob("*.png")).unlink()
+    assert judge(Path(), world)["control"] == "run-random (of 11 images, the dataset has 12)"
     assert [each.name for each in read_runs([Path()])] == ["run"]
 
 

@@ -50,7 +50,10 @@ def test_it_is_all_that_is_used_and_charged_and_the_rest_can_be_measured_on(run,
     root = run(**THREE, test="rest", subsample_seed=4242424242424242)
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert (row.units, row.images) == (6, 6)
-    assert (root / "private" / "evaluation.json").exists()
+    again = {"subsample_seed": 4242424242424242, "out": "whole", "ledger": "other.sqlite"}
+    whole = run(**THREE, **again, test="private")
+    found, same = (json.loads((each / "private" / "evaluation.json").read_bytes()) for each in (root, whole))
+    assert found["test"] == same["test"], "of a whole folder, what was drawn is left out"
     card = (root / "release" / "README.md").read_text()
     assert "that every class has 3 or more units (image) to draw from, each counted for one class" in card
     assert "nominal shots per class: 3" in card

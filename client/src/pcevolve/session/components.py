@@ -35,7 +35,7 @@ from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import AppearanceMode, first_selection
 from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import CheckedRun
-from pcevolve.session.private_data import compute_caps, name_classes, read_declared
+from pcevolve.session.private_data import compute_caps, leave_out_private, name_classes, read_declared
 from pcevolve.session.reaching import Connection, connect, make_address, make_rewriter_address
 from pcevolve.transcript.log import Transcript
 
@@ -83,7 +83,10 @@ class Components:
         spoken = find_dialect(settings.provider.dialect)
         own = load_kind(spoken.makes)
         read = own.read_run(settings, told)
-        data = name_classes(read.data, settings.data.words)
+        data, test = name_classes(read.data, settings.data.words), read.test
+        if test is not None:
+            held_out = leave_out_private(test, data, f"--test {settings.data.test or 'of the library'}")
+            test = name_classes(held_out, settings.data.words)
         scope = _measure_scope(settings, data, settings.method.iterations or 1)
         look = "as-is" if spoken.makes == "text" else settings.method.appearance
         method, reason = selectors.resolve_method(settings.method.name, limits.run, scope, look)
@@ -105,7 +108,7 @@ class Components:
             dialect=spoken,
             address=make_address(settings.provider, spoken, settings.provider.api, run.key),
             data=data,
-            test=None if read.test is None else name_classes(read.test, settings.data.words),
+            test=test,
             test_is_public=read.test_is_public,
             skipped=read.skipped,
             limits=limits,

@@ -52,6 +52,27 @@ def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> Priva
     )
 
 
+def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str) -> PrivateDataset:
+    """Held-out data without those that are among the private ones, too: they voted, and flatter what they chose.
+
+    The owner is told on the screen alone. A refusal would hang on which were drawn, and another draw would answer it.
+
+    Raises:
+        DataError: Nothing of a class is left.
+    """
+    own = set(private.digests)
+    kept = [place for place, digest in enumerate(test.digests) if digest not in own]
+    if len(kept) == len(test):
+        return test
+    found = test.subset(kept)
+    if len({*found.targets.tolist()}) < len(test.labels):
+        raise DataError(f"{where}: a class has nothing that is not among the private ones: give others")
+    _tell_on_screen(
+        f"{where}: {len(test) - len(kept)} of {len(test)} are among the private ones and are left out"
+    )
+    return found
+
+
 def trusts_shots(settings: RunConfig) -> bool:
     """True if a run divides by ``--shots``: it looks at private data, unlike a control, and releases no numbers."""
     method = settings.method.name

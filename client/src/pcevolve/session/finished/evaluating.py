@@ -22,6 +22,7 @@ from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict, find_usab
 from pcevolve.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, find_control
 from pcevolve.modality.images.sheet import draw_confusion
 from pcevolve.private import ProgressCallback, no_progress
+from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
@@ -29,7 +30,7 @@ from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.judging import digest_subject, keep_judgement, load_judges
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, load_kind
-from pcevolve.session.private_data import name_classes
+from pcevolve.session.private_data import leave_out_private, name_classes
 from pcevolve.transcript import RunReader
 
 CLASSIFIER = "dp-means-classifier"
@@ -74,14 +75,17 @@ def evaluate(
     plan = RunReader.strict(root).require_plan()
     control = find_control(root, question.control)
     kind, folder = plan.modality.kind, RunFolder(root)
-    test = _owners(question.test, plan, "--test", folder)
-    private = None if question.private is None else _owners(question.private, plan, "--private", folder)
+    test, private = _owners(question.test, plan, "--test", folder), None
+    if question.private is not None:
+        private = _owners(question.private, plan, "--private", folder)
+        test = leave_out_private(test, private, f"--test {question.test}")
     voter = plan.encoder if find_method(plan.method).queries_data else None
     judges = load_judges(question.judges, voter, question.device, kind, plan.weights)
     dataset = Labelled.released(root, plan.labels)
     classifier = None if load is None else _find_classifier(folder, question.weights, load)
+    tested, owned = Labelled.of(test), None if private is None else Labelled.of(private)
     return Evaluation(
-        root, plan.labels, dataset, judges, test, private, control, question.mix, told, kind, classifier
+        root, plan.labels, dataset, judges, tested, owned, control, question.mix, told, kind, classifier
     ).measure()
 
 
@@ -96,7 +100,7 @@ def _find_classifier(
     return NearestMean.of(folder.root, lambda plan: load(plan, weights))
 
 
-def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Labelled:
+def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
     """The owner's images or texts that an option names, under the run's labels; errors as ``read_owned``."""
     data = load_kind(plan.modality.kind).read_owned(given, plan, option, folder)
     if plan.words:
@@ -105,7 +109,7 @@ def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Lab
         raise UsageError(
             f"{option} {given} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
         )
-    return Labelled.of(data)
+    return data
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,7 +135,6 @@ class Evaluation:
             "subject": digest_subject(self.test.digest, filter(None, (self.root, self.control))),
             "test": self.test.digest.hex(),
             "manifest": RunFolder(self.root).digest_manifest(),
-            "control": "labels shuffled" if self.control is None else self.control.name,
             **self.judge(),
         }
         keep_judgement(self.root, found)
@@ -146,10 +149,18 @@ class Evaluation:
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
             f"test_{self.kind}s": len(self.test.images),
+            "control": self._describe_control(sets),
             **self._own.measure_sets(sets, self.test, self.private),
             **self._score_classifier(),
             "judges": rows,
         }
+
+    def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
+        """Name the control, and its size where that is not the dataset's: more images teach more, chosen or not."""
+        if self.control is None:
+            return "labels shuffled"
+        has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))
+        return self.control.name + ("" if has == due else f" (of {has} {self.kind}s, the dataset has {due})")
 
     def _row(self, judge: Judge, sets: Mapping[str, Labelled], clock: Clock) -> dict[str, object]:
         """Ask one judge of every set; each image is looked at once."""

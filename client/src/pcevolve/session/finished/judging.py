@@ -47,8 +47,8 @@ def load_judges(
         ModelError: Weights are not at hand.
     """
     asked = list(names) or load_kind(kind).list_judges()
-    found = [_judge(name, voter, weights, device, kind) for name in dict.fromkeys(asked)]
-    return sorted(found, key=lambda each: each.voted)
+    found = [_judge(name, voter, weights, device, kind) for name in asked]
+    return sorted({each.name: each for each in found}.values(), key=lambda each: each.voted)
 
 
 def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Judge]:
@@ -77,7 +77,9 @@ def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: 
     voted = (
         voter is not None and _same(encoder.name, voter) and (digest == voting or None in (digest, voting))
     )
-    return Judge(name, voted, encoder.embed, train_papers_head, weights=digest or "published")
+    # Features are kept under this name, and ``auto`` is another encoder once another one was fetched.
+    known = name if named == encoder.name else encoder.name
+    return Judge(known, voted, encoder.embed, train_papers_head, weights=digest or "published")
 
 
 def _same(first: str, second: str) -> bool:
