@@ -225,6 +225,12 @@ def test_pages_without_end_are_not_counted(tmp_path):
             tiff(disc(9, 1).astype("<i2"), sign=2, photometric=0),
             "16-bit signed values, white as zero, which are",
         ),
+        (
+            tiff(disc(9, 1).astype("<u1")).replace(
+                struct.pack("<HHLL", 259, 4, 1, 1), struct.pack("<HHLL", 259, 4, 1, 34712)
+            ),
+            "is TIFF compressed in a way that is not read; save it with LZW",
+        ),
         (tiff(disc(9, 1).astype("<u2"))[:90], "is damaged or not an image"),
     ],
 )

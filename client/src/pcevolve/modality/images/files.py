@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps
-from PIL.TiffImagePlugin import ImageFileDirectory_v2
+from PIL.TiffImagePlugin import COMPRESSION_INFO, ImageFileDirectory_v2
 
 from pcevolve.modality.images import kinds
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
@@ -48,7 +48,7 @@ _LEAST_ALPHA = 8  # of 255; what is more transparent nowhere shows nothing
 _COUNTED_BYTES = 65_536  # of a larger file, pages are not counted: of millions that would take hours
 _PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT, _WHITE_IS_ZERO, _UNSIGNED = 258, 262, 339, 0, 1  # of TIFF
-_PLANES, _APART = 284, 2  # of TIFF
+_PLANES, _APART, _COMPRESSION = 284, 2, 259  # of TIFF
 _BIG = 43  # in the head of a BigTIFF, whose is longer
 _SAMPLE_FORMATS = {1: "unsigned", 2: "signed", 3: "floating-point"}  # of TIFF
 
@@ -123,7 +123,7 @@ def examine(path: Path, window: Window | None = None) -> Examined:
 
 
 def _describe_unread_tiff(data: bytes) -> str:
-    """Say which values a TIFF has that Pillow does not know; empty where it knows them, and for anything else."""
+    """Say which compression or values a TIFF has that Pillow does not read; empty for others, and for anything else."""
     if kinds.tell_format(data[: kinds.HEAD_BYTES]) != "TIFF":
         return ""
     try:
@@ -134,6 +134,8 @@ def _describe_unread_tiff(data: bytes) -> str:
         white = ", white as zero," if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO else ""
     except DECODE_ERRORS:
         return ""
+    if tags.get(_COMPRESSION, 1) not in COMPRESSION_INFO:
+        return "is TIFF compressed in a way that is not read; save it with LZW or without compression"
     try:
         Image.open(BytesIO(data), formats=("TIFF",)).close()
     except DECODE_ERRORS:
