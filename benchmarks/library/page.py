@@ -38,9 +38,7 @@ a released appearance, which costs a part of ε. *As-is* does without: 4, 5 or 7
 ten prototypes per class are varied, at strengths 0.6 to 0.4, and {CANDIDATES} are selected from all;
 T = 1 buys as many images as 5 N, T = 3 as many as 7 N.
 
-Runs are of the client's own loop, judge and ledger on the server's library, in one process and with seeded
-noise. Of the blood smear and the chest X-ray, `dp-means`, `t2i` and the shots were measured over HTTP instead, with
-noise from the system and on all held-out images (`over_http` in the rows); they are in no pair below.
+Runs are of the client's own loop, judge and ledger on the server's library, in one process and with seeded noise.
 """
 PIXELS = ", and of some rows a network from scratch"
 ROUNDS = ((ONE_ROUND, SELECT_5), (THREE_ROUNDS, SELECT_7))
@@ -144,7 +142,6 @@ def _differences(rows: Sequence[Row], first: str, second: str, case: Case) -> li
         for row in rows
         if row["world"] == case.world
         and row["contender"] in (first, second)
-        and not row.get("over_http")
         and row["verdicts"][0]["judge"] != CNN
     }
     seeds = sorted(seed for name, seed in means if name == first and (second, seed) in means)

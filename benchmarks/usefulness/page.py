@@ -12,6 +12,7 @@ from benchmarks.rows import table
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON
 from benchmarks.usefulness.cases import WORTH, Verdict, group
 from pcevolve.public.usefulness import BOUNDS, Bounds
+from pcevolve_benchmarks.limits.measured import name_source
 
 PARTS = {"candidates": "source", "encoder that voted": "voter", "ε": "epsilon", "set": "set"}
 TITLES = {
@@ -75,16 +76,17 @@ def alarms(verdicts: Sequence[Verdict], bounds: Bounds = BOUNDS) -> list[str]:
 
 
 def _share(found: Sequence[tuple[str, bool]]) -> str:
-    """How many of some datasets, each of a private set, and the 95 % interval over draws of the sets."""
+    """How many of some datasets, each of a private set, and the 95 % interval over draws of the sets' sources."""
     some = sum(hit for _, hit in found)
     if not found:
         return "0 of 0"
-    sets = sorted({name for name, _ in found})
-    counts = np.array([[sum(hit for name, hit in found if name == each) for each in sets],
-                       [sum(name == each for name, _ in found) for each in sets]])  # fmt: skip
-    drawn = np.random.default_rng(0).integers(len(sets), size=(DRAWS, len(sets)))
+    own = [(name_source(name), hit) for name, hit in found]
+    sources = sorted({name for name, _ in own})
+    counts = np.array([[sum(hit for name, hit in own if name == each) for each in sources],
+                       [sum(name == each for name, _ in own) for each in sources]])  # fmt: skip
+    drawn = np.random.default_rng(0).integers(len(sources), size=(DRAWS, len(sources)))
     low, high = np.percentile(np.divide(*counts[:, drawn].sum(axis=2)), (2.5, 97.5)) * 100
-    interval = f" ({low:.0f} to {high:.0f})" if 0 < some < len(found) and len(sets) > 1 else ""
+    interval = f" ({low:.0f} to {high:.0f})" if 0 < some < len(found) and len(sources) > 1 else ""
     return f"{some} of {len(found)}: {100 * some / len(found):.0f} %{interval}"
 
 
@@ -132,7 +134,7 @@ classes the noise hides at any ε here.
 
 Candidates are the *bundled* model's; unlabelled *real* images of the set; the model's with a *few*, or a
 *quarter*, of real ones among them; real images of *other* domains. Datasets of one set share its images, so a rate
-over thousands of datasets is known no better than some sets allow: intervals are of 95 %, over draws of the sets.
+over thousands of datasets is known no better than some sets allow: intervals are of 95 %, over draws of their sources.
 """
 CHOSEN = """\
 ## The bounds, and what others would do

@@ -88,12 +88,17 @@ def _accuracy(row: Row) -> float:
     return fmean(each["accuracy"] for each in row["verdicts"] if not each["voted"])
 
 
+def name_source(world: str) -> str:
+    """Where a private set's images come from: sets of one source are no independent draws."""
+    kind = world.partition(":")[0]
+    return SAME_SOURCE.get(kind, kind)
+
+
 def _over_sources(figures: Iterable[tuple[Key, float]], method: str) -> Value:
-    """The mean over sources of the means of their sets: sets of one source are no independent draws."""
+    """The mean over sources of the means of their sets."""
     by_source: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (world, _), figure in figures:
-        kind = world.partition(":")[0]
-        by_source[SAME_SOURCE.get(kind, kind)][world].append(figure)
+        by_source[name_source(world)][world].append(figure)
     if not by_source:
         raise DataError(f"the rows have none of '{method}' at ten shots and epsilon 10")
     return Value.of([fmean(map(fmean, sets.values())) for sets in by_source.values()])

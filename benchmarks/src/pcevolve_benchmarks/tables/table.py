@@ -99,7 +99,8 @@ LE = Variant("LE (grammar)", {"method": "le"})
 RANDOM = Variant("random", {"method": "random"})
 SHOTS = Variant("private shots (no guarantee)", yardstick="shots")
 INIT = Variant("Init (untrained head)", yardstick="untrained")
-NO_IMAGES = Variant("dp-means, no images", {"method": "dp-means"}, "classifier")
+NO_IMAGES = Variant("dp-means, no images (voter)", {"method": "dp-means"}, "classifier")
+"""In the tables of all judges, though it is the encoder that selected who says it."""
 CONTROLS = (RANDOM, B, SHOTS)
 """In every table of datasets: a loop that looks at nothing, prompts alone, and the private images themselves."""
 PE = Variant("PE", {"method": "pe"})

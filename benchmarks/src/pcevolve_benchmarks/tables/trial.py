@@ -14,10 +14,9 @@ from rich.console import Console
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
-from pcevolve.errors import DataError
 from pcevolve.evaluation.closeness import FEWEST, measure_closeness
 from pcevolve.evaluation.heads import PapersHead, Predict, Training
-from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.judge import Judge, find_usable
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.session import images
 from pcevolve.session.execution import Outcome, execute
@@ -250,19 +249,13 @@ class _Trained:
 
 def _usable(features: NDArray[np.floating], targets: NDArray[np.int64]) -> Seen:
     """Those of which a judge can say something."""
-    kept = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
+    kept = find_usable(features)
     return features[kept], targets[kept]
 
 
 def _train(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
-    """Train a head for each seed.
-
-    Raises:
-        DataError: A class has no image that the judge can use.
-    """
-    training = Training(*_usable(*own), len(test.labels))
-    if missing := set(range(len(test.labels))) - set(training.targets.tolist()):
-        raise DataError(f"judge {judge.name} can use no image of class {test.labels[min(missing)]!r}")
+    """Train a head for each seed; ``DataError`` where a class has no image that the judge can use."""
+    training = judge.prepare(*own, test.labels)
     return _Trained(training, [judge.train(training, seed) for seed in range(heads)])
 
 
