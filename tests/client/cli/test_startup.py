@@ -56,6 +56,7 @@ REFUSED = (
     ),
     ("--unit-map nowhere", 3, "nowhere: no such file"),
     ("--set encoder.weights=nowhere --encoder clip", 2, "nowhere: no such file"),
+    ("--set encoder.weights=. --encoder words --dialect chat", 2, "encoder words has vectors of its own"),
     ("--set data.subsample=3 --shots 4", 2, "data.subsample 3 and --shots 4 differ: leave --shots out"),
     (
         "--set encoder.ray_address=10.0.0.1:6379",

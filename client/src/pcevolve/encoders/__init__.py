@@ -118,7 +118,7 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
         UsageError: There is no such encoder or device.
         ModelError: The weights are not at hand or do not fit; the text says where they come from.
     """
-    require_encoder(name)
+    require_encoder(name, weights)
     if device.partition(":")[0] not in DEVICES:
         raise UsageError(f"no device {device!r}: use cpu, cuda or auto")
     if name == WORDS:
@@ -220,8 +220,10 @@ def _digest_of(path: Path, what: str) -> str:
         raise ModelError(f"encoder bundled: its {what} not installed: reinstall the client") from None
 
 
-def require_encoder(name: str) -> None:
-    """Refuse a name that no encoder has (``UsageError``: which names there are)."""
+def require_encoder(name: str, weights: str | None = None) -> None:
+    """Refuse a name that no encoder has (``UsageError``: which names there are), or weights that it would not take."""
+    if name == WORDS and weights is not None:
+        raise UsageError(f"encoder {WORDS} has vectors of its own and takes no others: leave weights out")
     if embeds_texts(name):
         return
     if name.partition(":")[0] not in ENCODERS or (":" in name and not name.startswith("clip:")):

@@ -184,7 +184,7 @@ def _require_somebody(settings: RunConfig, generator: Generator | None) -> None:
 def _require_encoder(settings: RunConfig) -> None:
     """Refuse an encoder that there is not, and weights that nobody says the architecture of."""
     if settings.encoder.name != AUTO:
-        require_encoder(settings.encoder.name)
+        require_encoder(settings.encoder.name, settings.encoder.weights)
     elif settings.encoder.weights is not None:
         raise UsageError("encoder.weights FILE: say with --encoder NAME which encoder's weights these are")
 
