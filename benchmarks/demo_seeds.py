@@ -28,6 +28,7 @@ from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, 
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, load_model
 from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options, ran
+from benchmarks.selectors.ways import JUDGES
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.evaluation.heads import Training, train_linear
@@ -75,14 +76,6 @@ DOMAINS = {
     "chest x-ray": "xray:normal,pneumonia",
 }
 """What the prompt calls them, and the private images: of each domain that the bundled model draws."""
-JUDGES = {
-    "cnn": "CNN",
-    "mobilenet": "MobileNet",
-    "squeezenet": "SqueezeNet",
-    "bundled": "bundled: **voted**",
-}
-
-
 WORDS: tuple[Word, ...] = get_args(Word)
 
 

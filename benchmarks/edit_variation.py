@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.private_sets import draw
-from benchmarks.rows import accuracy, measure_and_write, options, summary, table
+from benchmarks.rows import measure_and_write, options, summary, table
 from benchmarks.selectors.grid import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import make_plan, model
-from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_missing
+from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_accuracies, list_missing
 from benchmarks.split import SETS
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -126,15 +126,14 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
 
 def _mean(row: dict[str, Any]) -> float:
     """Return the accuracy by the judges that did not vote, in percent."""
-    return float(np.mean([accuracy(row, judge) for judge in list(JUDGES)[:-1]])) * 100
+    return float(list_accuracies([row])[0, :-1].mean())
 
 
 def _line(name: str, rows: Sequence[dict[str, Any]], controls: dict[int, float]) -> list[str]:
     gains = np.array([_mean(row) - controls[row["seed"]] for row in rows if row["seed"] in controls])
-    by_judge = np.array([[accuracy(row, judge) for judge in JUDGES] for row in rows], dtype=float) * 100
-    means = np.array([_mean(row) for row in rows])
+    by_judge = list_accuracies(rows)
     gain = "–" if name.startswith("t2i") else summary(gains)
-    cells = [name, str(len(rows)), str(rows[0]["images"]), summary(means), gain]
+    cells = [name, str(len(rows)), str(rows[0]["images"]), summary(by_judge[:, :-1].mean(axis=1)), gain]
     return [*cells, *(summary(column) for column in by_judge.T)]
 
 

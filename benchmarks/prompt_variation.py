@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.private_sets import draw
-from benchmarks.rows import accuracy, measure_and_write, options, summary, table
+from benchmarks.rows import measure_and_write, options, summary, table
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import make_plan, model
@@ -29,6 +29,7 @@ from benchmarks.selectors.ways import (
     YARDSTICKS,
     evolve_and_score,
     group_by_way,
+    list_accuracies,
     list_missing,
     read_standing_rows,
 )
@@ -156,13 +157,8 @@ def page(rows: Sequence[dict[str, Any]], results: Path, seeds: int) -> str:
     return "\n".join(parts)
 
 
-def _accuracies(row: dict[str, Any]) -> np.ndarray:
-    """By judge, in the order of the columns; NaN of one that was not asked."""
-    return np.array([accuracy(row, judge) for judge in JUDGES], dtype=float)
-
-
 def _line(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    found = np.array([_accuracies(row) for row in rows]) * 100
+    found = list_accuracies(rows)
     right = [row["right"] for row in rows if row.get("right") is not None]
     cells = [
         name,

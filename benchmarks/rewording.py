@@ -21,11 +21,11 @@ import numpy as np
 
 from benchmarks.private_sets import draw
 from benchmarks.prompt_variation import WORDS
-from benchmarks.rows import accuracy, measure_and_write, options, summary, table
+from benchmarks.rows import measure_and_write, options, summary, table
 from benchmarks.selectors.grid import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import make_plan, model
-from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_missing
+from benchmarks.selectors.ways import JUDGES, evolve_and_score, group_by_way, list_accuracies, list_missing
 from benchmarks.split import SETS
 from pcevolve.evolution import Ask
 from pcevolve.modality.answering import read_rewording
@@ -171,7 +171,7 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _line(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    found = np.array([[accuracy(row, judge) for judge in JUDGES] for row in rows], dtype=float) * 100
+    found = list_accuracies(rows)
     right = np.array([row["right"] for row in rows]) * 100
     cells = [
         name,

@@ -24,11 +24,11 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.private_sets import draw
-from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, table
+from benchmarks.rows import Row, measure_and_write, options, summary, table
 from benchmarks.selectors.grid import Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
-from benchmarks.selectors.ways import YARDSTICKS, read_standing_rows
+from benchmarks.selectors.ways import JUDGES, YARDSTICKS, list_accuracies, read_standing_rows
 from benchmarks.split import SETS
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.modality.images.appearance import Appearance, develop, find_released_appearance
@@ -138,7 +138,6 @@ WORLDS = (
     "machine:intact surface,pitting defect",
     "digits:3,5,8",
 )
-JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet", "bundled": "bundled: **voted**"}
 DEFAULT = "select 4"
 PAIRS = (
     ("select 10", DEFAULT),
@@ -189,7 +188,7 @@ def _pair(found: dict[str, dict[str, list[Row]]]) -> str:
     """Differences within a set and a seed, over all; one round costs what ``select 5`` costs, three ``select 7``."""
     lines = []
     for first, second in PAIRS:
-        apart = np.array([each for groups in found.values() for each in _apart(groups, first, second)]) * 100
+        apart = np.array([each for groups in found.values() for each in _apart(groups, first, second)])
         if len(apart):
             cells = [summary(apart[:, :-1].mean(axis=1)), summary(apart[:, 0])]
             lines.append([f"{first} − {second}", str(len(apart)), *cells])
@@ -200,17 +199,14 @@ def _apart(groups: dict[str, list[Row]], first: str, second: str) -> list[np.nda
     """Of each seed that both have, by judge."""
     other = {row["seed"]: row for row in groups[second]}
     return [
-        _accuracies(row) - _accuracies(other[row["seed"]]) for row in groups[first] if row["seed"] in other
+        np.subtract(*list_accuracies((row, other[row["seed"]])))
+        for row in groups[first]
+        if row["seed"] in other
     ]
 
 
-def _accuracies(row: Row) -> np.ndarray:
-    """By judge, in the order of the columns; NaN of one that was not asked."""
-    return np.array([accuracy(row, judge) for judge in JUDGES], dtype=float)
-
-
 def _line(name: str, rows: Sequence[Row], classes: int) -> list[str]:
-    found = np.array([_accuracies(row) for row in rows]) * 100
+    found = list_accuracies(rows)
     cells = [summary(found[:, :-1].mean(axis=1)), *(summary(column) for column in found.T)]
     return [name, str(len(rows)), str(rows[0].get("images", 0) // classes), *cells]
 

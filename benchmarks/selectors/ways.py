@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.rows import Row
+from benchmarks.rows import Row, accuracy
 from benchmarks.selectors.grid import CHOSEN_EPSILON, CHOSEN_SHOTS, NEAREST_MEAN, RANDOM_PHASE, Trial, usual
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, ran, scores
@@ -40,6 +40,11 @@ def evolve_and_score(
     images = [develop(generator.received(each.digest), look) for each, _ in made]
     found = scores(trial, images, np.array([target for _, target in made]))
     return {"images": watch.images, "verdicts": found["verdicts"]}, made
+
+
+def list_accuracies(rows: Sequence[Row]) -> np.ndarray:
+    """Accuracies in percent, float ``(rows, judges)``, in the order of ``JUDGES``; NaN of one that was not asked."""
+    return 100 * np.array([[accuracy(row, judge) for judge in JUDGES] for row in rows], dtype=float)
 
 
 def list_missing(

@@ -244,11 +244,6 @@ def openai(heard: Heard) -> Reply:
     return _openai(heard, OPENAI_FIELDS | EXTENSIONS)
 
 
-def openai_plain(heard: Heard) -> Reply:
-    """OpenAI's Images API for its GPT image models; parameters that it does not know are errors."""
-    return _openai(heard, OPENAI_FIELDS)
-
-
 @dataclass
 class SiliconFlow:
     """SiliconFlow's API; the images lie on a host of their own."""
