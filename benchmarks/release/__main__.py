@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from benchmarks.release.data import (
     AT_ONCE,
@@ -35,6 +34,7 @@ from benchmarks.release.data import (
     interval,
     list_real_sets,
 )
+from benchmarks.release.seen import Draw, measure_head, repeat_classes
 from benchmarks.rows import parser_of
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import load_encoder
@@ -52,58 +52,43 @@ Framing: TypeAlias = Frame | PublicFrame | None
 
 
 @dataclass(frozen=True)
-class Draw:
+class Drawn:
     """One set, with shots drawn by a seed."""
 
     embeddings: np.ndarray
     targets: np.ndarray
-    rows: np.ndarray
-    rest: np.ndarray
-    seed: int
-
-    @classmethod
-    def of(cls, embeddings: np.ndarray, targets: np.ndarray, seed: int) -> Draw:
-        random = np.random.default_rng(seed)
-        by_class = [
-            random.permutation(np.flatnonzero(targets == c))[:SHOTS] for c in range(targets.max() + 1)
-        ]
-        rows = np.concatenate(by_class)
-        return cls(
-            embeddings, targets, rows, random.permutation(np.delete(np.arange(len(targets)), rows)), seed
-        )
+    draw: Draw
 
     def measure(self, scene: Scene, events: Events) -> dict[str, np.ndarray]:
-        private = PrivateEmbeddings(
-            self.embeddings[self.rows], self.targets[self.rows], np.arange(len(self.rows))
-        )
-        return dict(Means().measure(private, scene, events, SeededNoise(self.seed)))
+        shots = self.draw.shots
+        private = PrivateEmbeddings(self.embeddings[shots], self.targets[shots], np.arange(len(shots)))
+        return dict(Means().measure(private, scene, events, SeededNoise(self.draw.seed)))
 
     def scene(self, pools: list[np.ndarray], frame: Framing) -> Scene:
         labels = tuple(f"{place}" for place in range(self.targets.max() + 1))
         known = frame if isinstance(frame, PublicFrame) else None
         given = frame if isinstance(frame, Frame) else None
-        return Scene(labels, tuple(pools), PICKED, SHOTS, 1, 0, self.seed, "replace-one", 0.0, given, known)
+        return Scene(
+            labels, tuple(pools), PICKED, SHOTS, 1, 0, self.draw.seed, "replace-one", 0.0, given, known
+        )
 
     def nearest(self, pools: list[np.ndarray], frame: Framing, events: Events) -> float:
         """Accuracy of the nearest released mean."""
         found = self.measure(self.scene(pools, frame), events)
-        points = project(self.embeddings[self.rest], found["centre"], found["axes"])
+        rest = np.concatenate([self.draw.unlabelled, self.draw.test])
+        points = project(self.embeddings[rest], found["centre"], found["axes"])
         gaps = np.square(points[:, None] - means_of(found)[None]).sum(axis=2)
-        return float((gaps.argmin(axis=1) == self.targets[self.rest]).mean())
+        return float((gaps.argmin(axis=1) == self.targets[rest]).mean())
 
     def select(self, frame: Framing, events: Events, judges: dict[str, np.ndarray]) -> dict[str, float]:
         """Purity of what is selected from half of the other images, unlabelled, and judges' accuracy on the rest."""
-        half = len(self.rest) // 2
-        candidates, test = self.rest[:half], self.rest[half:]
+        candidates, test = self.draw.unlabelled, self.draw.test
         scene = self.scene([self.embeddings[candidates]] * (self.targets.max() + 1), frame)
         picked = [candidates[each] for each in Means().pick(self.measure(scene, events), scene)]
-        labels = np.repeat(np.arange(len(picked)), [len(each) for each in picked])
-        rows = np.concatenate(picked)
+        labels, rows = repeat_classes(picked), np.concatenate(picked)
         found = {"purity": float((self.targets[rows] == labels).mean())}
         for name, judged in judges.items():
-            scaled = (judged - judged[rows].mean(axis=0)) / (judged[rows].std() + 1e-12)
-            head = LogisticRegression(max_iter=300).fit(scaled[rows], labels)
-            found[name] = float(head.score(scaled[test], self.targets[test]))
+            found[name] = measure_head(judged[rows], labels, judged[test], self.targets[test])
         return found
 
 
@@ -114,7 +99,7 @@ def figures(real: RealSet, cache: Path, seeds: int, *, drawn: bool) -> dict[str,
     brought = load_encoder("bundled").frame
     assert brought is not None
     frame = Frame.public(brought)
-    draws = [Draw.of(by_name["voter"], real.targets, seed) for seed in range(seeds)]
+    draws = [Drawn(by_name["voter"], real.targets, Draw.of(real.targets, seed)) for seed in range(seeds)]
     nobody = [np.full((1, by_name["voter"].shape[1]), np.nan)] * len(real.labels)
     rows = {
         "without noise": [each.nearest(nobody, frame, NOISELESS) for each in draws],
