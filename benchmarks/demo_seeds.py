@@ -27,13 +27,12 @@ from benchmarks.private_sets import draw
 from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, load_model
-from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options, ran
-from benchmarks.selectors.ways import JUDGES
+from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options
+from benchmarks.selectors.ways import JUDGES, make_dataset
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.evaluation.heads import Training, train_linear
 from pcevolve.evaluation.judge import SEEDS, Judge
-from pcevolve.modality.images.appearance import develop, find_released_appearance
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Images
 from pcevolve.public.usefulness import Word
@@ -144,10 +143,8 @@ def _training_set(
         return list(painted), targets
     plan, method = make_plan(trial, private.labels, own.asked, own.domain)
     generator = LocalGenerator(plan, own.model, pictures)
-    evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch)
-    look = find_released_appearance(evolved.receipts)
-    made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
-    return [develop(generator.received(each.digest), look) for each, _ in made], [k for _, k in made]
+    images, made = make_dataset(trial.seed, plan, method, private, generator, watch)
+    return images, [target for _, target in made]
 
 
 @cache

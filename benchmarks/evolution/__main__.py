@@ -27,10 +27,9 @@ from benchmarks.private_sets import draw
 from benchmarks.rows import Row, measure_and_write, options, summary, table
 from benchmarks.selectors.grid import Trial
 from benchmarks.selectors.local import LocalGenerator
-from benchmarks.selectors.trial import Watch, make_plan, model, ran, scores
-from benchmarks.selectors.ways import JUDGES, YARDSTICKS, list_accuracies, read_standing_rows
+from benchmarks.selectors.trial import Watch, make_plan, model, scores
+from benchmarks.selectors.ways import JUDGES, YARDSTICKS, list_accuracies, make_dataset, read_standing_rows
 from benchmarks.split import SETS
-from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.modality.images.appearance import Appearance, develop, find_released_appearance
 from pcevolve.public.release import Receipt
 
@@ -93,15 +92,9 @@ def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, objec
     plan = plan.model_validate({**plan.model_dump(), **changes, "initial": initial})
     generator = Developing(plan, model(), pictures)
     watch = Telling(generator) if develops else Watch()
-    evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
-    look = find_released_appearance(evolved.receipts)
-    made = [
-        (develop(generator.received(each.digest), look), target, each.iteration)
-        for target, label in enumerate(plan.labels)
-        for each in evolved.dataset[label]
-    ]
-    found = scores(trial, [each[0] for each in made], np.array([each[1] for each in made]))
-    rounds = [sum(each[2] == iteration for each in made) for iteration in range(plan.iterations + 1)]
+    images, made = make_dataset(seed, plan, method, private, generator, watch)
+    found = scores(trial, images, np.array([target for _, target in made]))
+    rounds = [sum(each.iteration == place for each, _ in made) for place in range(plan.iterations + 1)]
     about = {"world": world, "seed": seed, "schedule": name, "images": watch.images, "of_round": rounds}
     return {**about, "verdicts": found["verdicts"]}
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from benchmarks.rows import Row, accuracy
 from benchmarks.selectors.grid import CHOSEN_EPSILON, CHOSEN_SHOTS, NEAREST_MEAN, RANDOM_PHASE, Trial, usual
@@ -34,12 +35,24 @@ def evolve_and_score(
         How many images were asked for and what the judges say, and the dataset, each candidate with its class.
     """
     watch = Watch()
-    evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch)
-    look = find_released_appearance(evolved.receipts)
-    made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
-    images = [develop(generator.received(each.digest), look) for each, _ in made]
+    images, made = make_dataset(trial.seed, plan, method, private, generator, watch)
     found = scores(trial, images, np.array([target for _, target in made]))
     return {"images": watch.images, "verdicts": found["verdicts"]}, made
+
+
+def make_dataset(
+    seed: int,
+    plan: PublicPlan,
+    method: Method,
+    private: PrivateDataset,
+    generator: LocalGenerator,
+    watch: Watch,
+) -> tuple[list[Image.Image | None], list[tuple[Candidate, int]]]:
+    """Carry out a plan; the images of its dataset in the released appearance, and each candidate with its class."""
+    evolved = ran(plan, method, private, generator, SeededNoise(seed), watch)
+    look = find_released_appearance(evolved.receipts)
+    made = [(each, target) for target, label in enumerate(plan.labels) for each in evolved.dataset[label]]
+    return [develop(generator.received(each.digest), look) for each, _ in made], made
 
 
 def list_accuracies(rows: Sequence[Row]) -> np.ndarray:
