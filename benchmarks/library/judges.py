@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.judges import CNN, ONNX, Look, Pictures, judges, load_onnx
+from benchmarks.judges import ONNX, Look, Pictures, load_onnx
 from benchmarks.private_sets import DATA
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.files import PublicFrame
@@ -105,8 +105,3 @@ def heads(work: Path) -> dict[str, Remembering]:
     if missing := [name for name, look in looks.items() if look is None]:
         raise SystemExit(f"no weights of {', '.join(missing)}: set {DATA}")
     return {name: Remembering(look, work / f"{name}.npz") for name, look in looks.items() if look}
-
-
-def pixels(voter_name: str) -> Look:
-    """The network that is trained from scratch."""
-    return judges(voter_name)[CNN]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.judges import CNN, judge
+from benchmarks.judges import CNN, judge, judges
 from benchmarks.library.cases import CLASSES_SAY_NOTHING, SHOTS, TESTED, Case, Contender
-from benchmarks.library.judges import heads, pixels, voter
+from benchmarks.library.judges import heads, voter
 from benchmarks.private_sets import draw
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
@@ -79,7 +79,7 @@ def from_scratch(case: Case, contender: Contender, seed: int, model: LibraryGene
     trial = contender.trial(case, seed)
     held_out = draw_tested(case, seed)
     pictures, targets, told = make(case, contender, seed, model)
-    look = pixels(trial.encoder)
+    look = judges(trial.encoder)[CNN]
     accuracy = judge(CNN, look(pictures), np.array(targets), look(held_out.items), held_out.targets, seed)
     about = {"world": case.world, "seed": seed, "contender": contender.name}
     return {**about, **told, "verdicts": [_verdict(CNN, False, accuracy)]}

@@ -40,27 +40,9 @@ LOWEST = 1e-8
 """Power that counts as none."""
 TONE_SCALE = 8.0
 """So that tones of public photographs spread as the log power of a ring does."""
-CENTRE = np.array(
-    [
-        0.16,
-        -1.17,
-        -2.29,
-        -3.08,
-        -3.59,
-        -4.16,
-        -4.61,
-        -4.94,
-        -5.28,
-        -5.63,
-        -5.92,
-        -6.2,
-        -6.52,
-        -6.83,
-        -7.1,
-        -7.33,
-        4.17,
-    ]
-)
+CENTRE = np.array((
+    0.16, -1.17, -2.29, -3.08, -3.59, -4.16, -4.61, -4.94, -5.28, -5.63, -5.92, -6.2, -6.52, -6.83, -7.1, -7.33, 4.17,
+))  # fmt: skip
 RADIUS = 5.12
 """Mean and median distance from it of 720 public photographs of eighteen domains, forty of each."""
 

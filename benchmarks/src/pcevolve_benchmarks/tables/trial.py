@@ -195,7 +195,7 @@ def _ask(
     if "mixed" in job.measures and outcome is not None:
         looked = judge.look(shots.images)
         both = np.concatenate([looked, own[0]]), np.concatenate([shots.targets, own[1]])
-        yield "mixed", _accuracy(judge, both, real, test, job.heads)
+        yield "mixed", _right(_train(judge, both, test, job.heads).heads, real, test)
     if "fid" in job.measures and has_embeddings(judge.name) and len(own[0]) >= FEWEST:
         yield from _distances(own[0], real)
     if "dimension" in job.measures and has_embeddings(judge.name):
@@ -224,12 +224,8 @@ def _ask(
         yield "best", max(accuracies[1:] or accuracies)
 
 
-def _accuracy(judge: Judge, own: Seen, real: NDArray[np.floating], test: HeldOut, heads: int) -> float:
-    """Accuracy of heads that are trained on some images, mean over their seeds."""
-    return _right(_train(judge, own, test, heads).heads, real, test)
-
-
 def _right(heads: Sequence[Predict], real: NDArray[np.floating], test: HeldOut) -> float:
+    """Accuracy, mean over heads."""
     return float(np.mean([np.mean(head(real) == test.targets) for head in heads]))
 
 
