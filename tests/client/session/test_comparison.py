@@ -150,6 +150,13 @@ def test_runs_of_two_providers_are_two_lines_and_told_apart_by_what_differs():
     assert len(list_titles(curve)) == 4
 
 
+def test_runs_of_other_rounds_are_no_runs_of_equal_settings():
+    rounds = ({"iterations": 1, "strengths": (0.5,)}, {"iterations": 2, "strengths": (0.5, 0.5)})
+    (curve,) = draw_curves([point(0.5, each, **own) for each in ("4", "8") for own in rounds])
+    told = ("T = 1, strengths = 0.5", "T = 2, strengths = 0.5 0.5")
+    assert {each.name for each in curve.series} == {f"random, {each}" for each in told}
+
+
 def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
     repeated = [0.4, 0.5, 0.6]
     points = [*(point(each, "4") for each in repeated), point(0.5, "8"), point(0.7, "8")]

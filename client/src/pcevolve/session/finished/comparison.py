@@ -78,6 +78,12 @@ def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
         "model": plan.model,
         "API": f"{plan.dialect}, {urlsplit(plan.api).hostname}",
         "encoder": plan.encoder,
+        "T": plan.iterations,
+        "strengths": " ".join(f"{each:g}" for each in plan.strengths),
+        "varied by": plan.vary_by,
+        "prompt": plan.prompt_template,
+        "δ": in_full(plan.delta),
+        "unit": f"{plan.unit}, {plan.relation}",
     }
 
 
