@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_args
@@ -23,7 +23,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.judges import ONNX, load_onnx
-from benchmarks.private_sets import draw
+from benchmarks.private_sets import draw, say_nothing
 from benchmarks.rows import Row, accuracy, measure_and_write, options, summary, table
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, load_model
@@ -98,7 +98,7 @@ class Own:
 def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> Row:
     """One run in one way, and what every judge says of its dataset."""
     way, world, shots = WAYS[name], DOMAINS[own.domain], int(OPTIONS["shots"])
-    private, held_out = map(_say_nothing, draw(world, shots, seed))
+    private, held_out = map(say_nothing, draw(world, shots, seed))
     about = {"seed": seed, "way": name, "candidates": candidates}
     trial = Trial(
         world,
@@ -116,11 +116,6 @@ def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> 
     found = [_verdict(judge, images, np.array(targets), held_out) for judge in _judges()]
     said = {} if watch.assessed is None else {"word": watch.assessed.word, **watch.assessed.model_dump()}
     return {**about, "verdicts": found, **said}
-
-
-def _say_nothing(private: PrivateDataset) -> PrivateDataset:
-    """Rename the classes so that their names say nothing."""
-    return replace(private, labels=tuple(f"type {place}" for place in range(1, len(private.labels) + 1)))
 
 
 def _of_release(trial: Trial, private: PrivateDataset, held_out: PrivateDataset) -> Row:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -46,6 +47,11 @@ def draw(name: str, shots: int, seed: int) -> tuple[PrivateDataset, PrivateDatas
     if len(rest) > HELD_OUT:
         rest = rest.subset(np.random.default_rng(seed).permutation(len(rest))[:HELD_OUT])
     return private, rest
+
+
+def say_nothing(private: PrivateDataset) -> PrivateDataset:
+    """Call classes "type 1", "type 2", so that the private images alone tell them apart."""
+    return replace(private, labels=tuple(f"type {place}" for place in range(1, len(private.labels) + 1)))
 
 
 @cache

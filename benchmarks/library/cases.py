@@ -12,8 +12,6 @@ from benchmarks.split import LOOKED_AT_ONCE, SETS, PrivateSet
 SHOTS, CANDIDATES, EPSILON = 10, 20, "10"
 TESTED = 200
 """Held-out images of a seed, at most; an accuracy's standard error is then 3.5 % at worst, and seeds average it."""
-CLASSES_SAY_NOTHING = "type {}"
-"""What classes are called, so that the private images alone tell them apart."""
 
 
 @dataclass(frozen=True)

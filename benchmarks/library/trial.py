@@ -11,9 +11,9 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.judges import CNN, judge, judges
-from benchmarks.library.cases import CLASSES_SAY_NOTHING, SHOTS, TESTED, Case, Contender
+from benchmarks.library.cases import SHOTS, TESTED, Case, Contender
 from benchmarks.library.judges import heads, voter
-from benchmarks.private_sets import draw
+from benchmarks.private_sets import draw, say_nothing
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, ran
@@ -99,21 +99,13 @@ def _verdict(judge: str, voted: bool, accuracy: float) -> Row:
 def make(case: Case, contender: Contender, seed: int, model: LibraryGenerator) -> Made:
     """The training set of a contender."""
     trial = contender.trial(case, seed)
-    private = _rename(draw(case.world, trial.shots, seed)[0])
+    private = say_nothing(draw(case.world, trial.shots, seed)[0])
     if contender.method == "shots":
         return list(private.items), list(private.targets), {}
     if contender.method == RANDOM_PHASE:
         painted, targets = paint_random_phases(trial, private, SeededNoise(seed))
         return list(painted), targets, {}
     return _evolve(case, contender, trial, private, model)
-
-
-def _rename(private: PrivateDataset) -> PrivateDataset:
-    """Put names of classes that say nothing over the images."""
-    numbers = range(1, len(private.labels) + 1)
-    return dataclasses.replace(
-        private, labels=tuple(CLASSES_SAY_NOTHING.format(number) for number in numbers)
-    )
 
 
 def _evolve(

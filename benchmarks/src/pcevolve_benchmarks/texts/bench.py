@@ -17,7 +17,6 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.labelled import Labelled
-from pcevolve.public.plan import PublicPlan
 from pcevolve.session import texts
 from pcevolve.session.execution import execute
 from pcevolve.session.finished.evaluating import Evaluation, Question, evaluate
@@ -160,7 +159,8 @@ def _carry_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
     if options["method"] in BASELINES:
         return int(run(options, out).facts["requests"]), {}
     outcome = execute(check_run(RunConfig.of({**options, "out": out})), Audience(Console(quiet=True)))
-    return outcome.summary["requests"], _attack(outcome.plan)
+    found = attack(outcome.plan)
+    return outcome.summary["requests"], {} if found is None else {"attack": asdict(found)}
 
 
 def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict[str, object]:
@@ -174,12 +174,6 @@ def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict[
     labels, judges = read.data.labels, load_judges((), made.voter, "auto", "text")
     both = (Labelled.of(read.test), Labelled.of(read.data))
     return Evaluation(out, labels, made.dataset(labels), judges, *both, mix=True, kind="text").judge()
-
-
-def _attack(plan: PublicPlan) -> Row:
-    """Run the best attack on a declared secret, where anything is promised of one."""
-    found = attack(plan)
-    return {} if found is None else {"attack": asdict(found)}
 
 
 def _of(row: Row) -> Wanted:
