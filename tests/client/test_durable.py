@@ -12,6 +12,7 @@ import pytest
 
 from pcevolve.durable import (
     replace_folder_durably,
+    settle,
     write_durably,
     write_files_durably,
     write_folder_durably,
@@ -92,9 +93,16 @@ def test_of_a_folder_that_could_not_be_filled_nothing_is_left_and_it_can_be_fill
     assert (tmp_path / "release").is_dir()
 
 
-def test_a_folder_is_replaced_although_a_killed_process_left_a_whole_one_beside_it(tmp_path: Path):
+def test_a_folder_is_replaced_although_a_killed_process_left_a_whole_one_beside_it(
+    tmp_path: Path, monkeypatch
+):
     for place in ("audit", ".audit.fresh"):
         (tmp_path / place / place).mkdir(parents=True)
+    with monkeypatch.context() as stuck:
+        stuck.setattr("shutil.rmtree", lambda *_, **__: None)
+        with pytest.raises(OSError, match="not empty"):
+            settle(tmp_path / "audit")
+    assert names(tmp_path) == [".audit.fresh", "audit"], "the one that is whole stays"
     with replace_folder_durably(tmp_path / "audit") as folder:
         (folder / "new").touch()
     assert (names(tmp_path), names(tmp_path / "audit")) == (["audit"], ["new"])

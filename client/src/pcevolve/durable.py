@@ -100,11 +100,10 @@ def replace_folder_durably(path: Path) -> Iterator[Path]:
 
 
 def settle(path: Path) -> None:
-    """Finish or clear away what a process that was killed left of a file or folder that it wrote here."""
+    """Finish or clear away what a killed process left of a file or folder here; ``OSError`` where it cannot."""
     fresh = _fresh(path)
     if fresh.is_dir() and not fresh.is_symlink():  # whole, or it had another name
-        with suppress(OSError):
-            _take_place(path)
+        _take_place(path)
     for left in (_partial(path), fresh, _partial(fresh)):
         _remove(left)
 

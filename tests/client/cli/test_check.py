@@ -239,10 +239,7 @@ def test_a_folder_of_texts_is_looked_at_as_texts(check, tmp_path):
     [
         ("nowhere", "nowhere: no such folder"),
         ("data/cut", "has no class folders: put the images into one subfolder"),
-        (
-            "data/cut/0.png",
-            "0.png is one image: give the folder that holds a folder of images for each class",
-        ),
+        ("data/cut/0.png", "0.png is one image: give the folder that holds a folder of images for each"),
     ],
 )
 def test_a_folder_that_is_none_is_told_in_a_line(check, tmp_path, name, fault):

@@ -49,27 +49,15 @@ REFUSED = (
     ("--encoder eyes", 2, "no encoder 'eyes'"),
     ("--method luck", 2, "unknown method 'luck'"),
     ("--epsilon 0", 2, "--epsilon must be a finite number above 0, not 0: try --epsilon 10"),
-    (
-        "--set privacy.lifetime_epsilon=nan",
-        2,
-        "privacy.lifetime_epsilon must be a finite number above 0, not nan",
-    ),
+    ("--set privacy.lifetime_epsilon=nan", 2, "lifetime_epsilon must be a finite number above 0, not nan"),
     ("--unit-map nowhere", 3, "nowhere: no such file"),
     ("--set encoder.weights=nowhere --encoder clip", 2, "nowhere: no such file"),
     ("--set encoder.weights=. --encoder words --dialect chat", 2, "encoder words has vectors of its own"),
     ("--set data.subsample=3 --shots 4", 2, "data.subsample 3 and --shots 4 differ: leave --shots out"),
-    (
-        "--set encoder.ray_address=10.0.0.1:6379",
-        2,
-        "encoder.ray_address is for encoder.engine=ray: give both, or",
-    ),
+    ("--set encoder.ray_address=10.0.0.1:6379", 2, "is for encoder.engine=ray: give both, or"),
     ("--set encoder.engine=dask", 2, "encoder.engine: Input should be 'local' or 'ray'"),
     ("--delta 1", 2, "--delta: delta must be at least 0 and below 1"),
-    (
-        "--set privacy.ledger=secret.key",
-        4,
-        "is the name of a ledger's key: choose another with privacy.ledger",
-    ),
+    ("--set privacy.ledger=secret.key", 4, "a ledger's key: choose another with privacy.ledger"),
 )
 """Changes to a run that would begin otherwise, with the exit code and the complaint."""
 PATHS = {"--private", "--test", "--out"}

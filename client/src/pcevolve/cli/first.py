@@ -198,7 +198,7 @@ def prompts(
     """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
     from pcevolve.session.first import prompts as prompt_writing
 
-    names = _names(labels, private)
+    names = prompt_writing.name_classes(labels, private)
     prompt_writing.require_words(domain, names)
     # Before a language model is asked, which may cost something.
     prompt_writing.refuse_overwriting(out, force)
@@ -247,16 +247,6 @@ def _writer(
     return (
         None if api is None or model is None else prompt_writing.open_chat(api, model, read_key(api_key_file))
     )
-
-
-def _names(labels: str, private: Path | None) -> list[str]:
-    if labels and private is not None:
-        raise UsageError("--labels or --private: one of them names the classes")
-    if private is None:
-        return [each.strip() for each in labels.split(",") if each.strip()]
-    from pcevolve.session.first.prompts import list_classes
-
-    return list_classes(private)
 
 
 def fetch_encoder(

@@ -68,16 +68,14 @@ class Judge:
         Args:
             told: Is told of each classifier, in order, on what it was trained.
         """
+
+        def ask(on: Training, seed: int) -> NDArray[np.int64]:
+            return self.train(on, seed)(features)
+
         # All sets at once: three seeds alone leave one of two cores idle.
         with lone_workers(thread_count()) as workers:
             try:
-                each = [
-                    [
-                        workers.submit(lambda on, seed: self.train(on, seed)(features), on, seed)
-                        for seed in seeds
-                    ]
-                    for on in trainings
-                ]
+                each = [[workers.submit(ask, on, seed) for seed in seeds] for on in trainings]
                 said: list[list[NDArray[np.int64]]] = []
                 for on, of_set in zip(trainings, each, strict=True):
                     said.append([])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -257,8 +258,7 @@ def _some(all_of_them: Sequence[Each]) -> list[Each]:
 def _name_runs(roots: Sequence[Path]) -> list[str]:
     """What stands at the end of their paths, also where that is ``.``; as much of it as tells them apart."""
     parts = [root.absolute().parts for root in roots]
-    depths = range(1, max(map(len, parts), default=1) + 1)
-    least = next(n for n in depths if n == depths[-1] or len({each[-n:] for each in parts}) == len({*parts}))
+    least = next(n for n in count(1) if len({each[-n:] for each in parts}) == len({*parts}))
     return ["/".join(each[-least:]) for each in parts]
 
 

@@ -110,8 +110,12 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
         raise UsageError("--domain says in public words what the images show")
 
 
-def list_classes(private: Path) -> list[str]:
-    """The names of a folder's class folders, as a run takes them; ``UsageError`` where there is no such folder."""
+def name_classes(labels: str, private: Path | None) -> list[str]:
+    """The names that are given, or those of class folders as a run takes them; ``UsageError`` for both and for none."""
+    if labels and private is not None:
+        raise UsageError("--labels or --private: one of them names the classes")
+    if private is None:
+        return [each.strip() for each in labels.split(",") if each.strip()]
     if not private.is_dir():
         raise UsageError(f"--private {private}: no such folder")
     return [each.name for each in Folders().visible(private) if each.is_dir()]
