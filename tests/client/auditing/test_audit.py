@@ -222,16 +222,6 @@ def test_a_release_of_which_a_part_is_left_is_no_release_that_was_never_made(cop
     assert [each for each in faults_of(copy) if each.startswith("release/") and each.endswith(" is missing")]
 
 
-def test_what_is_made_of_a_release_is_none_of_an_unfinished_run(copy: Path):
-    truncate(copy)
-    remove(copy, *MADE)
-    (copy / "release-webdataset").mkdir()
-    assert "and yet there is release-webdataset" in " ".join(faults_of(copy))
-    remove(copy, "release-webdataset")
-    (copy / "report.html").symlink_to("nowhere")
-    assert "and yet there is report.html" in " ".join(faults_of(copy))
-
-
 # -- pages ---------------------------------------------------------------------------------------------------------
 
 

@@ -61,16 +61,14 @@ def test_what_an_extension_adds_is_of_no_round_beyond_the_last():
 
 
 @pytest.mark.parametrize(
-    ("longest", "warned"), [(4.95, False), (5.0, False), (5.05, True), (9.9, True), (11.0, True)]
+    ("longest", "warned"), [(4.95, False), (5.0, False), (5.05, True), (6.0, True), (9.9, True), (11.0, True)]
 )
 def test_the_owner_is_warned_as_soon_as_private_work_takes_more_than_its_tick(longest, warned):
     said = judge_padding(longest, 5.0)
     assert said.startswith("WARNING") is warned
     assert ("the provider saw that it was more" in said) is warned
-
-
-def test_the_warning_names_a_tick_that_is_half_as_long_again():
-    assert "--set privacy.pad_selection=9 next time" in judge_padding(6.0, 5.0)
+    # Half as long again as the longest.
+    assert ("--set privacy.pad_selection=9 next time" in said) is (longest == 6.0)
 
 
 class Named:
