@@ -112,7 +112,9 @@ def test_an_honest_run_holds_and_its_page_leaves_json_alone_on_stdout(run: Path,
     assert "wire.html" in told.said
 
 
-def test_a_broken_run_still_gets_its_page_and_exit_code_1(run: Path, command):
+def test_a_broken_run_still_gets_its_page_and_exit_code_1_and_nothing_is_cleared_away(run: Path, command):
+    (run / ".report.html.partial").write_text("patient 17")
+    assert command("audit", run, "--html").code == command("audit", run).code == 1
     log = run / "transcript" / "log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"wire_bytes":', b'"wire_bytes": ', 1))
     told = command("audit", run, "--html")

@@ -88,7 +88,7 @@ def audit(
     from pcevolve.session.folder import RunFolder
     from pcevolve.session.progress import error_console
 
-    with RunFolder(folder).hold() if html else nullcontext():
+    with RunFolder(folder).hold(as_found=True) if html else nullcontext():
         with error_console().status("making everything again from the record ..."):
             audited = Audit.of(
                 folder, lambda plan: find_encoder(plan, encoder_weights), capture, rewriter_capture

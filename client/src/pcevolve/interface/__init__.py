@@ -390,7 +390,7 @@ def audit(
     """
     load = partial(find_encoder, weights=encoder_weights)
     captures = [None if each is None else Path(each) for each in (capture, rewriter_capture)]
-    with RunFolder(Path(run)).hold() if html else nullcontext():
+    with RunFolder(Path(run)).hold(as_found=True) if html else nullcontext():
         audited = AuditResult.of(Path(run), load, *captures)
         if html:
             audited.write_pages()

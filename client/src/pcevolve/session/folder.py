@@ -43,14 +43,14 @@ class RunFolder(RunLayout):
             yield
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Keep other processes out of a run while something is written beside its record; ``UsageError`` as above."""
+    def hold(self, *, as_found: bool = False) -> Iterator[None]:
+        """Keep others out while something is written beside a record; ``as_found`` leaves an audit what it tells of."""
         self.require_transcript()
-        with self._lock():
+        with self._lock(as_found):
             yield
 
     @contextmanager
-    def _lock(self) -> Iterator[None]:
+    def _lock(self, as_found: bool = False) -> Iterator[None]:
         # The lock is a file that stays: to remove it would let a third process lock another one of that name.
         descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
@@ -59,7 +59,7 @@ class RunFolder(RunLayout):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UsageError(f"another process is at work in {self.root}: wait for it to end") from None
-            for name in MADE:
+            for name in () if as_found else MADE:
                 settle(self.root / name)
             yield
         finally:
