@@ -129,13 +129,6 @@ def test_the_owner_is_warned_where_a_tick_was_too_short_and_nobody_else_is(run, 
         assert file.is_dir() or b"longest private work" not in file.read_bytes()
 
 
-def test_a_run_that_does_not_begin_leaves_nothing_in_the_ledger(run, server):
-    server.close()
-    with pytest.raises(ProviderError):
-        run(first_contact=0)
-    assert Ledger(Path("ledger.sqlite")).runs() == []
-
-
 def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run, server):
     run()
     server.heard.clear()
