@@ -253,8 +253,10 @@ def test_a_question_for_two_that_was_answered_and_is_asked_again_is_told(world, 
     assert any("stands where the plan is due" in each for finding in audit(root) for each in finding.faults)
 
 
-def test_a_question_for_two_that_met_a_limit_on_the_rate_may_be_asked_again(world, begin):
-    server, limited = world("chat").server, [answer_json(400, {"error": {"code": "rate_limit_exceeded"}})]
+@pytest.mark.parametrize("message", ["too fast", f"too fast for key {KEY}"])
+def test_a_question_for_two_that_met_a_limit_on_the_rate_may_be_asked_again(world, begin, message):
+    fault = {"code": "rate_limit_exceeded", "message": message}
+    server, limited = world("chat").server, [answer_json(429 if KEY in message else 400, {"error": fault})]
     able = server.speak
     server.speak = lambda heard: limited.pop() if limited and b"one word" in heard.body else able(heard)
     root = begin(server.address, "--set", "provider.patience=30")

@@ -155,18 +155,17 @@ class ComparingGate:
                 question = self.policy.balance_request() if slot == BALANCE_SLOT else self._trial(sent)
                 if question is None:
                     return
-                due = self._may_pass(self._exchange(slot, question, "a question about the API"))
+                outcome = self._exchange(slot, question, "a question about the API")
+                due = isinstance(outcome, Failed) or self._may_pass(outcome)
 
     def _trial(self, sent: Sent) -> Outgoing | None:
         model = model_named(self.run.bodies.get(sent.body)) if self.plan is None else self.plan.model
         return self.policy.trial_request(model or "")
 
-    def _may_pass(self, outcome: Answered | Failed) -> bool:
-        """True if the next answer may be another: none came, or one of a fault that passes."""
-        if isinstance(outcome, Failed):
-            return outcome.reason not in UNKEPT
-        body = self.run.bodies.get(outcome.body)
-        return not outcome.succeeded and self.dialect.fault(outcome.status, body).passes
+    def _may_pass(self, answer: Answered) -> bool:
+        """True if the next answer may be another, as this one is of a fault that passes."""
+        body = self.run.bodies.get(answer.body)
+        return not answer.succeeded and self.dialect.fault(answer.status, body).passes
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """Yield the candidates that each call of a round brought, as the record has them.
@@ -290,7 +289,9 @@ class ComparingGate:
                 self._read(known, outcome)
                 return True
         if outcome.slot != known.call.slot:
-            known.refused |= not self._may_pass(outcome)
+            known.refused |= (
+                outcome.reason in UNKEPT if isinstance(outcome, Failed) else not self._may_pass(outcome)
+            )
         elif known.made is None:
             body = self.run.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
             known.made = self.policy.spare(known.call, outcome, body)
