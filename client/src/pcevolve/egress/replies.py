@@ -39,7 +39,8 @@ class Replies:
             TranscriptError: A usable one was on record, for its outputs are, and there is none now: it is not asked
                 for again, for the call was answered.
         """
-        for answer in self.transcript.answers(call.slot):
+        # The newest first: an older one was asked again for what it lacks, and a dead link of it is not followed anew.
+        for answer in reversed(self.transcript.answers(call.slot)):
             try:
                 return self.read(call, self.transcript.bodies.get(answer.body))
             except UnlistedHostError:  # another answer would point there too
