@@ -56,7 +56,7 @@ def images_as(spell: Callable[[bytes], str]) -> Body:
 def change_count(change: Callable[[int], int]) -> Body:
     """Another number of images."""
     return lambda request: (
-        body_of([png(1)] * change(request.count), single=False)
+        body_of([png(place % 8) for place in range(change(request.count))], single=False)
         if change(request.count)
         else b'{"images":[],"cost":0}'
     )
@@ -96,7 +96,7 @@ def _many_strings(request: Request) -> bytes:
 NUMBERS: list[Case] = [
     case("no images", "first", change_count(lambda n: 0), "0 where|contract"),
     case("one image too few", "variation", change_count(lambda n: n - 1), "1 where 2"),
-    case("one image too many", "variation", change_count(lambda n: n + 1), "3 where 2"),
+    fine("one image too many", "variation", change_count(lambda n: n + 1)),
     case("10,000 images", "first", change_count(lambda n: 10_000), "longer than 1 MiB without its images"),
 ]
 SPELLINGS: list[Case] = [
@@ -129,9 +129,9 @@ SHAPES: list[Case] = [
     case("HTML", "first", b"<html><h1>It works!</h1></html>"),
     case("nothing", "variation", b""),
     case("null", "first", b"null"),
-    case("NaN", "first", costing(b"NaN")),
-    case("a cost of 1e400", "first", costing(b"1e400")),
-    case("a cost below nothing", "first", costing(b"-1")),
+    fine("NaN", "first", costing(b"NaN")),
+    fine("a cost below nothing", "first", costing(b"-1")),
+    fine("a cost in words", "first", costing(b'"$0.01"')),
     case("a number of a million digits", "first", costing(b"9" * 10**6)),
     fine("the same key twice", "variation", lambda request: b'{"images":[],' + honest(request)[1:]),
     case("nesting without end", "first", DEEP),

@@ -50,9 +50,12 @@ def test_prototypes_are_image_prompts_where_the_plan_names_an_adapter():
     assert (prompted.adapter, prompted.scale, prompted.strength, prompted.image) == ("ip", 0.5, 0.8, B64)
 
 
-def test_an_answer_whose_cost_is_no_number_is_refused():
-    with pytest.raises(ProviderReplyError, match="breaks the contract"):
-        dialect("getimg").decode(CREATE, b'{"images":[{"image":"AAAA"},{"image":"AAAA"}],"cost":NaN}')
+@pytest.mark.parametrize("cost", [b"NaN", b'"$0.01"', b"-1"])
+def test_an_answer_whose_cost_cannot_be_read_states_none_and_brings_its_images(cost):
+    body = b'{"images":[{"image":"AAAA"},{"image":null}],"cost":' + cost + b"}"
+    assert dialect("getimg").decode(CREATE, body) == [b"\0\0\0", b""]
+    with pytest.raises(ProviderReplyError, match="breaks the contract at cost"):
+        dialect("getimg").cost(body)
 
 
 def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():

@@ -143,20 +143,17 @@ def _words_of(body: bytes) -> str:
 
 
 def require_count(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:
-    """Pass on what an answer holds for each image; ``ProviderReplyError`` if that is not as many as were asked for."""
-    if len(received) != call.count:
-        few = len(received) < call.count
+    """Pass on what an answer holds for each image, and no more; ``ProviderReplyError`` for fewer than asked for."""
+    if len(received) < call.count:
         advice = (
-            ": it may make one a request; start a new run with --set provider.batch=1"
-            if few and received
-            else ""
+            ": it may make one a request; start a new run with --set provider.batch=1" if received else ""
         )
         raise ProviderReplyError(f"the API sent {len(received)} where {call.count} were asked for{advice}")
-    return received
+    return received[: call.count]
 
 
 def decode_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
-    """Decode an answer's images; ``ProviderReplyError`` for another number, or base64 that is not canonical."""
+    """Decode an answer's images; ``ProviderReplyError`` for too few, or base64 that is not canonical."""
     try:
         return [images.from_base64(_plain_base64(each)) for each in require_count(call, encoded)]
     except images.ImageError as error:

@@ -29,14 +29,14 @@ class _Image(Reply):
     image: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)]
 
 
-class _Answer(_Cost):
+class _Answer(Reply):
     images: Annotated[tuple[_Image, ...], Field(max_length=limits.MAX_BATCH)]
 
     @model_validator(mode="before")
     @classmethod
     def _as_batch(cls, answer: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Take a lone image, which has no list, for a batch of one."""
-        is_lone = isinstance(answer, dict) and "images" not in answer and "image" in answer
+        is_lone = isinstance(answer, dict) and not answer.get("images") and "image" in answer
         return {**answer, "images": [answer]} if is_lone else answer
 
 
