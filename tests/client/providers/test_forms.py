@@ -146,9 +146,7 @@ def test_what_an_api_says_of_its_first_answers_is_told_beside_how_many(run_of):
     record = RunReader.strict(run.root)
     asked = len(run.plan.opening)
     (note,) = note_answers(run.plan, record, dialect("openai"))
-    assert note.startswith(
-        f"{asked} of the API's first {asked} answers were drawn by other words than were sent"
-    )
+    assert note.startswith(f"{asked} of the API's first {asked} answers: drawn by other words than were sent")
     assert list(note_answers(run.plan, record, dialect("getimg"))) == []
 
 

@@ -86,7 +86,18 @@ def test_the_place_of_an_image_that_our_own_server_withheld_stays_empty():
 def test_fewer_images_than_were_asked_for_name_the_setting():
     assert "--set provider.batch=1" in quote_refusal("openai", {"data": [{"b64_json": b64(1)}]}, count=2)
     assert "--set provider.batch=1" in quote_refusal("getimg", {"image": b64(1), "seed": 1}, count=2)
-    assert "batch" not in quote_refusal("openai", {"data": [{"b64_json": b64(k)} for k in range(3)]}, count=2)
+
+
+def test_of_more_images_than_were_asked_for_the_first_are_taken():
+    answer = {"data": [{"b64_json": b64(place)} for place in range(3)]}
+    two = dataclasses.replace(CREATION, count=2)
+    assert DIALECTS["openai"].decode(two, json.dumps(answer).encode()) == [png(0), png(1)]
+
+
+@pytest.mark.parametrize("none", [None, []])
+def test_a_lone_image_beside_an_empty_list_is_read(none):
+    answer, one = {"image": b64(1), "images": none}, dataclasses.replace(CREATION, count=1)
+    assert DIALECTS["getimg"].decode(one, json.dumps(answer).encode()) == [png(1)]
 
 
 @pytest.mark.parametrize(
@@ -106,10 +117,10 @@ def remarks(name: str, **choice: object) -> list[str]:
 @pytest.mark.parametrize(
     ("end", "content", "said"),
     [
-        ("length", "a review of", ["have texts that are cut off"]),
-        ("MAX_TOKENS", "a review of", ["have texts that are cut off"]),
-        ("length", None, ["have no text"]),
-        ("length", "<think>long", ["have no text"]),
+        ("length", "a review of", ["texts that are cut off"]),
+        ("MAX_TOKENS", "a review of", ["texts that are cut off"]),
+        ("length", None, ["no text"]),
+        ("length", "<think>long", ["no text"]),
         ("stop", "a review.", []),
         (None, "a review.", []),
     ],
@@ -122,7 +133,7 @@ def test_texts_that_end_where_the_tokens_do_are_told(end, content, said):
 @pytest.mark.parametrize(
     ("revised", "said"),
     [
-        ("a tabby in the sun", ["were drawn by other words than were sent"]),
+        ("a tabby in the sun", ["drawn by other words than were sent"]),
         ("a cat ", []),
         ("", []),
         (None, []),
@@ -156,8 +167,10 @@ def test_the_model_of_an_answer_with_a_byte_order_mark_is_read(name, fields, mod
 
 def test_more_links_than_images_were_asked_for_are_not_followed():
     body = json.dumps({"data": [{"url": f"https://x/{place}"} for place in range(64)]}).encode()
-    with pytest.raises(ProviderReplyError, match="sent 64 where 1 were asked for"):
-        DIALECTS["openai"].links(dataclasses.replace(CREATION, count=1), body)
+    assert DIALECTS["openai"].links(dataclasses.replace(CREATION, count=2), body) == (
+        "https://x/0",
+        "https://x/1",
+    )
 
 
 def test_an_image_that_an_api_could_not_make_is_not_called_moderated():

@@ -39,11 +39,11 @@ WITHHELD: Final = frozenset(
 _FULL: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 """Ends of an answer that is as long as it might be."""
 CUT: Final = (
-    "have texts that are cut off, because they are as long as was allowed: more provider.tokens in a new run, or a "
+    "texts that are cut off, because they are as long as was allowed: more provider.tokens in a new run, or a "
     "prompt that asks for less, lets them end"
 )
 THOUGHT: Final = (
-    "have no text, because all that was allowed went into thinking: more provider.tokens in a new run, or a model that "
+    "no text, because all that was allowed went into thinking: more provider.tokens in a new run, or a model that "
     "does not think, leaves room for one"
 )
 

@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 
 
 REVISED: Final = (
-    "were drawn by other words than were sent (revised_prompt): the API rewrites prompts, so classes may mix; a model "
+    "drawn by other words than were sent (revised_prompt): the API rewrites prompts, so classes may mix; a model "
     "that draws what it is asked for is better here"
 )
 

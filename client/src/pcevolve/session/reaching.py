@@ -180,12 +180,12 @@ def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterat
         body = record.bodies.get(each.body)
         if not each.succeeded:
             if (fault := spoken.fault(each.status, body)).reason == "content":
-                found[f"were refusals of its moderation ({fault.said})"] += 1
+                found[f"refusals of its moderation ({fault.said})"] += 1
             continue
         with suppress(ProviderReplyError):  # it was asked for again
             found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), body))
     yield from (
-        f"{count} of the API's first {len(calls)} answers {remark}" for remark, count in found.items()
+        f"{count} of the API's first {len(calls)} answers: {remark}" for remark, count in found.items()
     )
 
 
