@@ -16,7 +16,7 @@ from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.lines import asked_for_the_balance
 from leaks.forgeries.receipts import receipted
 from pcevolve.auditing import Audit, audit, rebuilt
-from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.session.folder import RunFolder
 from pcevolve_shared import images
 from support.examples import examples
@@ -132,6 +132,27 @@ def test_the_balance_may_be_asked_for_once_before_the_plan(copy: Path):
     assert faults_of(copy) == []
 
 
+def test_how_often_a_request_failed_and_the_key_changed_is_told_for_either_could_say_something(
+    tmp_path: Path,
+):
+    asked: list[Outgoing] = []
+
+    def fail_once(request: Outgoing) -> None:
+        asked.append(request)
+        if len(asked) == 3:
+            raise ConnectionTroubleError("the connection broke")
+
+    def exchange(events: list[dict]) -> None:
+        for event in events[events.index(next(each for each in events if each["kind"] == "failed")) :]:
+            event.update({"wire_bytes": event["wire_bytes"] + 5} if event["kind"] == "sent" else {})
+
+    make_paid_run(tmp_path, small_plan(), FakeProvider(fail_once))
+    forge(tmp_path, exchange)
+    assert faults_of(tmp_path) == []
+    claims = " ".join(each.claim for each in audit(tmp_path))
+    assert "in this order; that 1 got no answer and 1 showed another key, the record alone says" in claims
+
+
 def test_a_way_to_the_api_that_none_can_go_is_told(copy: Path):
     edited("opened", lambda event: event.update(proxy="patient 17: positive"))(copy)
     assert any("provider.proxy must be scheme, host and port only" in each for each in faults_of(copy))
@@ -188,7 +209,9 @@ def test_what_a_crash_tore_off_is_not_read_and_breaks_nothing_unless_the_record_
             assert bool(faults_of(copy)) == (root_is == "broken")
             told = [each.pending for each in audit(copy) if each.pending]
             assert ["and the last is torn off; " in each for each in told] == [bool(torn)] * len(told)
-            half.unlink()
+            half.rename(other := half.with_name("0" * 64))
+            assert faults_of(copy), "its name is not what it holds"
+            other.unlink()
             assert bool(faults_of(copy)) == (root_is == "broken" and bool(torn))
 
 

@@ -373,7 +373,7 @@ DAMAGES = {
     "no capture": (lambda lines: lines[1:], "no capture: it does not begin with an opening line"),
     "another format": (
         lambda lines: [{**lines[0], "format": "pcevolve-capture/9"}, *lines[1:]],
-        "line 1 is damaged",
+        "line 1 was written by another version's recorder, as 'pcevolve-capture/9': audit it with that version",
     ),
     "body": (
         lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "Yg=="}),

@@ -30,6 +30,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
+from pcevolve.egress.transport import HIDDEN
 from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
@@ -78,13 +79,13 @@ class Recorded:
         return not self.settles and (self.answer is None or self.answer.status in RECORDERS_OWN)
 
     @classmethod
-    def of(cls, attempt: Attempt, settles: bool) -> Recorded:
+    def of(cls, attempt: Attempt, settles: bool, scheme: str) -> Recorded:
         """Put an attempt beside what a recorder may have seen."""
         sent, came = attempt.sent, attempt.answer
         where = f"request {sent.slot} (line {attempt.line})"
         answer = None if came is None else Answer(came.status, came.headers, came.body.sha256)
         host = urlsplit(sent.url).netloc
-        return cls(where, host, _request(sent), attempt.line, attempt.over, answer, settles)
+        return cls(where, host, _request(sent, scheme), attempt.line, attempt.over, answer, settles)
 
     def overlaps(self, later: Recorded) -> bool:
         """True if it was still under way when a later one was sent."""
@@ -101,9 +102,9 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
         UsageError: The run has no rewriter whose traffic a capture may be of.
         TranscriptError: The capture cannot be read, or is damaged.
     """
-    flows, torn = read_flows(capture, "Bearer" if of_rewriter else dialect(run.opened.dialect).scheme)
-    settling = _find_settling(run)
-    everything = [Recorded.of(each, each.number in settling) for each in run.traffic.attempts]
+    flows, torn = read_flows(capture)
+    settling, scheme = _find_settling(run), "Bearer" if of_rewriter else dialect(run.opened.dialect).scheme
+    everything = [Recorded.of(each, each.number in settling, scheme) for each in run.traffic.attempts]
     host = _host_before_which_it_stood(run, of_rewriter)
     attempts = [each for each in everything if each.host == host]
     told = _Comparison()
@@ -152,10 +153,13 @@ def _host_before_which_it_stood(run: RunReader, of_rewriter: bool) -> str:
     return urlsplit(run.opened.rewriter.api).netloc
 
 
-def _request(sent: Sent) -> Request:
+def _request(sent: Sent, scheme: str) -> Request:
+    # As a recorder writes it: the word alone, which a header may hold, is no key.
+    shown = {HIDDEN: f"{scheme}\n{HIDDEN}"}
+    headers = tuple((name, shown.get(value, value)) for name, value in sent.headers)
     parts = urlsplit(sent.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Request(sent.method, target, "HTTP/1.1", sent.headers, sent.body.sha256)
+    return Request(sent.method, target, "HTTP/1.1", headers, sent.body.sha256)
 
 
 def _complete(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int) -> list[Flow]:

@@ -285,6 +285,10 @@ def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
 def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
     """Return what is claimed about any record, each claim with the number of things that it is about."""
     planless = run.plan is None and not run.finished
+    failed = sum(each.failure is not None for each in run.traffic.attempts)
+    exchanged = sum(each.exchanged for each in again.keys)
+    free = [f"{failed} got no answer"] * bool(failed) + [f"{exchanged} showed another key"] * bool(exchanged)
+    room = f"; that {' and '.join(free)}, the record alone says" if free else ""
     return [
         Finding(
             "every recorded body is complete and unchanged, and nothing else is stored",
@@ -292,7 +296,8 @@ def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
             run.bodies_on_record,
         ),
         Finding(
-            "run again over the recorded answers, the plan sends every request as it is on record, in this order",
+            "run again over the recorded answers, the plan sends every request as it is on record, in this order"
+            + room,
             (*collect(_terms(run)), *again.requests),
             run.requests,
             pending="no plan is on record yet, and so no prompt was sent" if planless else "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,12 +15,12 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from pcevolve.egress.transport import HIDDEN
 from pcevolve.errors import TranscriptError
 from pcevolve.public.settings import Digest
 from pcevolve.transcript.records import Header
 from pcevolve_shared.reading import open_file
 
+FORMAT = "pcevolve-capture/2"
 MOST_BYTES = 2**40
 MOST_LINE = 2**29
 """Bytes: of a capture, and of a line of it, which holds a whole body. A longer line is read as several, and damaged."""
@@ -74,7 +74,7 @@ class _Body(_Model):
 class _Opened(_Model):
     event: Literal["opened"]
     time: float
-    format: Literal["pcevolve-capture/2"]
+    format: str
     recorder: str
 
 
@@ -85,11 +85,10 @@ class _Head(_Model):
     headers: tuple[Header, ...]
     body: _Body | None
 
-    def request(self, shown: Mapping[str, str]) -> Request:
-        """The request alone, as it is compared with the record; ``shown`` has other values for some of headers."""
+    def request(self) -> Request:
+        """The request alone, as it is compared with the record."""
         digest = self.body.sha256 if self.body else None
-        headers = tuple((name, shown.get(value, value)) for name, value in self.headers)
-        return Request(self.method, self.target, self.version, headers, digest)
+        return Request(self.method, self.target, self.version, self.headers, digest)
 
 
 class _Requested(_Head):
@@ -120,11 +119,8 @@ _Line = _Opened | _Requested | _Answered | _Failed
 _ADAPTER: TypeAdapter[_Line] = TypeAdapter(Annotated[_Line, Field(discriminator="event")])
 
 
-def read_flows(path: Path, scheme: str) -> tuple[list[Flow], bool]:
+def read_flows(path: Path) -> tuple[list[Flow], bool]:
     """Read a capture.
-
-    Args:
-        scheme: How a key has to be shown to be called hidden; that word itself, in the place of a key, is not.
 
     Returns:
         All flows in the order in which their requests began, and whether the last line is torn (and left out).
@@ -134,7 +130,6 @@ def read_flows(path: Path, scheme: str) -> tuple[list[Flow], bool]:
     """
     flows: dict[tuple[int, int], Flow] = {}
     session, torn = 0, False
-    shown = {f"{scheme}\n{HIDDEN}": HIDDEN, HIDDEN: f"\n{HIDDEN}"}
     for number, raw in _lines(path):
         # A torn line is left out: the recorder writes before it passes on, so what it told of was not passed on.
         torn = not raw.endswith(b"\n")
@@ -142,12 +137,17 @@ def read_flows(path: Path, scheme: str) -> tuple[list[Flow], bool]:
             break
         line = _parse(number, raw)
         if isinstance(line, _Opened):
+            if line.format != FORMAT:
+                other = f"by another version's recorder, as {line.format[:40]!a}"
+                raise TranscriptError(
+                    f"capture line {number} was written {other}: audit it with that version"
+                )
             # Each start of the recorder counts its flows from the beginning.
             session += 1
         elif session == 0:
             break
         else:
-            _note(flows, (session, line.flow), number, line, shown)
+            _note(flows, (session, line.flow), number, line)
     if session == 0:
         raise TranscriptError(f"{path} is no capture: it does not begin with an opening line")
     return [flows[key] for key in sorted(flows)], torn
@@ -179,7 +179,6 @@ def _note(
     key: tuple[int, int],
     number: int,
     line: _Requested | _Answered | _Failed,
-    shown: Mapping[str, str],
 ) -> None:
     """Add what a line tells to its flow."""
     known = flows.get(key)
@@ -187,8 +186,8 @@ def _note(
     if begins != (known is None) or (known is not None and known.answer is not None):
         raise TranscriptError(f"capture line {number} does not follow the lines before it")
     if isinstance(line, _Requested):
-        flows[key] = Flow(number, line.request(shown))
+        flows[key] = Flow(number, line.request())
     elif isinstance(line, _Answered) and known is not None:
         flows[key] = replace(known, answer=Answer(line.status, line.headers, line.body.sha256))
     elif isinstance(line, _Failed) and line.request is not None:
-        flows[key] = Flow(number, line.request.request(shown))
+        flows[key] = Flow(number, line.request.request())

@@ -108,11 +108,13 @@ class KeyLength:
     """The length that all requests' keys share: a key is not on record, but changes of its length could say something.
 
     Attributes:
-        length: How much longer than ``STAND_IN`` the last key was; None where none was sent.
+        length: How much longer than ``STAND_IN`` the last key was; None where none was sent, -1 before any request.
+        exchanged: How often it changed.
         failed: Slots whose last attempt brought no success. Only then may a key be exchanged, and at first.
     """
 
-    length: int | None = None
+    length: int | None = -1
+    exchanged: int = 0
     failed: set[str] = field(default_factory=lambda: {GREETING_SLOT})
 
     def note(self, outcome: Answered | Failed, planned: Iterable[str]) -> None:
@@ -127,6 +129,7 @@ class KeyLength:
     def fault(self, length: int | None) -> str | None:
         """Say what is wrong with the key of the next request, if anything is."""
         before, self.length = self.length, length
+        self.exchanged += before not in (length, -1)
         same = length == before or bool(self.failed)
         return None if same else "was sent with another key than the request before it, which had succeeded"
 

@@ -19,7 +19,7 @@ from safetensors.numpy import save
 
 from pcevolve import selectors
 from pcevolve.auditing.comparing import ComparingGate
-from pcevolve.auditing.lines import UNREADABLE, OutOfPlaceError, RecordEndsError, describe
+from pcevolve.auditing.lines import UNREADABLE, KeyLength, OutOfPlaceError, RecordEndsError, describe
 from pcevolve.dp.accountants import within
 from pcevolve.encoders import Encoder, load_encoder, shipped_digest, weights_digest
 from pcevolve.errors import ClientError, ModelError
@@ -80,6 +80,7 @@ class Rerun:
         evolved: What came out; None where the record ends, or breaks, before the run does.
         requests: What is wrong with the order of lines, or with a request, each with its line.
         unusable: Releases, or a dataset, of candidates among which the plan's rule leaves nothing to choose.
+        keys: Of the providers, as their requests showed them.
     """
 
     run: RunReader
@@ -88,6 +89,7 @@ class Rerun:
     requests: list[str] = field(default_factory=list)
     receipts: list[str] = field(default_factory=list)
     unusable: list[str] = field(default_factory=list)
+    keys: tuple[KeyLength, ...] = ()
 
     @classmethod
     def of(cls, run: RunReader) -> Rerun:
@@ -110,6 +112,7 @@ class Rerun:
     def _carry_out(self) -> None:
         run, plan = self.run, self.run.plan
         gate = ComparingGate(run, dialect(run.opened.dialect), plan, self.requests)
+        self.keys = gate.key, gate.rewriter_key
         gate.begin()
         if plan is None:
             return
