@@ -244,6 +244,11 @@ def openai(heard: Heard) -> Reply:
     return _openai(heard, OPENAI_FIELDS | EXTENSIONS)
 
 
+def openai_plain(heard: Heard) -> Reply:
+    """OpenAI's Images API for its GPT image models; found by its dialect's name; unknown parameters are errors."""
+    return _openai(heard, OPENAI_FIELDS)
+
+
 @dataclass
 class SiliconFlow:
     """SiliconFlow's API; the images lie on a host of their own."""
