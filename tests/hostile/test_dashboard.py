@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import io
 import resource
 import socket
 import threading
@@ -13,14 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import httpx
 import pytest
-from rich.console import Console
 
 from hostile.attempt import TALLY, Attempt
 from hostile.launcher import environment
 from hostile.verdict import broken
-from pcevolve.session.dashboard import serve_dashboard
 from support.processes import wait_for_page
 
 DESCRIPTORS = 256
@@ -107,31 +103,6 @@ def test_the_page_stays_to_be_seen_and_the_run_goes_on(name: str, attempt: Attem
     TALLY.add("crashed" if faults else "survived", "dashboard")
     assert not faults, (faults, said[-2000:])
     print(f"{name}: {most} file descriptors, the page {len(seen)} times, within {max(seen):.1f} s")
-
-
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-        {"Origin": "https://attacker.example"},
-        {"Origin": "http://localhost:3000"},
-        {"Origin": "null"},
-        {"Host": "attacker.example"},
-    ],
-    ids=str,
-)
-def test_a_page_of_another_origin_learns_nothing_of_a_run(
-    headers: dict[str, str], method: str, attempt: Attempt
-):
-    said = io.StringIO()
-    with serve_dashboard(attempt.root / "run", Console(file=said, width=500)):
-        answer = httpx.request(method, said.getvalue().split()[-1], headers=headers)
-    refused = answer.status_code in {403, 421, 501} and b"image" not in answer.content
-    refused = refused and "Access-Control-Allow-Origin" not in answer.headers
-    TALLY.add("survived" if refused else "leaked", "pages of others")
-    assert refused, (answer.status_code, answer.content[:200])
 
 
 def look(port: int, path: str) -> int:

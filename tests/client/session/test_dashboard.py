@@ -96,6 +96,7 @@ def test_a_page_of_another_origin_is_refused_although_it_knows_the_address(addre
     ):
         answer = httpx.get(address, headers=headers)
         assert (answer.status_code, answer.content) == (403, b""), headers
+        assert "Access-Control-Allow-Origin" not in answer.headers
     own = str(httpx.URL(address).copy_with(path="")).rstrip("/")
     for headers in ({"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin", "Origin": own}):
         assert httpx.get(address, headers=headers).status_code == 200
