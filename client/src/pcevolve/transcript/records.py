@@ -39,6 +39,11 @@ FailureReason = Literal[
 """Why nothing usable came back; ``cut off``: the process ended while it waited."""
 UNSENT: Final[Collection[FailureReason]] = (
     *("connection refused or no such host", "no connection in time"),
+    *(
+        "the certificate is not trusted",
+        "the certificate is another host's",
+        "the certificate is out of date",
+    ),
     *("the proxy refused", "the proxy is not there"),
 )
 """Failures before the first byte of a request."""
