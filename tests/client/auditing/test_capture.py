@@ -348,13 +348,6 @@ def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: P
     assert "apart from 1 to other hosts" in found[2].claim
 
 
-def test_the_capture_of_another_run_is_told(copy: Path, tmp_path: Path):
-    other = audit_capture(tmp_path / "other", run_seed=8)
-    shutil.copy(other / "capture.jsonl", copy / "capture.jsonl")
-    own = RunReader.strict(copy).requests - 1  # the first contact is everybody's
-    assert len(faults(copy)[UNRECORDED]) == own
-
-
 def test_a_torn_last_line_is_noted_and_counts_for_nothing(copy: Path):
     path = copy / "capture.jsonl"
     with path.open("ab") as file:
