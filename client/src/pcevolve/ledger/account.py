@@ -105,7 +105,7 @@ class Account:
         if known.units != self.run.units:
             raise LedgerError(
                 "the private data are not those that this run began with: restore them, or begin a new run; nothing "
-                "was spent"
+                "more was spent"
             )
         if (known.relation, known.unit, known.terms) != (self.run.relation, self.run.unit, self.run.terms):
             raise LedgerError(
