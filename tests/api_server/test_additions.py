@@ -222,10 +222,8 @@ def test_an_adapter_beside_the_encoder_of_another_is_refused(zoo, tmp_path):
 
 
 def test_an_adapter_beside_an_encoder_that_lacks_weights_is_refused_and_not_filled_by_chance(zoo, tmp_path):
-    file, encoder = (
-        save_adapter(tmp_path, tiny_pipeline().unet),
-        tmp_path / "image_encoder" / "model.safetensors",
-    )
+    file = save_adapter(tmp_path, tiny_pipeline().unet)
+    encoder = tmp_path / "image_encoder" / "model.safetensors"
     weights = {name: each for name, each in load_file(encoder).items() if "visual_projection" not in name}
     save_file(weights, encoder, metadata={"format": "pt"})
     with pytest.raises(ModelLoadError, match="its image_encoder has no weights for visual_projection"):

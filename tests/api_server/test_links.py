@@ -92,6 +92,7 @@ def test_an_address_brings_the_image_that_the_answer_would_have_held(client, kin
 
 def test_an_address_is_good_for_the_key_that_asked_and_for_no_other(both):
     answer = both.post(wire.TEXT_TO_IMAGE, json=ASK, headers=as_caller(ONE)).json()
+    assert len(answer["url"].rpartition("/")[2]) >= 43  # base64 of 256 bits, which nobody guesses
     statuses = [both.get(answer["url"], headers=as_caller(key)).status_code for key in (ONE, OTHER, "wrong")]
     assert [*statuses, both.get(answer["url"]).status_code] == [200, 404, 401, 401]
 

@@ -95,7 +95,7 @@ def test_only_the_name_says_whether_noise_levels_are_those_of_karras():
 
 def test_a_run_begins_at_its_first_level_also_where_several_round_to_one_timestep():
     own = diffusers.DDIMScheduler(beta_schedule="squaredcos_cap_v2")  # the bundled model's
-    begun = schedulers.begin_first(schedulers.scheduler_named("dpmpp_2m_karras", own))
+    begun = schedulers.mend(schedulers.scheduler_named("dpmpp_2m_karras", own))
     begun.set_timesteps(9)
     assert begun.timesteps[0] == begun.timesteps[1]
     sample = torch.ones(1, 1, 2, 2)
@@ -105,12 +105,11 @@ def test_a_run_begins_at_its_first_level_also_where_several_round_to_one_timeste
 
 
 def test_a_scheduler_that_draws_noise_without_an_images_seed_is_refused():
-    own = diffusers.DDIMScheduler()
-    own.register_to_config(
-        noise_sampler_seed=None
-    )  # as DPMSolverSDEScheduler has it, which needs a package more
+    sde = type("DPMSolverSDEScheduler", (diffusers.DDIMScheduler,), {})  # the library's needs a package more
     with pytest.raises(ModelLoadError, match="draws noise without an image's seed"):
-        schedulers.check(own)
+        schedulers.check(sde())
+    made_from_one = {"noise_sampler_seed": None}
+    schedulers.check(diffusers.EulerDiscreteScheduler.from_config(made_from_one))
 
 
 @pytest.mark.parametrize("own", [OWN], indirect=True)

@@ -84,10 +84,8 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     changed = _list_changed_parts(pipeline)
     if not changed:
         raise ModelLoadError(f"{misfit}: it has no weights for it")
-    layers, meant = (
-        _count_changed_layers(pipeline, changed),
-        _layers(found[0] if isinstance(found, tuple) else found),
-    )
+    layers = _count_changed_layers(pipeline, changed)
+    meant = _layers(found[0] if isinstance(found, tuple) else found)
     # Counted, because the library passes over layers that it does not know in silence.
     if layers < meant / 2:
         raise ModelLoadError(f"{misfit}: the model has {layers} of the {meant} layers that it changes")
@@ -208,11 +206,7 @@ def _write_out(_: DiffusionPipeline, prompt: str, tokenizer: Any) -> str:  # noq
     """
     taught: dict[str, str] = getattr(tokenizer, "taught", {})
     words = "|".join(map(re.escape, sorted(taught, key=len, reverse=True)))
-    return (
-        re.sub(words, lambda found: taught.get(found[0].lower(), found[0]), prompt, flags=re.I)
-        if taught
-        else prompt
-    )
+    return re.sub(words, lambda found: taught.get(found[0].lower(), found[0]), prompt, flags=re.I)
 
 
 TextualInversionLoaderMixin._maybe_convert_prompt = _write_out

@@ -134,7 +134,7 @@ class DiffusionGenerator:
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
         recipe = tasks[0].recipe
-        scheduler = schedulers.begin_first(self._scheduler(recipe))
+        scheduler = self._scheduler(recipe)
         arguments = {"num_inference_steps": recipe.steps}
         return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, is_cancelled))
 
@@ -175,7 +175,7 @@ class DiffusionGenerator:
     ) -> np.ndarray:
         """Return float ``(tasks, height, width, 3)`` in [0, 1]."""
         recipe = tasks[0].recipe
-        pipeline.scheduler = scheduler
+        pipeline.scheduler = schedulers.mend(scheduler)
         self.stages.begin()
         adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
         prompts = self._prompts(tasks)

@@ -201,9 +201,7 @@ def _files_read(folder: Path) -> list[Path]:
 def _fault_of(file: Path) -> str:
     """Say why a file cannot be read; empty where nothing speaks against it."""
     if not file.exists():
-        return (
-            f"is a link to a file that is not there: {_AGAIN}, or copied with the files of its links (cp -L)"
-        )
+        return f"is a link to a file that is not there: {_AGAIN}, or copy it with its links' files (cp -L)"
     size = file.stat().st_size
     with file.open("rb") as opened:
         head = opened.read(len(LFS_POINTER))

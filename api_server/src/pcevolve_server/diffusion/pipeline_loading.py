@@ -123,7 +123,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
             raise ModelLoadError(f"cannot load the model {settings.model}: {parts.LACKS_SOME}") from error
         raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
     # Again, for only now all of a model of the hub is there, or what is cached of it.
-    wordless = parts.find_wordless(_on_disk(source.folder) or Path(), source.index)
+    wordless = parts.find_wordless(_on_disk(source.folder), source.index)
     if fault := parts.find_lacking(said) or parts.find_unfilled(pipeline) or wordless:
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     if source.file is not None:
@@ -247,16 +247,13 @@ def _names(folder: str, offline: bool) -> Iterable[str]:
             return list_repo_files(folder)
         except Exception as error:  # noqa: BLE001 - of several HTTP libraries; what is cached may do
             logger.debug("the hub does not answer", extra={"error": type(error).__name__})
-    place = _on_disk(folder)
-    return [f"{path.parent.name}/{path.name}" for path in place.glob("*/*")] if place else ()
+    return [f"{path.parent.name}/{path.name}" for path in _on_disk(folder).glob("*/*")]
 
 
-def _on_disk(folder: str) -> Path | None:
-    """The directory, or the hub's copy of it in the cache; None where there is none."""
-    if Path(folder).is_dir():
-        return Path(folder)
-    cached = try_to_load_from_cache(folder, parts.INDEX)
-    return Path(cached).parent if isinstance(cached, str) else None
+def _on_disk(folder: str) -> Path:
+    """The hub's copy of a repository in its cache; as it is given where there is none, as for a directory."""
+    cached = None if Path(folder).is_dir() else try_to_load_from_cache(folder, parts.INDEX)
+    return Path(cached).parent if isinstance(cached, str) else Path(folder)
 
 
 def _configuration(file: Path, settings: ModelSettings) -> str:

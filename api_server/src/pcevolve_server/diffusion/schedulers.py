@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 import diffusers
 import torch
-from diffusers import FlowMatchEulerDiscreteScheduler, SchedulerMixin
+from diffusers import EulerAncestralDiscreteScheduler, FlowMatchEulerDiscreteScheduler, SchedulerMixin
 from torch import Tensor
 
 from pcevolve_server.errors import InvalidRequestError, ModelLoadError
@@ -152,25 +152,36 @@ def check(scheduler: SchedulerMixin) -> None:
     name = type(scheduler).__name__
     if not is_discrete(scheduler) and not isinstance(scheduler, FlowMatchEulerDiscreteScheduler):
         raise ModelLoadError(f"{name} cannot begin at an exact strength")
-    if scheduler.config.get("stochastic_sampling") or "noise_sampler_seed" in scheduler.config:
+    # By its name, for it stays in the configuration of others that were made from it.
+    if scheduler.config.get("stochastic_sampling") or name == "DPMSolverSDEScheduler":
         raise ModelLoadError(f"{name} draws noise without an image's seed")
 
 
-def begin_first(scheduler: SchedulerMixin) -> SchedulerMixin:
-    """Let a scheduler's runs begin at its first level, also where the first ones round to one timestep.
+def mend(scheduler: SchedulerMixin) -> SchedulerMixin:
+    """Let a scheduler's runs begin at their first level, and an ancestral one's reach the next level in any steps.
 
-    The library looks for the timestep, takes the second of equal ones, and runs past the last level.
+    Of first levels that round to one timestep the library takes the second, and runs past the last. From a level like
+    20,000 down to one in single precision, it adds noise of a little more than that level, and takes a negative root.
     """
     set_timesteps = scheduler.set_timesteps
 
     @functools.wraps(set_timesteps)  # pipelines look at the names of its arguments
-    def set_from_first(*positional: Any, **named: Any) -> None:  # noqa: ANN401 - whatever pipelines hand over
+    def set_mended(*positional: Any, **named: Any) -> None:  # noqa: ANN401 - whatever pipelines hand over
         set_timesteps(*positional, **named)
         scheduler.set_begin_index(0)
+        if isinstance(scheduler, EulerAncestralDiscreteScheduler) and _adds_too_much(scheduler.sigmas):
+            scheduler.sigmas = scheduler.sigmas.double()
 
     if hasattr(scheduler, "set_begin_index"):
-        scheduler.set_timesteps = set_from_first
+        scheduler.set_timesteps = set_mended
     return scheduler
+
+
+def _adds_too_much(sigmas: Tensor) -> bool:
+    """Return whether rounding makes an ancestral step's noise more than the level that it leads to."""
+    before, after = sigmas[:-1], sigmas[1:]
+    added = (after**2 * (before**2 - after**2) / before**2) ** 0.5
+    return bool((added**2 > after**2).any())
 
 
 def is_discrete(scheduler: SchedulerMixin) -> bool:

@@ -28,7 +28,9 @@ from pcevolve_shared.wire import LibraryInfo, LicenceCount, LicenceFile
 logger = logging.getLogger(__name__)
 
 _NAMES: Final = ("file", "file_name", "filename", "path")
-_EXPECTED: Final = f"one of its columns, in CSV between commas, has to be called {', '.join(_NAMES)}"
+_EXPECTED: Final = (
+    f"it needs a column, in CSV between commas, of paths from its folder on: {', '.join(_NAMES)}"
+)
 _WORDED: Final = (
     "caption", "category", "class", "description", "domain", "keywords", "label", "labels", "prompt", "tags", "text",
     "title",
@@ -87,17 +89,15 @@ class Captions:
         counts: dict[str, int] = defaultdict(int)
         known = {image.path for image in listing.images}
         for table in listing.tables:
-            described = 0
+            described = False
             for path, row in _rows(listing.root, table):
                 if path in known:
-                    described += 1
+                    described = True
                     self._said[path].extend(text[:_LONGEST_CAPTION] for text in _values(row, _WORDED))
                     for licence in _values(row, _LICENCES):
                         counts[licence[:_LONGEST_LICENCE]] += 1
             if not described:
-                logger.warning(
-                    "a table describes no image that is here: %s: %s", spell_path(table), _EXPECTED
-                )
+                logger.warning("a table describes no image here: %s: %s", spell_path(table), _EXPECTED)
         self.licences = tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def words(self, path: str) -> frozenset[str]:
