@@ -122,7 +122,9 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
     client: Client, private: Path, finished: tuple[Path, str], tmp_path: Path
 ):
     out, test = Path(shutil.copytree(finished[0], tmp_path / "run")), tmp_path / "held-out.csv"
-    test.write_text(private.read_text().replace(f"of {CANARY}", f"OF {CANARY}"))  # other texts, the same words
+    test.write_text(
+        private.read_text().replace(f"of {CANARY}", f"OF {CANARY}")
+    )  # other texts, the same words
     done = client.succeed("evaluate", out, "--test", test, "--private", private, "--mix", "--json")
     found = json.loads(done.stdout)
     assert [(row["judge"], row["voted"]) for row in found["judges"]] == [("ngrams", False), ("words", True)]
