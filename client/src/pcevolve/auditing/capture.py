@@ -33,6 +33,7 @@ from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
 from pcevolve.egress.transport import HIDDEN
 from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
+from pcevolve.providers.chat import RewriterDialect
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import Attempt, RunReader
 from pcevolve.transcript.records import (
@@ -103,7 +104,8 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
         TranscriptError: The capture cannot be read, or is damaged.
     """
     flows, torn = read_flows(capture)
-    settling, scheme = _find_settling(run), "Bearer" if of_rewriter else dialect(run.opened.dialect).scheme
+    spoken = RewriterDialect() if of_rewriter else dialect(run.opened.dialect)
+    settling, scheme = _find_settling(run), spoken.scheme
     everything = [Recorded.of(each, each.number in settling, scheme) for each in run.traffic.attempts]
     host = _host_before_which_it_stood(run, of_rewriter)
     attempts = [each for each in everything if each.host == host]

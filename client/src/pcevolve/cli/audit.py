@@ -15,7 +15,7 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
-from pcevolve.cli.options import Json, RunFolder, Verbose, drop_unset, require_run, takes
+from pcevolve.cli.options import Json, RunPath, Verbose, drop_unset, require_run, takes
 from pcevolve.dp_audit.claim import Claim
 from pcevolve.errors import ModelError, printable
 from pcevolve.privacy import Budget
@@ -45,7 +45,7 @@ UNVERIFIED = {
 
 
 def audit(
-    folder: RunFolder,
+    folder: RunPath,
     capture: Annotated[
         Path | None,
         typer.Option(help="What an independent recorder between client and API saw; compared byte for byte."),

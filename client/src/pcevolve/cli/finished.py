@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.options import Json, RunFolder, Said, gather, require_run, takes
+from pcevolve.cli.options import Json, RunPath, Said, gather, require_run, takes
 from pcevolve.cli.run import show
 from pcevolve.config.sections import Config
 from pcevolve.errors import UsageError, printable
@@ -26,7 +26,7 @@ EncoderWeights = Annotated[
 ]
 
 
-def report(folder: RunFolder) -> None:
+def report(folder: RunPath) -> None:
     """Write the page about a finished run anew, as this version words it."""
     require_run(folder)
     from pcevolve.pages.report.page import write_report
@@ -36,7 +36,7 @@ def report(folder: RunFolder) -> None:
         typer.echo(write_report(RunFolder(folder).read()))
 
 
-def plan(folder: RunFolder) -> None:
+def plan(folder: RunPath) -> None:
     """Show all that is public of a run: what it sends and promises, its prompts and settings."""
     require_run(folder)
     from pcevolve.session.console import describe_begun
@@ -46,7 +46,7 @@ def plan(folder: RunFolder) -> None:
 
 
 def export(
-    folder: RunFolder,
+    folder: RunPath,
     form: Annotated[list[str], typer.Option("--format", help="parquet or webdataset; once for each.")],
 ) -> None:
     """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
@@ -67,7 +67,7 @@ def _reaches(option: Option) -> bool:
 @takes(Config, only=_reaches)
 def extend(
     context: typer.Context,
-    folder: RunFolder,
+    folder: RunPath,
     more: Annotated[int, typer.Option(min=1, max=1000, help="Variations of each released image.")],
     strength: Annotated[
         float | None,
@@ -87,7 +87,7 @@ def extend(
 
 
 def classify(
-    folder: RunFolder,
+    folder: RunPath,
     images: Annotated[
         list[Path],
         typer.Argument(
@@ -169,7 +169,7 @@ def _accuracy(found: dict[str, Any]) -> str:
 
 
 def evaluate(
-    folder: RunFolder,
+    folder: RunPath,
     test: Annotated[
         str,
         typer.Option(

@@ -18,7 +18,7 @@ Verbose = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
 LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the default one if not given.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 
 ConfigFile = Annotated[

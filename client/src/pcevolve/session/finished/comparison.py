@@ -256,7 +256,7 @@ def _some(all_of_them: Sequence[Each]) -> list[Each]:
 
 
 def _name_runs(roots: Sequence[Path]) -> list[str]:
-    """What stands at the end of their paths, also where that is ``.``; as much of it as tells them apart."""
+    """Name runs by the ends of their paths, also of ``.``, and by as much of them as tells them apart."""
     parts = [root.absolute().parts for root in roots]
     least = next(n for n in count(1) if len({each[-n:] for each in parts}) == len({*parts}))
     return ["/".join(each[-least:]) for each in parts]
@@ -274,7 +274,7 @@ def _one(root: Path, name: str) -> Compared:
 
 
 def _read_judges(folder: RunFolder, extended: bool) -> tuple[dict[str, dict[str, Any]], str]:
-    """What ``evaluate`` found of a dataset as it is, else what ``run --test`` did, and the digest of the test data."""
+    """Read what ``evaluate`` found of a dataset as it is, else what ``run --test`` did, and its test data's digest."""
     told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {}
     if told.get("manifest") == folder.digest_manifest():
         rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
