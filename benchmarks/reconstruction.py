@@ -155,7 +155,7 @@ class World:
         if ratio is None:
             return None
         promise = Secrecy(prior=PRIOR, bound=PRIOR * ratio, most=len(ENDS))
-        sources = Sources((), ("patient",), False, secret_budget(promise.prior, promise.bound))
+        sources = Sources((), ("patient",), secret_budget(promise.prior, promise.bound))
         return compute_caps(sources, self.data, promise, event, self.scene.relation)
 
 

@@ -157,7 +157,7 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     listed = tmp_path / "list.txt"
     listed.write_text(f"{CANARY}\t1e-4\t2e-4\nchills\n")
     own = {"method": "secpe", "secrets": listed, "secret_size": 8, "secret_prior": 1e-3, "secret_bound": 1e-3}
-    words = [*ask(client, private, tmp_path / "run", **own), "--set", "method.detect_secrets=true"]
+    words = ask(client, private, tmp_path / "run", **own)
     refused = client(*words)
     assert refused.returncode == 3
     assert "line 1 allows more than method.secret_prior" in " ".join(refused.stderr.split())

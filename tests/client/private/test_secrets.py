@@ -1,10 +1,9 @@
-"""Secrets: read without repeating one, found in the normal form or by column or form, bounded by a public number."""
+"""Secrets: read without repeating one, found in the normal form or by column, bounded by a public number."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from pcevolve.dp.attacks import secret_budget
 from pcevolve.errors import DataError
 from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.secrets import Secret, Sources, cap_weights, find_holders, find_in, read_secrets
+from pcevolve.private.secrets import Secret, Sources, cap_weights, find_holders, read_secrets
 from pcevolve.public.parts import Secrecy
 from pcevolve.session.private_data import compute_caps
 
@@ -32,7 +31,7 @@ def dataset(*texts: str, marks: tuple[tuple[str, ...], ...] = ()) -> PrivateData
 
 
 def list_secrets(*letters: str) -> Sources:
-    return Sources(tuple(Secret(each, ETA) for each in letters), (), False, ETA)
+    return Sources(tuple(Secret(each, ETA) for each in letters), (), ETA)
 
 
 def by_budget(budget: float) -> float:
@@ -53,12 +52,11 @@ def test_secrets_are_read_in_one_form_and_the_strictest_bound_of_each_counts(tmp
     assert {each.letters: each.budget for each in secrets} == {
         "jane doe": jane, "m\u00fcller": ETA, "fever": fever, "ema": ETA
     }  # fmt: skip
-    found = cap_weights(Sources(secrets, (), False, ETA), dataset(*TEXTS), 2, by_budget)
+    found = cap_weights(Sources(secrets, (), ETA), dataset(*TEXTS), 2, by_budget)
     assert found.tolist() == [fever / 2, jane / 2, 1.0, ETA / 2]
 
 
 MARKS = (("jane doe", "berlin"), ("jane doe", ""), ("", ""), ("john", ""))
-DETECTED = ("call +49 30 1234567", "again: +49 30 1234567.", "call me", "born 1.2.1970")
 
 
 @pytest.mark.parametrize(
@@ -66,14 +64,13 @@ DETECTED = ("call +49 30 1234567", "again: +49 30 1234567.", "call me", "born 1.
     [
         (list_secrets("john", "jane"), dataset(*TEXTS), (1, 1, 0, 0), "secret 2 of method.secrets"),
         (
-            Sources((), ("patient", "town"), False, ETA),
+            Sources((), ("patient", "town"), ETA),
             dataset(*TEXTS, marks=MARKS),
             (1, 1, 0, 1),
             "the value of column 'patient' in row 1",
         ),
-        (Sources((), (), True, ETA), dataset(*DETECTED), (1, 1, 0, 1), "something detected in row 1"),
     ],
-    ids=["listed", "columns", "detected"],
+    ids=["listed", "columns"],
 )
 def test_a_text_with_a_secret_counts_less_and_a_secret_in_more_than_was_said_is_refused_by_its_place(
     sources, data, holds, said
@@ -81,7 +78,7 @@ def test_a_text_with_a_secret_counts_less_and_a_secret_in_more_than_was_said_is_
     assert cap_weights(sources, data, 2, by_budget).tolist() == [ETA / 2 if each else 1.0 for each in holds]
     with pytest.raises(DataError, match=f"{said} stands in 2 texts, and method.secret_size says 1") as error:
         cap_weights(sources, data, 1, by_budget)
-    assert not any(each in str(error.value) for each in ("jane", "1234567"))
+    assert "jane" not in str(error.value)
 
 
 @pytest.mark.parametrize(("relation", "sensitivity"), [("add-remove", 1.0), ("replace-one", math.sqrt(2))])
@@ -91,40 +88,6 @@ def test_a_secret_in_as_many_texts_as_were_said_moves_the_counts_by_its_budget(r
     left = compute_caps(list_secrets("jane"), dataset(*TEXTS), promise, Event("gaussian", "3"), relation)
     assert left[2:].tolist() == [1.0, 1.0]
     assert left[:2].sum() * math.sqrt(2) / (3 * sensitivity) == pytest.approx(ETA)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("mail Jane.Doe+x@Example.co.uk, please", {"jane.doe+x@example.co.uk"}),
-        ("see https://a.b/c?d=1.", {"https://a.b/c?d=1"}),
-        ("host 10.0.0.12 fell", {"10.0.0.12"}),
-        ("DE89 3704 0044 0532 0130 00", {"de89 3704 0044 0532 0130 00"}),
-        ("on 2024-05-17 and 17/5/24", {"2024-05-17", "17/5/24"}),
-        (
-            "on 17 May 2024, May 17th, 2024, 3. M\u00e4rz 2021",
-            {"17 may 2024", "may 17th, 2024", "3. m\u00e4rz 2021"},
-        ),
-        ("(030) 123-4567 or +1 555 0100", {"030) 123-4567", "+1 555 0100"}),
-        ("patient 0012345, case KH-2024-77a", {"0012345", "kh-2024-77a"}),
-        ("grade 3 of 4, 12 mg, 20.5 degrees, covid19 in 1999", {"covid19"}),
-        ("nothing of the kind", set()),
-    ],
-)
-def test_forms_that_are_detected(text, found):
-    assert find_in(text) == found
-
-
-@pytest.mark.parametrize("word", ["a1", "a-"], ids=["letters and digits", "hyphens"])
-def test_sixteen_times_as_long_a_word_is_searched_in_about_sixteen_times_the_time(word):
-    """As of a genome, or of a file in base64; by the square of its length it is 256 times."""
-
-    def cost(count: int) -> float:
-        began = time.process_time()  # of this process alone, however busy the machine is
-        find_in(word * count)
-        return time.process_time() - began
-
-    assert min(cost(32_000) for _ in range(2)) < 64 * min(cost(2_000) for _ in range(5))
 
 
 @given(
@@ -141,12 +104,12 @@ def test_a_declaration_is_recognised_by_what_it_says_alone():
     one, data = list_secrets("jane", "john"), dataset(*TEXTS, marks=MARKS)
     same = replace(one, budget=1.0, listed=(Secret("john", 0.1), Secret("jane", 0.2)))
     assert same.compute_digest(data) == one.compute_digest(data) == one.compute_digest(dataset("others"))
-    others = [list_secrets("jane"), replace(one, columns=("patient", "town")), replace(one, detected=True)]
+    others = [list_secrets("jane"), replace(one, columns=("patient", "town"))]
     assert len({each.compute_digest(data) for each in (one, *others)}) == len(others) + 1
 
 
 def test_columns_are_declared_with_what_they_say_of_each_text_in_whatever_order():
-    columns = Sources((), ("patient", "town"), False, ETA)
+    columns = Sources((), ("patient", "town"), ETA)
     declared = columns.compute_digest(dataset(*TEXTS, marks=MARKS))
     turned = replace(columns, columns=("town", "patient"))
     shuffled = dataset(*TEXTS[::-1], marks=tuple(each[::-1] for each in MARKS[::-1]))
@@ -156,10 +119,10 @@ def test_columns_are_declared_with_what_they_say_of_each_text_in_whatever_order(
 
 
 def test_a_secret_that_is_declared_in_several_ways_is_one_and_stands_in_all_texts_that_hold_it_by_any():
-    texts = ("call Smith", "smith again", "x", "y", "call +49 30 1234567", "z")
-    marks = (("", ""), ("", ""), ("smith", ""), ("", "smith"), ("", ""), ("+49 30 1234567", ""))
+    texts = ("call Smith", "smith again", "x", "y", "z", "z again")
+    marks = (("", ""), ("", ""), ("smith", ""), ("", "smith"), ("jones", ""), ("", "jones"))
     strict = ETA / 3
-    sources = Sources((Secret("smith", strict),), ("doctor", "nurse"), True, ETA)
+    sources = Sources((Secret("smith", strict),), ("doctor", "nurse"), ETA)
     data = dataset(*texts, marks=marks)
     assert sorted((each.budget, list(each.places)) for each in sources.find_held(data)) == [
         (strict, [0, 1, 2, 3]),

@@ -64,7 +64,6 @@ class RunOptions(TypedDict, total=False):
     class_counts: bool
     secrets: AnyPath | None
     secret_columns: Sequence[str]
-    detect_secrets: bool
     secret_prior: float | None
     secret_bound: float | None
     secret_size: int | None

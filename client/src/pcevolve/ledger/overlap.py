@@ -7,15 +7,15 @@ all runs of the ledger: a patient is the same patient next month. An unnamed uni
 of ``Event.on_group``. The group's size in a run is
 
 - 1 where the only unit touched is the subject's own: the one that bears its name or is its image;
-- else, in a run that cuts otherwise, the number of units touched. Under add-remove there is a special case. A unit that
-  may also hold other images is not removed but changed. That is one removal and one addition, so it counts twice.
+- else, in a run that cuts otherwise, ``most`` times the most that one image counts. ``most`` is how many images the
+  subject may have, because a neighbour may have more than the subject has: a patient of one image is exchanged for one
+  of five, or one of five is added. One image counts once; twice under add-remove in a run whose units have names,
+  because a unit that may also hold other images is not removed but changed, by one removal and one addition.
 
-**Neighbours with more images.** A neighbour may have more images than the subject has: a patient of one image is
-exchanged for one of five, or one of five is added. So in a run that cuts otherwise the size is at least ``most`` times
-the most that one image counts. For an image, ``most`` is 1. For a patient, it is what the owner declared. Where nobody
-declared it,
+For an image, ``most`` is 1. For a patient, it is what the owner declared, and no fewer than the units touched. Where
+nobody declared it,
 
-- replace-one takes the number of each patient's images for public, so that neighbours have as many;
+- replace-one takes the number of each patient's images for public, so that the size is the number of units touched;
 - add-remove cannot say anything, and the run is refused.
 
 Under replace-one an image that a neighbour lacks is one exchanged for nothing. That moves no sum and no utility by more
@@ -183,7 +183,7 @@ def _of_singles(reach: Reach, partition: UnitPartition, relation: Relation) -> I
 
 
 def _of_named(reach: Reach, partition: UnitPartition, relation: Relation) -> IntArray:
-    subject, unit, shared = _find_touched(reach, partition)
+    subject, unit = _find_touched(reach, partition)
     total = len(reach.names)
     count = np.bincount(subject, minlength=total)
     own = (
@@ -192,21 +192,17 @@ def _of_named(reach: Reach, partition: UnitPartition, relation: Relation) -> Int
     # Not mixed is exactly one unit touched that bears the subject's name: then the run counts the subject as we do.
     mixed = (count > 0) & ~((count == 1) & (np.bincount(subject, weights=own, minlength=total) == 1))
     _require_bounds(reach, count, mixed, relation)
-    # A unit that shares all of its images with the subject goes with it, so even under add-remove it counts once.
-    removed = (relation == "replace-one") | (shared == partition.sizes[unit])
-    counted = np.bincount(subject, weights=np.where(removed, 1, 2), minlength=total).astype(np.int64)
-    least = reach.most * _most_changed(partition.named, relation)
-    return np.where(mixed, np.maximum(counted, least), count)
+    declared = reach.most * _most_changed(partition.named, relation)
+    return np.where(mixed & (reach.most > 0), declared, count)
 
 
-def _find_touched(reach: Reach, partition: UnitPartition) -> tuple[IntArray, IntArray, IntArray]:
-    """Every subject with every unit that it touches, and how many images they share."""
+def _find_touched(reach: Reach, partition: UnitPartition) -> tuple[IntArray, IntArray]:
+    """Every subject with every unit that it touches."""
     found_at = np.minimum(np.searchsorted(partition.images, reach.owned), len(partition.images) - 1)
     there = partition.images[found_at] == reach.owned
-    units = len(partition.sizes)
-    pairs = np.sort(reach.owners[there] * units + partition.units[found_at[there]])
-    first = np.flatnonzero(np.diff(pairs, prepend=-1))
-    return pairs[first] // units, pairs[first] % units, np.diff(first, append=len(pairs))
+    units = len(partition.images)  # no more than images, so that every pair has a number of its own
+    pairs = np.unique(reach.owners[there] * units + partition.units[found_at[there]])
+    return pairs // units, pairs % units
 
 
 def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], relation: Relation) -> None:

@@ -113,25 +113,21 @@ class UnitPartition:
         images: uint64 ``(images,)``, ascending, none twice.
         units: int64 ``(images,)``, the unit of each, 0, 1, 2, ...
         names: uint64 ``(units,)``, ascending; empty where units are single images without names.
-        sizes: int64 ``(units,)``, how many images each unit has.
     """
 
     images: Numbers
     units: IntArray
     names: Numbers
-    sizes: IntArray
 
     @classmethod
     def of(cls, units: Units) -> UnitPartition:
         """Read a run's units, whose canonical order is that of their numbers."""
         images = _numbers(units.images)
         if not units.named:
-            return cls(images, np.arange(len(images)), _numbers(b""), np.ones(len(images), np.int64))
-        sizes = np.frombuffer(units.sizes, COUNT).astype(np.int64)
+            return cls(images, np.arange(len(images)), _numbers(b""))
+        sizes = np.frombuffer(units.sizes, COUNT)
         order = np.argsort(images)
-        return cls(
-            images[order], np.repeat(np.arange(len(sizes)), sizes)[order], _numbers(units.names), sizes
-        )
+        return cls(images[order], np.repeat(np.arange(len(sizes)), sizes)[order], _numbers(units.names))
 
     @property
     def named(self) -> bool:

@@ -1,53 +1,25 @@
-"""Declared secrets: listed by the owner, by column, or detected; what texts hold which.
+"""Declared secrets: lines of the owner's list and values of columns; what texts hold which.
 
-Names, diagnoses and whatever else has no form of its own are not found; whoever needs them found lists them, from any
-detector. Found or not, every text keeps its (ε, δ) guarantee.
-
-A secret is a line of a list, a value in a column, or what a detector finds. Who holds it is settled before anything is
-released; a spelling that is on no list is protected as every text is.
+Who holds a secret is settled before anything is released; a spelling that is on no list is protected as every text is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from pcevolve.dp.attacks import secret_budget
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.errors import DataError
-from pcevolve.modality.texts import Text, normalise
+from pcevolve.modality.texts import normalise
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve_shared.reading import read_file
-
-_MONTH: Final = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zäé]{0,7}\.?"
-# Bounded, wherever the rest may fail: a long word of no form would be searched from each of its letters to its end.
-_FORMS: Final = (
-    r"[\w.+-]{1,254}@[\w-]+(?:\.[\w-]+)+",
-    r"https?://[^\s<>\"']+|www\.[^\s<>\"']+",
-    r"\b(?:\d{1,3}\.){3}\d{1,3}\b",
-    r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?\b",
-    r"\b\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b",
-    rf"\b\d{{1,2}}\.? {_MONTH} \d{{4}}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b",
-    r"(?<!\w)\+?\d(?:[ ()./-]{0,2}\d){4,}(?!\w)",
-    r"\b(?=[a-z0-9-]{0,254}\d)(?=[a-z0-9-]{0,254}[a-z])[a-z0-9]{1,254}(?:-[a-z0-9]{1,254}){0,31}\d{2}[a-z0-9-]*\b",
-)
-"""E-mail, web and network addresses; account numbers; dates in figures and words; numbers of five digits and more, as
-telephones, patients and postal codes have; and codes of letters and digits, as cases and samples have."""
-_ANY: Final = re.compile("|".join(f"(?:{each})" for each in _FORMS))
-
-
-def find_in(text: Text) -> set[str]:
-    """Return the secrets found in a text, in small letters."""
-    return {found.group().rstrip(".,;:!?)") for found in _ANY.finditer(text.casefold())}
-
 
 SHORTEST = 3
 """Characters of a secret."""
@@ -89,13 +61,11 @@ class Sources:
 
     Attributes:
         columns: Columns of the table in which every value is a secret.
-        detected: Whether what looks like a number, a date or an address is one.
         budget: η of each that has none of its own.
     """
 
     listed: tuple[Secret, ...]
     columns: tuple[str, ...]
-    detected: bool
     budget: float
 
     def __repr__(self) -> str:
@@ -106,7 +76,7 @@ class Sources:
         """Digest of the secrets, whatever their budgets and order, for the ledger's keyed fingerprints alone."""
         # Sorted, without budgets: the same list in another order is the same
         # secrets, and adds up with it in the ledger.
-        said = [sorted(each.letters for each in self.listed), sorted(self.columns), self.detected]
+        said = [sorted(each.letters for each in self.listed), sorted(self.columns)]
         # Which text holds which value: with another value in a column another secret was protected there, or none.
         order = sorted(range(len(self.columns)), key=lambda at: self.columns[at])
         held = zip(data.digests, data.marks, strict=True) if self.columns else ()
@@ -114,7 +84,7 @@ class Sources:
         return hashlib.sha256(b"secrets\n" + json.dumps([*said, marked]).encode()).digest()
 
     def find_held(self, data: PrivateDataset) -> Iterable[Held]:
-        """Every secret that texts hold, once, with all that hold it: by the list, in any column or by its form."""
+        """Every secret that texts hold, once, with all that hold it: by the list or in any column."""
         found: dict[str, Held] = {}
         for letters, held in self._find_by_source(data):
             known = found.get(letters)
@@ -128,12 +98,15 @@ class Sources:
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
             yield secret.letters, Held(f"secret {number} of method.secrets", secret.budget, places)
         for at, column in enumerate(self.columns):
-            for letters, places in _alike([{each[at]} - {""} for each in data.marks]):
-                name = f"the value of column {column!r} in {_place(data, places)}"
-                yield letters, Held(name, self.budget, places)
-        if self.detected:
-            for letters, places in _alike([find_in(text) for text in data.items]):
-                yield letters, Held(f"something detected in {_place(data, places)}", self.budget, places)
+            holders: dict[str, list[int]] = defaultdict(list)
+            for place, marks in enumerate(data.marks):
+                holders[marks[at]].append(place)
+            holders.pop("", None)
+            for letters, places in holders.items():
+                yield (
+                    letters,
+                    Held(f"the value of column {column!r} in {data.names[places[0]]}", self.budget, places),
+                )
 
 
 def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
@@ -213,19 +186,6 @@ def find_holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]
 
 def _grams(text: str) -> set[str]:
     return {text[start : start + SHORTEST] for start in range(len(text) - SHORTEST + 1)}
-
-
-def _alike(values: Sequence[set[str]]) -> Iterable[tuple[str, list[int]]]:
-    """Each value, and the places of the texts that have it."""
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, own in enumerate(values):
-        for value in own:
-            places[value].append(place)
-    return places.items()
-
-
-def _place(data: PrivateDataset, places: Sequence[int]) -> str:
-    return data.names[places[0]] if data.names else f"text {places[0] + 1}"
 
 
 def _secret(line: str, where: str, budget: float) -> Secret:

@@ -181,11 +181,6 @@ class SecretEvolution(settings.MethodSettings):
         Field(description="Columns of a table whose values are secrets of the texts beside them."),
         Setting(only="text"),
     ] = ()
-    detect_secrets: Annotated[
-        bool,
-        Field(description="Take what looks like a number, a code, a date or an address for a secret."),
-        Setting(only="text"),
-    ] = False
     secret_prior: settings.SecretPrior | None = None
     secret_bound: settings.SecretBound | None = None
     secret_size: settings.SecretSize | None = None

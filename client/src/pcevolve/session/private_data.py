@@ -139,7 +139,7 @@ def _advise_check(settings: RunConfig) -> str:
 def find_secrets(settings: RunConfig) -> SecretEvolution | None:
     """Return a run's options about secrets; None where nothing is declared secret."""
     own = settings.method
-    if not isinstance(own, SecretEvolution) or not (own.secrets or own.secret_columns or own.detect_secrets):
+    if not isinstance(own, SecretEvolution) or not (own.secrets or own.secret_columns):
         return None
     return own
 
@@ -163,12 +163,12 @@ def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
     """
     budget = secret_budget(promise.prior, promise.bound)
     if (own := find_secrets(settings)) is None:
-        return Sources((), (), False, budget)
+        return Sources((), (), budget)
     columns = own.secret_columns
     if len(set(columns)) < len(columns) or not all(columns):
         raise UsageError("method.secret_columns names a column twice, or one without a name")
     listed = () if own.secrets is None else read_secrets(own.secrets, budget)
-    return Sources(listed, columns, own.detect_secrets, budget)
+    return Sources(listed, columns, budget)
 
 
 def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
