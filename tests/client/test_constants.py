@@ -32,7 +32,6 @@ REVIEWED = {
     "pcevolve.selectors.consistency": {"MACHINE_SHARE": 1e-4},
     "pcevolve.public.settings": {"TAU": 10.0, "VOTES": 1, "USUAL_DELTA": 1e-5, "MOST_ITERATIONS": 1000},
     "pcevolve.public.figures": {"ROUNDING_SHARE": 1e-12},
-    "pcevolve.public.fields": {"MOST_EXTENSIONS": 999},
     "pcevolve.selectors": {"MAX_NOISE_TO_CLIP_RATIO": 0.67},
     "pcevolve.selectors.rounds": {
         "APPEARANCE_SHARE": 0.2, "BLURRED_APPEARANCE": 0.2, "CENTRE_SHARE": 0.2, "COUNT_SHARE": 0.1,

@@ -19,7 +19,6 @@ from pcevolve.evolution import Generator
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.calls import Call
-from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
@@ -36,7 +35,6 @@ ENTRANCES = {
     "has_receipt": {"iteration": int},
     "private_section": {},
     "finish": {"assessment": Assessment | None},
-    "extend": {"number": int, "extension": Extension, "committed": Callable[[Receipt], bool]},
     "begin": {
         "plan": PublicPlan,
         "committed": Callable[[Receipt], bool],
@@ -78,10 +76,6 @@ def carriers(kind: type, method: str) -> list[Any]:
 
 def test_what_the_gate_can_be_handed_is_known():
     assert entrances(Gate) == ENTRANCES
-
-
-def test_an_extension_is_two_numbers():
-    assert get_type_hints(Extension) == {"more": int, "strength": float | None}
 
 
 @pytest.mark.parametrize("method", ["answers", "create", "hello", "balance", "record_receipt"])

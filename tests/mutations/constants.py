@@ -115,7 +115,6 @@ CONSTANTS = (
     Row("selectors.consistency", "MACHINE_STEP", "distances of near copies", FOLLOWS, ("0.0", "{0} * 100")),
     Row("selectors.usefulness", "ROOM", "bits that rounding forgives", REVIEWED),
     Row("transcript.layout", "MOST_OPENING_BYTES", "how much is read before a record is refused", REVIEWED),
-    Row("public.fields", "MOST_EXTENSIONS", "how often a run is extended", REVIEWED),
     # verdicts and warnings
     Row("dp_audit.claim", "FEWEST_RUNS", "runs that an empirical audit needs", REVIEWED),
     Row("dp_audit.bound", "THRESHOLDS", "events that an empirical audit tries", REVIEWED),

@@ -102,15 +102,14 @@ class Populations:
         return Pool(join_populations(self.plan.labels, [self._of(self.plan.round(t)) for t in shown]), views)
 
     def dataset(self, receipts: Iterable[Receipt]) -> dict[str, tuple[Chosen, ...]]:
-        """The whole dataset, by class: what the run kept, and behind it what was added later, in order."""
+        """The whole dataset, by class, in order."""
         plan, known = self.plan, list(receipts)
         if plan.selects:
             last = [each for each in known if each.iteration == plan.releases[-1]][-1:]
             kept = {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
         else:
             kept = self._name([*plan.round(plan.iterations), *plan.extensions()])
-        added = self._name(plan.enlargements())
-        return cut_to_proportion(plan, known, {label: kept[label] + added[label] for label in plan.labels})
+        return cut_to_proportion(plan, known, kept)
 
     def _name(self, calls: Iterable[Call]) -> dict[str, tuple[Chosen, ...]]:
         made = self._of(calls)

@@ -1,6 +1,6 @@
 """The client: private data stay here; only paid-for DP releases leave. Also the library: ``import pcevolve``.
 
-``evolve``, ``extend``, ``plan``, ``audit`` and ``load`` do what the command line does, through the same gate, ledger
+``evolve``, ``plan``, ``audit`` and ``load`` do what the command line does, through the same gate, ledger
 and record. What they need is imported when it is first asked for: ``import pcevolve`` alone loads nothing.
 """
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         Result,
         audit,
         evolve,
-        extend,
         load,
         plan,
     )
@@ -59,7 +58,6 @@ __all__ = [
     "UsageError",
     "audit",
     "evolve",
-    "extend",
     "load",
     "plan",
 ]

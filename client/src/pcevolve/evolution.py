@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Protocol, TypeAlias, TypeVar
 
 from pcevolve.public.calls import Call
-from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 
@@ -39,13 +37,11 @@ class Evolved:
 
     Attributes:
         populations: Of every iteration, the initial one first.
-        kept: What the run itself keeps.
-        dataset: The synthetic dataset: that, with all that extensions added.
+        dataset: The synthetic dataset.
         pools: What each release chose from, by its iteration.
     """
 
     populations: tuple[Population, ...]
-    kept: Population
     dataset: Population
     receipts: tuple[Receipt, ...]
     pools: Mapping[int, Pool]
@@ -125,14 +121,9 @@ class _Evolution:
         for iteration in range(1, self.plan.iterations + 1):
             self._release(iteration)
             self._populate(iteration)
-        kept = self._keep()
-        dataset = join_populations(
-            self.plan.labels, [kept, *map(self._enlarge, count(1), self.plan.extended)]
-        )
         return Evolved(
             tuple(self.populations),
-            cut_to_proportion(self.plan, self.receipts, kept),
-            cut_to_proportion(self.plan, self.receipts, dataset),
+            cut_to_proportion(self.plan, self.receipts, self._keep()),
             tuple(self.receipts),
             self.pools,
         )
@@ -185,10 +176,6 @@ class _Evolution:
         receipt = self._release(plan.releases[-1])
         return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
 
-    def _enlarge(self, number: int, extension: Extension) -> Population:
-        """Vary the released dataset as an extension asks, and return what that adds."""
-        return self._make(self.plan.enlargement(number, extension))
-
     def _make(self, calls: Iterable[Call]) -> Population:
         made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
         for call, brought in self._answer(calls):
@@ -225,7 +212,7 @@ def cut_to_proportion(
     """Cut classes to the released proportions: the largest stays whole, and none goes empty.
 
     Post-processing of the first receipt's numbers. The dataset stays as it is without them, where none is above 0, or
-    where they are no counts of these classes. The first images of a class stay, whatever is added later.
+    where they are no counts of these classes. The first images of a class stay.
 
     Args:
         plan: Says whether class counts are released.

@@ -1,8 +1,7 @@
 """The rulebook: which bytes may this call carry, in this state of the record? Pure; no files, no sockets, no pixels.
 
 A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
-the public plan names the image whatever the private data are, or a receipt on record chose it. An extension of a
-finished run is no further one: the plan names every image of the last round, or the last receipt chose the dataset.
+the public plan names the image whatever the private data are, or a receipt on record chose it.
 In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
 carries, of the plan's own prompts, the one by which the provider had made it. In one that rewords, the rewriter is sent
 that prompt first, and its answer, as a public rule reads it, goes to the provider.
@@ -91,7 +90,6 @@ CARRIES: Final[dict[Purpose, str]] = {
     "vary": "a released prototype",
     "look": "the candidate that the plan names, and nothing else",
     "extend": "the candidate that the plan names, and nothing else",
-    "enlarge": "an image of the released dataset, and nothing else",
 }
 """Words for what a call of each purpose carries."""
 

@@ -12,7 +12,6 @@ from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
-from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 from pcevolve.transcript import RunLayout, RunReader
@@ -20,7 +19,6 @@ from pcevolve.transcript.bodies import Bodies, BodyRef
 from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import (
     Answered,
-    Extended,
     Finished,
     Planned,
     Received,
@@ -28,11 +26,9 @@ from pcevolve.transcript.records import (
     Released,
     Sent,
 )
-from support.extended import extend_run
 from support.runs import REWORDS, SmallRun, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
-ADDED, REPEATED = Extension(more=1, strength=0.5), Extension(more=1)
 WORDED = small_plan(
     candidates=4, initial=4, prototypes=2, lookahead=1, more=1, iterations=3, strengths=(), vary_by="prompt",
     prompts=(("a cut", "a long cut"), ("good leather", "better leather")),
@@ -69,7 +65,7 @@ class LastOnes:
 
 @dataclass(frozen=True)
 class Honest:
-    """A run that the real parts carried out: its plan with the extension, its lines up to that, and what follows."""
+    """A run that the real parts carried out: its plan, its lines up to that, and what follows."""
 
     root: Path
     plan: PublicPlan
@@ -82,12 +78,10 @@ class Honest:
         run.judge = LastOnes(run.account)
         run.finish()
         run.close()
-        added = ADDED if plan.grades_variations else REPEATED
-        extend_run(root, added)
         records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
         cut = _blocks if plan.at_once == 1 else _halves
-        return cls(root, plan.extended_by([added]), tuple(records[:start]), tuple(cut(records[start:])))
+        return cls(root, plan, tuple(records[:start]), tuple(cut(records[start:])))
 
     @property
     def bodies(self) -> Bodies:
@@ -105,7 +99,7 @@ def _blocks(records: list[Record]) -> Iterator[Block]:
     block: list[Record] = []
     for record in records:
         block.append(record)
-        if isinstance(record, Released | Received | Finished | Extended):
+        if isinstance(record, Released | Received | Finished):
             yield tuple(block)
             block = []
 
@@ -114,7 +108,7 @@ def _halves(records: list[Record]) -> Iterator[Block]:
     """Of requests that are under way together: each that leaves, and each answer with what it brought."""
     brought = {each.slot: each for each in records if isinstance(each, Received)}
     for record in records:
-        if isinstance(record, Sent | Released | Finished | Extended):
+        if isinstance(record, Sent | Released | Finished):
             yield (record,)
         elif isinstance(record, Answered):
             yield (record, brought[record.slot])

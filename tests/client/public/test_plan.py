@@ -160,8 +160,6 @@ def test_wire_seeds_come_from_the_public_seed_alone():
         ({"vary_by": "prompt", "strengths": ()}, "needs provider.prompts, two at least"),
         ({"vary_by": "prompt", "prompts": (("a", "b"), ("c", "d"))}, "none where the API is asked for none"),
         ({"graded": False, "strengths": (0.8, 0.78)}, "none where the API is asked for none"),
-        ({"extended": ({"more": 1},)}, "extended: each needs a strength"),
-        ({"graded": False, "extended": ({"more": 1, "strength": 0.5},)}, "and none where the API is asked"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(changes, reason):

@@ -14,13 +14,10 @@ from pcevolve.egress.transport import Incoming
 from pcevolve.errors import ProviderRefusedError, UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.pages.report.charts import Chart, Value
-from pcevolve.public.parts import Extension
 from pcevolve.session.finished import comparison
 from pcevolve.session.finished.comparison import PICTURES, Point, draw_curves, read_runs, write_page
-from pcevolve.session.finished.extension import Asked
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import RunReader
-from support.extended import extend_run
 from support.paid import make_paid_run
 from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
@@ -84,7 +81,7 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path):
     assert [each.name for each in read_runs([one, one])] == ["run", "run"]
 
 
-def test_what_run_test_found_stands_in_until_evaluate_is_asked_and_not_after_an_extension(tmp_path: Path):
+def test_what_run_test_found_stands_in_until_evaluate_is_asked(tmp_path: Path):
     root = finish_run(tmp_path / "one")
     row = {"judge": "cnn", "voted": False, "initial": ACCURACY, "final": {**ACCURACY, "mean": 0.75}}
     RunFolder(root).evaluation.write_text(json.dumps({"accuracy": [row], "test": "ab"}))
@@ -94,8 +91,6 @@ def test_what_run_test_found_stands_in_until_evaluate_is_asked_and_not_after_an_
     judge(root, test="cd")
     (found,) = read_runs([root])
     assert ([*found.judges], found.test) == (["cnn", "means"], "cd")
-    extend_run(root, Extension(more=1, strength=0.5))
-    assert read_runs([root])[0].judges == {}
 
 
 def test_figures_on_different_test_sets_are_marked_and_are_no_line(tmp_path: Path):
@@ -126,7 +121,6 @@ def test_a_run_without_a_plan_is_begun_again_for_there_is_nothing_to_continue(tm
         lambda: read_runs([root]),
         lambda: Labelled.released(root, ["a", "b"]),
         lambda: RunReader.strict(root).manifest(),
-        lambda: Asked.of(root, 1, None, {}),
     ):
         with pytest.raises(UsageError, match="nothing was spent: begin again with the same command"):
             command()

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import pcevolve
 from pcevolve.pages.live import Standing, render_live
-from pcevolve.public.parts import Extension, Secrecy
+from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session import images
 from pcevolve.session.console import summarise
@@ -47,17 +47,6 @@ def test_what_was_on_record_before_says_nothing_about_the_time_that_is_left(plan
     left = f"about {round((total - told[-1].images) * 100 / 60)} min"
     assert told[-1].left == left
     assert f"{told[-1].images}/{total} {'texts' if plan else 'images'}, {left} left" in screen.getvalue()
-
-
-def test_what_an_extension_adds_is_of_no_round_beyond_the_last():
-    own = {"pool": "all", "keep": "selected", "iterations": 1, "strengths": (0.8,)}
-    made, screen = small_plan(**own).extended_by([Extension(more=1, strength=0.5)]), io.StringIO()
-    now = iter(range(0, 10_000, 100))
-    progress = RunProgress(made, "extension", Audience(Console(file=screen)), clock=lambda: float(next(now)))
-    for call in made.calls.values():
-        progress.generated(call)
-    assert "iteration 1/1" in screen.getvalue()
-    assert "iteration 2/1" not in screen.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -12,10 +11,8 @@ import pytest
 
 from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
-from pcevolve.public.parts import Extension
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import Counts, RunLayout, RunReader
-from support.extended import extend_run
 from support.paid import make_paid_run
 from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
@@ -64,18 +61,6 @@ def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Pat
     )
 
 
-def test_a_record_of_which_nothing_is_cut_is_settled_as_it_is_and_one_that_is_cut_is_cut_once(finished: Path):
-    run = RunReader.strict(finished)
-    assert run.settled is run
-    assert run.published is run
-    extend_run(finished, Extension(more=1, strength=0.5))
-    log = RunLayout(finished).log
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-    cut = RunReader.strict(finished)
-    assert cut.settled.entries == run.entries
-    assert cut.settled is cut.settled
-
-
 def test_a_refusal_and_its_retry_are_two_attempts_at_one_slot(tmp_path: Path):
     class Refusing(FakeProvider):
         def answer(self, request):
@@ -91,12 +76,3 @@ def test_a_refusal_and_its_retry_are_two_attempts_at_one_slot(tmp_path: Path):
     assert second.repeats is not None
     assert (second.repeats.usable, second.usable, second.repeats.sent) == (False, True, second.sent)
     assert run.gate._meter.requests == counts.attempts
-
-
-@pytest.mark.parametrize("manifest", [b"[" * 200_000, b"\xff", json.dumps({"transcript": []}).encode()])
-def test_a_manifest_that_is_none_names_no_head(tmp_path: Path, manifest: bytes):
-    (tmp_path / "transcript").mkdir()
-    (tmp_path / "transcript" / "log.jsonl").write_text("[" * 200_000 + "\n")
-    (tmp_path / "release").mkdir()
-    (tmp_path / "release" / "manifest.json").write_bytes(manifest)
-    assert RunReader.lenient(tmp_path).released_head is None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from leaks.forgeries import extensions, folders, lines, papers, pixels, receipts, requests, rewordings
+from leaks.forgeries import folders, lines, papers, pixels, receipts, requests, rewordings
 from leaks.forgeries.forging import Forgery
 
 FORGERIES: tuple[Forgery, ...] = tuple(
     forgery
-    for part in (pixels, folders, papers, lines, requests, receipts, rewordings, extensions)
+    for part in (pixels, folders, papers, lines, requests, receipts, rewordings)
     for forgery in part.FORGERIES
 )
 FAMILIES = tuple(dict.fromkeys(each.family for each in FORGERIES))

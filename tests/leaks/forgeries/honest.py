@@ -15,9 +15,7 @@ from pcevolve.auditing import audit
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
 from pcevolve.encoders import Encoder, frame_digest
 from pcevolve.encoders.files import PublicFrame
-from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
-from support.extended import extend_run
 from support.paid import encoder, make_paid_run
 from support.provider import FakeProvider, linking
 from support.runs import ADDRESS, REWORDS, small_plan
@@ -54,12 +52,10 @@ class Kind:
     Attributes:
         plan: What is planned.
         provider: Who answers.
-        extensions: What is asked for once it is finished.
     """
 
     plan: Callable[[], PublicPlan]
     provider: Callable[[], Transport] = FakeProvider
-    extensions: tuple[Extension, ...] = ()
 
 
 KINDS = {
@@ -78,11 +74,6 @@ KINDS = {
         lambda: small_plan(
             dialect="chat", modality={"kind": "text", "tokens": 40, "temperature": None, "fields": RENAMED}
         )
-    ),
-    "larger": Kind(small_plan, extensions=(Extension(more=2, strength=0.5),)),
-    "larger selection": Kind(
-        lambda: small_plan(**SELECTED, appearance="matched"),
-        extensions=(Extension(more=1, strength=0.5), Extension(more=3, strength=0.25)),
     ),
 }
 
@@ -150,6 +141,5 @@ class Honest:
         root = self.folder / kind
         if not root.exists():
             make_paid_run(root, KINDS[kind].plan(), KINDS[kind].provider())
-            extend_run(root, *KINDS[kind].extensions)
             shutil.rmtree(root / "private")
         return root

@@ -117,20 +117,17 @@ class Audit:
         return audited
 
     def _check(self, load: LoadEncoder) -> None:
-        # Three readings, because an extension under way must not hide that the run and its release were whole.
         run = self.run
-        again, settled, published = Rerun.of(run), run.settled, run.published
-        settled_again = again if settled is run else Rerun.of(settled)
-        published_again = settled_again if published is settled else Rerun.of(published)
+        again = Rerun.of(run)
         self.findings += [Finding("the chain of records is unbroken", (), len(run.entries)), _end(run)]
         self.findings += _of_record(run, again)
         self.findings += _boundary(run)
-        self.findings += _choices(settled, settled_again, load)
-        plan = published.plan if published.finished and _list_derived(run) else None
-        evolved = published_again.evolved
+        self.findings += _choices(run, again, load)
+        plan = run.plan if run.finished and _list_derived(run) else None
+        evolved = again.evolved
         # Nothing follows from a record that breaks off; what is wrong with it was told.
         if plan is not None and evolved is not None:
-            self.released = RebuiltRelease(published, plan, evolved.dataset)
+            self.released = RebuiltRelease(run, plan, evolved.dataset)
             self.findings += _rebuilt(self.released)
         self.findings.append(_beside(run, finished=plan is not None))
 
@@ -327,15 +324,13 @@ def _end(run: RunReader) -> Finding:
     nothing that was made of it may be left, and in either case the run is not called finished.
     """
     claim, made = "the run is finished", _list_derived(run)
-    there = run.settled.finished and run.layout.manifest.is_file()
-    if there and run.finished and run.published is run.settled:
+    there = run.finished and run.layout.manifest.is_file()
+    if there:
         return Finding(claim, (), 1)
     end = "the end of its record is not anchored, so lines may be missing in transcript/log.jsonl"
     why = f"the run is unfinished: {end}{', and the last is torn off' if run.torn else ''}"
-    if made and not there:
+    if made:
         return Finding(claim, (f"{why}, and yet there is {', '.join(made)}",), 0)
-    if run.plan is not None and run.plan.extended:
-        why = "an extension is under way"
     return Finding(claim, (), 0, pending=f"{why}; {run.advice}")
 
 

@@ -6,7 +6,7 @@ that stands where another is due ends the comparison, and anything else that dif
 
 ::
 
-    record   = opened greeting balance trial planned (round | release)* finished (extended round finished)*
+    record   = opened greeting balance trial planned (round | release)* finished
     greeting = exchange* until one is answered with success
     balance  = trial = exchange* until one is answered, by more than a fault that passes
     round    = calls in the plan's order, with no more images under way at once than the plan says
@@ -38,7 +38,6 @@ from pcevolve.transcript.records import (
     GREETING_SLOT,
     TRIAL_SLOT,
     Answered,
-    Extended,
     Failed,
     Finished,
     Opened,
@@ -116,7 +115,6 @@ class ComparingGate:
     rewriter_key: KeyLength = field(default_factory=KeyLength)
     policy: Policy = field(init=False)
     _under_way: dict[str, UnderWay] = field(default_factory=dict)
-    _extensions: int = 0
 
     def __post_init__(self) -> None:
         """Begin before the first line."""
@@ -175,8 +173,6 @@ class ComparingGate:
             RecordEndsError: The record ends before the round does.
         """
         begun, done = 0, dict[str, tuple[Candidate, ...]]()
-        if asks and asks[0][0].purpose == "enlarge":
-            self._extend()
         for call, _ in asks:
             while call.slot not in done:
                 record = self.lines.next()
@@ -208,26 +204,13 @@ class ComparingGate:
         Raises:
             OutOfPlaceError: There is something else.
         """
-        self._close(of_extension=self._extensions > 0)
+        finished, sent = self.lines.take(Finished, "the closing line"), self.lines.count_sent()
+        if finished.sent != sent:
+            raise OutOfPlaceError(
+                f"line {self.lines.place}: counts {finished.sent} requests, and {sent} are on record"
+            )
         if self.lines.place < len(self.lines.entries):
             raise self.lines.misplaced("nothing, for the record is closed")
-
-    def _extend(self) -> None:
-        """Take the lines between what a run released and an extension of it."""
-        self._close(of_extension=self._extensions > 0)
-        self.lines.take(Extended, "an extension")
-        self._extensions += 1
-        self.key.failed.add(GREETING_SLOT)  # it may be years later, and the owner have another key
-
-    def _close(self, *, of_extension: bool) -> None:
-        finished, sent = self.lines.take(Finished, "the closing line"), self.lines.count_sent()
-        where = f"line {self.lines.place}"
-        if finished.sent != sent:
-            raise OutOfPlaceError(f"{where}: counts {finished.sent} requests, and {sent} are on record")
-        if of_extension and finished.assessment is not None:
-            self.faults.append(
-                f"{where}: says something of the dataset's use, of which an extension says nothing"
-            )
 
     def _begin(self, call: Call, source: Source, record: Sent | Received) -> None:
         """Begin a call, if it is its turn: by a request, or without one where what it varies was withheld."""

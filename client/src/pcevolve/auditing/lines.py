@@ -19,7 +19,6 @@ from pcevolve.transcript.log import Entry
 from pcevolve.transcript.records import (
     GREETING_SLOT,
     Answered,
-    Extended,
     Failed,
     Finished,
     Opened,
@@ -43,7 +42,7 @@ UNREADABLE: Final = (
 """Whatever is raised by reading a record into which a forger wrote something."""
 _HALF: Final = re.compile(r"\.[0-9a-f]{64}\.partial")
 """The name of a stored file until it is whole."""
-R = TypeVar("R", Opened, Planned, Released, Sent, Received, Finished, Extended)
+R = TypeVar("R", Opened, Planned, Released, Sent, Received, Finished)
 
 
 def describe(error: Exception) -> str:

@@ -35,7 +35,6 @@ from pcevolve.selectors.choosing import Chooser, choose_renditions, find_frame
 from pcevolve.selectors.scene import join_scenes
 from pcevolve.selectors.usefulness import assess, count_rounding_bits
 from pcevolve.transcript import RunReader
-from pcevolve.transcript.reader import ClosingLine
 from pcevolve.usability import Usability
 
 
@@ -234,8 +233,8 @@ class Selections:
                 broken = True
                 yield fault
         # Of what is no measurement nothing follows, and a run under way has no closing line that could say anything.
-        if not broken and (closed := self.run.closed) is not None:
-            yield from self._check_assessment(chooser, closed)
+        if not broken and self.run.finished:
+            yield from self._check_assessment(chooser)
 
     @cached_property
     def _chooser(self) -> Chooser | None:
@@ -273,12 +272,13 @@ class Selections:
             if measured is None or not chooser.follows(measured, scenes, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
 
-    def _check_assessment(self, chooser: Chooser | None, closed: ClosingLine) -> Iterator[str]:
+    def _check_assessment(self, chooser: Chooser | None) -> Iterator[str]:
         """Check if what the closing line says of the dataset's use follows from what was released."""
         found = None if chooser is None else self._assess(chooser)
-        bits = count_rounding_bits(closed.record.assessment, found)
+        bits = count_rounding_bits(self.run.assessment, found)
         if bits is None:
-            yield f"line {closed.line}: what it says of the dataset's use does not follow from what was released"
+            where = f"line {len(self.run.entries)}"
+            yield f"{where}: what it says of the dataset's use does not follow from what was released"
         else:
             self.room += bits
 
@@ -287,7 +287,7 @@ class Selections:
         if evolved is None:
             return None
         stored = self.run.bodies.file
-        return assess(chooser, self.run.receipts, again.pools.__getitem__, evolved.kept, stored)
+        return assess(chooser, self.run.receipts, again.pools.__getitem__, evolved.dataset, stored)
 
     def _decode(self, digest: str) -> Measurement | None:
         """A measurement in its one spelling; None for anything else."""

@@ -12,12 +12,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.options import Json, RunPath, Said, gather, require_run, takes
-from pcevolve.cli.run import show
-from pcevolve.config.sections import Config
+from pcevolve.cli.options import Json, RunPath, require_run
 from pcevolve.errors import UsageError, printable
 from pcevolve.public.modality import MODALITIES
-from pcevolve.public.options import Option
 from pcevolve.screen import NARROW, print_table
 
 EncoderWeights = Annotated[
@@ -57,33 +54,6 @@ def export(
     with RunFolder(folder).hold():
         for path in export_run(folder, form):
             typer.echo(path)
-
-
-def _reaches(option: Option) -> bool:
-    """True if an option says how the run's API is reached, or what may be spent there, and is much used."""
-    return option.setting.resumable and option.section == "provider" and option.name in Config.MOST_USED
-
-
-@takes(Config, only=_reaches)
-def extend(
-    context: typer.Context,
-    folder: RunPath,
-    more: Annotated[int, typer.Option(min=1, max=1000, help="Variations of each released image.")],
-    strength: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Image-to-image strength; the run's last if not given."),
-    ] = None,
-    *,
-    said: Said = None,
-    as_json: Json = False,
-    **options: object,
-) -> None:
-    """Ask for more variations of what a finished run released; no privacy budget is spent."""
-    require_run(folder)
-    from pcevolve.session.finished import extension
-
-    wanted = gather(context, options, said)
-    show(extension.extend(extension.Asked.of(folder, more, strength, wanted)), as_json)
 
 
 def classify(

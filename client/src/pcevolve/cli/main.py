@@ -72,10 +72,6 @@ COMMANDS = {
         "pcevolve.cli.finished:export",
         "Write the dataset of a finished run as Parquet or WebDataset beside its images.",
     ),
-    "extend": (
-        "pcevolve.cli.finished:extend",
-        "Ask for more variations of what a finished run released; no privacy budget is spent.",
-    ),
     "fetch-encoder": (
         "pcevolve.cli.first:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",

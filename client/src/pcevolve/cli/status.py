@@ -50,8 +50,10 @@ def _describe(row: RunRow) -> dict[str, Any]:
             run = folder.read()
             # Another run may lie in the folder by now.
             if run.plan is not None and run.opened.run_id == row.run_id:
-                published = run.finished and run.released_head == run.head
-                state, more = ("finished", {}) if published else ("unfinished", {"goes_on": run.goes_on})
+                published = run.finished and folder.manifest.is_file()
+                state, more = (
+                    ("finished", {}) if published else ("unfinished", {"goes_on": folder.resume_command})
+                )
     # Damaged, or another version's; other runs are listed all the same.
     except (ClientError, OSError) as error:
         state, more = "unreadable", {"fault": str(error)}

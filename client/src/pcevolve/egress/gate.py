@@ -24,7 +24,6 @@ from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyErro
 from pcevolve.evolution import Judge, Pool
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
-from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, Query, Receipt
 from pcevolve.public.usefulness import Assessment
@@ -34,7 +33,6 @@ from pcevolve.transcript.records import (
     GREETING_SLOT,
     TRIAL_SLOT,
     Answered,
-    Extended,
     Finished,
     Opened,
     Planned,
@@ -165,8 +163,6 @@ class Gate:
                 who knows what was paid for cannot change.
         """
         known = self._transcript.plan()
-        if plan.extended or (known is not None and known.extended):
-            raise EgressError("this run was extended after it was finished: pcevolve extend goes on with it")
         if known not in (None, plan):
             raise EgressError("this run is on record with another plan: start a new one with another --out")
         self._require_beginning()
@@ -174,34 +170,6 @@ class Gate:
             self._transcript.append(Planned(plan=plan))
         self._measured = measured
         self._fix(plan, committed)
-
-    def extend(self, number: int, extension: Extension, committed: Callable[[Receipt], bool]) -> PublicPlan:
-        """Go on with a finished run: more variations of what it released, and of nothing else.
-
-        It is on record before the first request that it allows; one that was cut off goes on where it was.
-
-        Args:
-            committed: Asks the ledger whether it has committed exactly this receipt.
-
-        Returns:
-            The plan with this extension.
-
-        Raises:
-            EgressError: The run is unfinished, another extension is due, a receipt on record was never paid for, or
-                this gate has begun.
-        """
-        self._require_beginning()
-        plan = self._transcript.plan()
-        done = isinstance(self._transcript.entries[-1].record, Finished)
-        begins = plan is not None and done and len(plan.extended) == number - 1
-        if plan is not None and begins:
-            plan = plan.extended_by([*plan.extended, extension])
-        if plan is None or plan.extended[-1:] != (extension,) or len(plan.extended) != number:
-            raise EgressError("the run, or another extension of it, is unfinished: go on with that first")
-        self._fix(plan, committed)
-        if begins:  # behind receipts that were paid for, and nothing else
-            self._transcript.append(Extended(extension=extension))
-        return plan
 
     def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Take a plan that is on record, and make sure that every receipt on record was paid for."""

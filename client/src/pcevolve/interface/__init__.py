@@ -32,7 +32,6 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import export_run, summarise
 from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.components import Generator
-from pcevolve.session.finished import extension
 from pcevolve.session.finished.whole import carry_out
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 from pcevolve.session.folder import RunFolder
@@ -51,7 +50,6 @@ __all__ = [
     "Result",
     "audit",
     "evolve",
-    "extend",
     "load",
     "plan",
 ]
@@ -291,46 +289,6 @@ def _split_address(asked: Provider | Generator) -> tuple[dict[str, Any], str | N
     # Nobody is on the other side who could measure how long private work takes, so none of it is padded.
     where = {"api": IN_PROCESS, "dialect": "getimg", "model": type(asked).__name__, "pad_selection": 0.0}
     return where, None, asked
-
-
-def extend(
-    run: str | os.PathLike[str],
-    *,
-    more: int,
-    strength: float | None = None,
-    key: str | None = None,
-    generator: Generator | None = None,
-    progress: Tell = tell_nobody,
-    quiet: bool = False,
-    **options: Any,  # noqa: ANN401 - what RunConfig declares
-) -> Result:
-    """Ask the provider for more variations of what a run released: ``pcevolve extend`` as a function.
-
-    No private image is read and nothing is paid: what is sent back was released before.
-
-    Args:
-        run: The run's folder.
-        more: Variations of each image, from 1 to 1000.
-        strength: Image-to-image strength in [0, 1]; the run's last if None.
-        key: What opens the API; as for the run if None.
-        generator: The object that made the run's images, if one in this process did.
-        progress: Is called with a ``Progress`` whenever the run has come further.
-        quiet: Print nothing on stderr.
-        options: How the API is reached: ``max_cost``, ``price``, ``patience``.
-
-    Returns:
-        The run with its larger dataset. The same call goes on with an extension that was cut off.
-
-    Raises:
-        UsageError: It is no finished run, or its release folder holds what is not the run's.
-        ClientError: Any other reason.
-    """
-    with spell_as(AS_KEYWORDS):
-        asked = extension.Asked.of(Path(run), more, strength, options, key, generator)
-        summary = extension.extend(
-            asked, Audience(Console(quiet=True) if quiet else error_console(), progress)
-        )
-    return Result.of(Path(run), summary)
 
 
 class PricedPlan(BudgetPlan):

@@ -11,13 +11,12 @@ from itertools import accumulate, chain, islice, pairwise, takewhile
 from typing import Final, Literal
 
 from pcevolve.public.fields import PlanFields
-from pcevolve.public.parts import Extension
 
-STAGES: Final = {"create": "i", "reword": "w", "vary": "i", "look": "l", "extend": "x", "enlarge": "y"}
+STAGES: Final = {"create": "i", "reword": "w", "vary": "i", "look": "l", "extend": "x"}
 OPENING: Final = 8
 """Images of each class that are asked for before anything else, so that a person can look at them."""
 
-Purpose = Literal["create", "reword", "vary", "look", "extend", "enlarge"]
+Purpose = Literal["create", "reword", "vary", "look", "extend"]
 
 
 def goes_to_rewriter(slot: str) -> bool:
@@ -33,16 +32,15 @@ class Call:
         slot: Unique name.
         purpose: ``create`` (text-to-image), ``reword`` (the prompt of a released prototype, which the rewriter is
             asked for), ``vary`` (a released prototype), ``look`` (lookahead: every candidate
-            of a population, so that it is judged by what it would become), ``extend`` (more samples: every image
-            of the last population once more) or ``enlarge`` (the same of a dataset that was released before).
+            of a population, so that it is judged by what it would become) or ``extend`` (more samples: every image
+            of the last population once more).
         iteration: 0 for text-to-image, else the round that the images belong to, or whose release chose what is varied.
         label: Class that the images are for.
         first: Index of the first image within its class and stage.
         count: Images asked for.
         seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
         strength: Image-to-image strength in [0, 1]; None for text-to-image, and where the API is asked for none.
-        parent: For ``vary`` and ``reword``, and for ``enlarge`` where a last release chose the dataset: which of those
-            that it chose from the class.
+        parent: For ``vary`` and ``reword``: which of those that the round's release chose from the class.
         source: Else, but for text-to-image: id of the candidate that is varied; public.
         wording: Which of its class's ``prompts`` it is asked for with; None for the template's. Where prompts are kept,
             it is filled in with that of the candidate that is varied.
@@ -150,33 +148,8 @@ class PlanCalls(PlanFields):
         if self.more and self.iterations:
             yield from self._echoes("extend", self.iterations, self.more, self._strength(self.iterations))
 
-    def enlargements(self) -> Iterator[Call]:
-        """The calls of all extensions, in the order in which they were asked for."""
-        for number, extension in enumerate(self.extended, 1):
-            yield from self.enlargement(number, extension)
-
-    def enlargement(self, number: int, extension: Extension) -> Iterator[Call]:
-        """The calls of extension ``number``, from 1: variations of what the last release chose, or the last round."""
-        if not self.selects:
-            yield from self._echoes("enlarge", self.iterations, extension.more, extension.strength, number)
-            return
-        for label in self.labels:
-            for parent in range(self.candidates):
-                start = parent * extension.more
-                for first, count in self._batches(start, start + extension.more):
-                    yield self._call(
-                        "enlarge",
-                        self.releases[-1],
-                        label,
-                        first,
-                        count,
-                        strength=extension.strength,
-                        parent=parent,
-                        number=number,
-                    )
-
     def _echoes(
-        self, purpose: Purpose, iteration: int, copies: int, strength: float | None, number: int | None = None
+        self, purpose: Purpose, iteration: int, copies: int, strength: float | None
     ) -> Iterator[Call]:
         """``copies`` variations of every image of a population."""
         places: dict[str, int] = dict.fromkeys(self.labels, 0)
@@ -193,7 +166,6 @@ class PlanCalls(PlanFields):
                         count,
                         strength=strength,
                         source=call.output(index),
-                        number=number,
                     )
 
     def _call(
@@ -206,9 +178,8 @@ class PlanCalls(PlanFields):
         strength: float | None = None,
         parent: int | None = None,
         source: str | None = None,
-        number: int | None = None,
     ) -> Call:
-        stage = f"{STAGES[purpose]}{iteration if number is None else number:03d}"
+        stage = f"{STAGES[purpose]}{iteration:03d}"
         place = self.labels.index(label)
         slot = f"{stage}/c{place:03d}/n{first:06d}"
         seed = self.public_seed(stage, place, first)
@@ -227,4 +198,3 @@ class PlanCalls(PlanFields):
             yield from self.round(iteration)
             yield from self.lookaheads(iteration)
         yield from self.extensions()
-        yield from self.enlargements()

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.privacy import Budget
 from pcevolve.public import requests, settings
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
-from pcevolve.public.parts import Earlier, Extension, Library, Rewriter, Secrecy
+from pcevolve.public.parts import Earlier, Library, Rewriter, Secrecy
 from pcevolve.public.words import (
     TEMPLATE,
     TEXT_TEMPLATE,
@@ -27,8 +27,6 @@ IN_PROCESS = "http://in-process.invalid"
 """The address in a plan whose generator ran inside the client's own process: no host's name."""
 FEWEST = 2
 """Candidates of a class between which there is something to choose."""
-MOST_EXTENSIONS = 999
-"""Of one run."""
 ExactEpsilon = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
 
 
@@ -96,8 +94,6 @@ class PlanFields(BaseModel):
     library: Library | None = None
     secrecy: Secrecy | None = None
     licence: settings.Licence = settings.UNKNOWN_LICENCE
-    # None when a plan is fixed: each was asked for after the dataset was released, and is on record there.
-    extended: Annotated[tuple[Extension, ...], Field(max_length=MOST_EXTENSIONS)] = ()
 
     @property
     def images(self) -> Images:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from pcevolve.errors import spell_out
 from pcevolve.privacy import Event
-from pcevolve.public import requests, settings
+from pcevolve.public import requests
 from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Texts
 from pcevolve.public.settings import Digest
@@ -61,23 +61,6 @@ class Earlier(_Part):
 
     releases: Annotated[int, Field(ge=0)] = 0
     events: tuple[Event, ...] | None = ()
-
-
-class Extension(_Part):
-    """The variations that are asked for once a dataset is released. No private image is asked.
-
-    Attributes:
-        more: Variations of each image; of one that was chosen twice, twice as many.
-        strength: Image-to-image strength of all of them; None where the API is asked for none.
-    """
-
-    more: Annotated[int, Field(ge=1, le=1000)]
-    strength: settings.Strength | None = None
-
-    @property
-    def options(self) -> str:
-        """The options of ``pcevolve extend`` that ask for just this."""
-        return f"--more {self.more}" + ("" if self.strength is None else f" --strength {self.strength!r}")
 
 
 class Secrecy(_Part):

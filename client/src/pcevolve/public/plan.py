@@ -6,7 +6,7 @@ same plan, and with it the same requests in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final, Self
@@ -15,7 +15,6 @@ from pydantic import model_validator
 
 from pcevolve.public.calls import Call, PlanCalls
 from pcevolve.public.fields import PlanFields
-from pcevolve.public.parts import Extension
 from pcevolve.public.words import choose_labels, find_label_faults
 
 FEWEST_WORDINGS: Final = 2
@@ -34,8 +33,6 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
     """Yield faults of variations."""
     if len(plan.strengths) != (plan.iterations if plan.grades_variations else 0):
         yield "strengths: one per iteration is needed, and none where the API is asked for none"
-    if any((each.strength is not None) != plan.grades_variations for each in plan.extended):
-        yield "extended: each needs a strength, and none where the API is asked for none"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
         yield f"vary-by: {plan.vary_by} needs provider.prompts, two at least for each class, and no provider.adapter"
     if (plan.vary_by == "rewording") != (plan.rewriter is not None):
@@ -116,8 +113,3 @@ class PublicPlan(PlanCalls):
     def calls(self) -> Mapping[str, Call]:
         """Every call of the run by slot, in sending order."""
         return MappingProxyType({call.slot: call for call in self._all_calls()})
-
-    def extended_by(self, extensions: Iterable[Extension]) -> Self:
-        """This plan, with all that was asked for after its dataset was released."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**{**fields, "extended": tuple(extensions)})

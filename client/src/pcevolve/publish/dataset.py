@@ -32,7 +32,7 @@ from pcevolve.transcript.records import ReleasedImage
 from pcevolve.transcript.traffic import Counts
 
 
-def publish(folder: Path, release: Release, received: Callable[[str], bytes], *, anew: bool = False) -> None:
+def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> None:
     """Write the dataset in one step: either all of it is there and on disk, or nothing.
 
     Every image is decoded and encoded anew, which drops whatever metadata the provider put in; an image that was
@@ -40,9 +40,8 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes], *,
 
     Args:
         received: Gives what is on record, by digest: the bytes that the provider had sent, and what was measured.
-        anew: Whether a release that is there is replaced; it followed from an earlier state of the same record.
     """
-    with (replace_folder_durably if anew else write_folder_durably)(folder) as partial:
+    with write_folder_durably(folder) as partial:
         files, unreadable = _write_images(partial, release, received)
         (partial / MANIFEST).write_bytes(release.manifest(files, unreadable).encode())
         (partial / CARD).write_bytes(write_card(release, len(files)).encode())
@@ -87,7 +86,6 @@ def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]
         "iterations": plan.iterations,
         "classes": len(plan.labels),
         "images_released": released,
-        **({"images_added": sum(call.count for call in plan.enlargements())} if plan.extended else {}),
         "requests": sent.attempts,
         "bytes_sent": sent.bytes_sent,
         "bytes_received": sent.bytes_received,

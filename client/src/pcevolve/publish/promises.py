@@ -13,7 +13,7 @@ from pcevolve.modality.images.appearance import Appearance, find_released_appear
 from pcevolve.privacy import Event
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import OWN_DEGREE, reword_for
-from pcevolve.public.parts import Extension, Library, LicenceFile
+from pcevolve.public.parts import Library, LicenceFile
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.selectors.method import Method
@@ -164,7 +164,6 @@ def describe_making(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         parts[plan.keep]
         + asked
         + _degree(plan)
-        + _state_additions(plan)
         + _sizes(plan)
         + _appearance(plan, find_released_appearance(receipts))
     )
@@ -184,22 +183,6 @@ def _sizes(plan: PublicPlan) -> str:
         if plan.class_counts
         else ""
     )
-
-
-def _state_additions(plan: PublicPlan) -> str:
-    """Say what was asked for after the dataset was released."""
-    of = "of each selected image" if plan.selects else "of each image of the last round"
-    return "".join(
-        f"; later, {describe_extension(plan, each)}, {each.more} more variation{'s' if each.more > 1 else ''} {of}"
-        for each in plan.extended
-    )
-
-
-def describe_extension(plan: PublicPlan, extension: Extension) -> str:
-    """Say how the images of an extension were varied."""
-    if plan.varies_prompts:
-        return "by its prompt"
-    return OWN_DEGREE if extension.strength is None else f"at strength {extension.strength:g}"
 
 
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
@@ -223,7 +206,6 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
         *_subsample(plan),
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
-        *([f"that more was asked for later, {len(plan.extended)} times"] if plan.extended else []),
         *([_frame(plan)] if plan.frame else []),
     ]
 

@@ -8,7 +8,7 @@
 - ``approval``, ``console``: what a person is told and asked. ``progress``, ``dashboard``: what is seen meanwhile.
 - ``execution``: the run itself. ``folder``: who may write where.
 - ``first``: what people do before a run: a demonstration, a look at a folder, a file of options, prompts, a price.
-- ``finished``: what they do with a run that is over: extend, export, evaluate, compare, classify.
+- ``finished``: what they do with a run that is over: export, evaluate, compare, classify.
 
 ``preflight`` imports no library that takes long to load.
 """

@@ -189,8 +189,7 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
     kind: Kind = summary.get("modality", "image")
     for mark in summary["marks"]:
         yield "WARNING", mark
-    added = f", {summary['images_added']} of them added later" if summary.get("images_added") else ""
-    made = f"{_number(summary['images_released'], kind)}{added}, {_number(summary['classes'], 'class')}"
+    made = f"{_number(summary['images_released'], kind)}, {_number(summary['classes'], 'class')}"
     yield "dataset", f"{summary['dataset']} ({made})"
     yield from describe_traffic(summary)
     if "listed_secrets" in summary:

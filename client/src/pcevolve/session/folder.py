@@ -79,7 +79,7 @@ class RunFolder(RunLayout):
             state = (
                 "is a finished run:"
                 if self.finished
-                else f"holds an unfinished run: continue it with {RunReader.lenient(self.root).goes_on}, or"
+                else f"holds an unfinished run: continue it with {self.resume_command}, or"
             )
             raise UsageError(
                 f"{self.root} {state} choose another {spell_flag('out')}; nothing was overwritten"
@@ -90,7 +90,7 @@ class RunFolder(RunLayout):
         return RunReader.strict(self.root)
 
     def digest_manifest(self) -> str:
-        """SHA-256, hex, of what the release says of itself; an extension makes it another one."""
+        """SHA-256, hex, of what the release says of itself."""
         return hashlib.sha256(self.manifest.read_bytes()).hexdigest()
 
     def has_plan(self) -> bool:

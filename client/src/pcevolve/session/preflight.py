@@ -32,7 +32,6 @@ from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.modality import Kind
 from pcevolve.public.options import list_options, spell, spell_before, spell_flag
 from pcevolve.session.folder import RunFolder
-from pcevolve.transcript import RunReader
 
 if TYPE_CHECKING:
     from pcevolve.egress.in_process import Generator
@@ -69,8 +68,6 @@ def check_run(
         LedgerError: The ledger is gone, would not outlive a container, or cannot have such a name.
     """
     folder = RunFolder(settings.output.folder)
-    if resume and (plan := RunReader.lenient(folder.root).plan) is not None and plan.extended:
-        raise UsageError(f"{folder.root} was extended after it was finished: pcevolve extend goes on with it")
     if resume and folder.config.exists():
         settings = merge_options(RunConfig.load(folder.config), settings)
     key = settings.key() if key is None else key

@@ -159,10 +159,6 @@ class RunLayout:
         """The command that goes on with the run, as it is typed."""
         return f"pcevolve run --resume {shlex.quote(str(self.root))}"
 
-    def spell_extension(self, options: str) -> str:
-        """The command that goes on with an extension of the run, as it is typed."""
-        return f"pcevolve extend {shlex.quote(str(self.root))} {options}"
-
     def export(self, form: Form) -> Path:
         """The dataset in another form; not there unless somebody asked for it."""
         return self.root / EXPORTS[form]

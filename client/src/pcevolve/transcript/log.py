@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from pcevolve.durable import sync_folder
 from pcevolve.errors import TranscriptError
-from pcevolve.public.fields import MOST_EXTENSIONS
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.transcript.bodies import Bodies
@@ -22,7 +21,6 @@ from pcevolve.transcript.layout import BODIES, LOG, not_a_run, require_format
 from pcevolve.transcript.records import (
     GENESIS,
     Answered,
-    Extended,
     Failed,
     Finished,
     Line,
@@ -83,16 +81,6 @@ def _no_number(constant: str) -> None:
 def find_plan(entries: Iterable[Entry]) -> PublicPlan | None:
     """The plan that a run's records fix, if it came that far; what stands behind it is not read."""
     return next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
-
-
-def find_extended_plan(entries: Sequence[Entry]) -> PublicPlan | None:
-    """The plan with all that was asked for after its dataset was released; None if no plan is fixed.
-
-    Of more extensions than a run may have, which the grammar of a record has no place for, the first are taken.
-    """
-    plan = find_plan(entries)
-    asked = [each.record.extension for each in entries if isinstance(each.record, Extended)][:MOST_EXTENSIONS]
-    return plan.extended_by(asked) if plan is not None and asked else plan
 
 
 def list_files(record: Record) -> tuple[str, ...]:
@@ -194,8 +182,8 @@ class Transcript:
         return self._outputs.get(slot)
 
     def plan(self) -> PublicPlan | None:
-        """The plan on record, with the extensions that are, if the run came that far."""
-        return find_extended_plan(self.entries)
+        """The plan on record, if the run came that far."""
+        return find_plan(self.entries)
 
     def has(self, receipt: Receipt) -> bool:
         """True if a receipt is on record."""

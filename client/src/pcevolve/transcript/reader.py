@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -19,7 +18,7 @@ from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.bodies import MOST_BYTES, Bodies
 from pcevolve.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, find_irregular_files, not_a_run
 from pcevolve.transcript.log import MOST_BYTES as MOST_LOG_BYTES
-from pcevolve.transcript.log import Entry, find_extended_plan, list_files, read
+from pcevolve.transcript.log import Entry, find_plan, list_files, read
 from pcevolve.transcript.records import (
     Answered,
     Finished,
@@ -33,13 +32,6 @@ from pcevolve.transcript.records import (
 )
 from pcevolve.transcript.traffic import Traffic
 from pcevolve_shared.reading import parse_json, read_file
-
-
-class ClosingLine(NamedTuple):
-    """A closing line of a record, and where it stands, from 1."""
-
-    line: int
-    record: Finished
 
 
 @dataclass(frozen=True)
@@ -123,8 +115,8 @@ class RunReader:
 
     @cached_property
     def plan(self) -> PublicPlan | None:
-        """The plan, with the extensions that are on record, if the run came that far."""
-        return find_extended_plan(self.entries)
+        """The plan, if the run came that far."""
+        return find_plan(self.entries)
 
     @property
     def finished(self) -> bool:
@@ -140,55 +132,9 @@ class RunReader:
 
     @property
     def assessment(self) -> Assessment | None:
-        """The assessment of a finished run's dataset, before it was extended; None if there was none."""
-        closed = self.closed
-        return None if closed is None else closed.record.assessment
-
-    @property
-    def closed(self) -> ClosingLine | None:
-        """The line that closes the run itself, before any extension; None if it is unfinished."""
-        found = ((each.seq + 1, each.record) for each in self.entries if isinstance(each.record, Finished))
-        return next((ClosingLine(line, record) for line, record in found), None)
-
-    @cached_property
-    def settled(self) -> RunReader:
-        """The record up to its last closing line, which is all of it unless an extension is under way.
-
-        Of a run that never came to its end it is the record as it stands.
-        """
-        return self._up_to(self._closings[-1]) if self._closings else self
-
-    @cached_property
-    def published(self) -> RunReader:
-        """The settled record, or that before its last extension if the release's manifest says that it is of that one.
-
-        An extension that is cut off just behind its closing line leaves the release as it was.
-        """
-        head = self.released_head
-        # Only the last two: an older closing line's release was replaced long ago, and would be a rollback.
-        named = [count for count in self._closings[-2:] if self.entries[count - 1].digest == head]
-        return self._up_to(named[0]) if named else self.settled
-
-    @property
-    def released_head(self) -> str | None:
-        """Digest of the line that the release's manifest names as the last; None where there is none to be read."""
-        try:
-            found = parse_json(read_file(self.layout.manifest, MOST_BYTES))["transcript"]["head"]
-        except (OSError, ValueError, LookupError, TypeError):
-            return None
-        return found if isinstance(found, str) else None
-
-    @cached_property
-    def _closings(self) -> tuple[int, ...]:
-        """The number of lines up to each closing line, that line included."""
-        numbered = enumerate(self.entries, 1)
-        return tuple(count for count, each in numbered if isinstance(each.record, Finished))
-
-    def _up_to(self, count: int) -> RunReader:
-        """The first lines of the record; itself if these are all."""
-        if count == len(self.entries):
-            return self
-        return replace(self, entries=self.entries[:count], proven=min(self.proven, count))
+        """The assessment of a finished run's dataset; None if there was none."""
+        last = self.entries[-1].record
+        return last.assessment if isinstance(last, Finished) else None
 
     @cached_property
     def receipts(self) -> tuple[Receipt, ...]:
@@ -231,7 +177,7 @@ class RunReader:
         return frozenset(f"{BODIES}/{name}" for name in named) | {LOG}
 
     def require_finished(self) -> PublicPlan:
-        """The plan of a run whose record is closed; ``UsageError`` if it is unfinished or is being extended."""
+        """The plan of a run whose record is closed; ``UsageError`` if it is unfinished."""
         if self.plan is None or not self.finished:
             raise self.make_unfinished_error()
         return self.plan
@@ -258,23 +204,15 @@ class RunReader:
             raise TranscriptError(f"{path.name} is damaged: run pcevolve audit to learn more") from error
 
     @property
-    def goes_on(self) -> str:
-        """The command that goes on with an unfinished run, or with the last extension of a finished one."""
-        if self.plan is not None and self.plan.extended:
-            return self.layout.spell_extension(self.plan.extended[-1].options)
-        return self.layout.resume_command
-
-    @property
     def advice(self) -> str:
-        """Advise on a run that is unfinished, or is being extended."""
+        """Advise on a run that is unfinished."""
         if self.plan is None:
             return "it has no plan on record, so nothing was spent: begin again with the same command"
-        return f"continue it with {self.goes_on}"
+        return f"continue it with {self.layout.resume_command}"
 
     def make_unfinished_error(self) -> UsageError:
         """Return the error for what needs a dataset, with the command that goes on with the run."""
-        state = "is being extended" if self.plan and self.plan.extended else "holds an unfinished run"
-        return UsageError(f"{self.layout.root} {state}: {self.advice}")
+        return UsageError(f"{self.layout.root} holds an unfinished run: {self.advice}")
 
 
 @dataclass(frozen=True)

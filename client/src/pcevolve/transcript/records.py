@@ -7,11 +7,10 @@ import json
 from collections.abc import Collection
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from pcevolve.privacy import Event, Relation
 from pcevolve.public.answers import LONGEST_FAULT, is_error, is_success, parse
-from pcevolve.public.parts import Extension
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
@@ -104,14 +103,6 @@ class Planned(_Record):
     kind: Literal["planned"] = "planned"
     plan: PublicPlan
 
-    @field_validator("plan")
-    @classmethod
-    def _not_extended(cls, plan: PublicPlan) -> PublicPlan:
-        """Nobody can have asked for more of a dataset that is not there."""
-        if plan.extended:
-            raise ValueError("a plan is fixed without extensions")
-        return plan
-
 
 class Released(_Record):
     """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file."""
@@ -173,21 +164,14 @@ class Failed(_Record):
 
 
 class Finished(_Record):
-    """A closing line: how many requests it took up to here, and what was found about the dataset's use, if anything."""
+    """The closing line: how many requests it took, and what was found about the dataset's use, if anything."""
 
     kind: Literal["finished"] = "finished"
     sent: int
     assessment: Assessment | None = None
 
 
-class Extended(_Record):
-    """A finished run goes on: more variations of what it released, and then another closing line."""
-
-    kind: Literal["extended"] = "extended"
-    extension: Extension
-
-
-Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished | Extended
+Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 

@@ -37,7 +37,6 @@ KINDS: Final[dict[Purpose, str]] = {
     "vary": "image-to-image",
     "look": "lookahead (planned for all candidates)",
     "extend": "more samples (planned for all of the last round)",
-    "enlarge": "more samples (of the released dataset, asked for later)",
 }
 BY_PROMPT: Final = "text-to-image (by a prototype's prompt)"
 ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)

@@ -13,7 +13,6 @@ from pcevolve.public.calls import Call
 from pcevolve.public.modality import OWN_DEGREE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Receipt
-from pcevolve.publish.promises import describe_extension
 from pcevolve.rules import RunState
 from pcevolve.transcript.reader import FinishedRun
 from pcevolve.transcript.records import Received, Released
@@ -164,13 +163,6 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
             "More of the dataset",
             "variations of the last round" + matched,
             _tiles(run, extended, {}, per_row, wanted),
-        )
-    for number, extension in enumerate(plan.extended, 1):
-        added = _outputs(run, [call for call in plan.enlargement(number, extension) if call.label == label])
-        yield Row(
-            "Added later",
-            f"variations of the dataset, {describe_extension(plan, extension)}{matched}",
-            _tiles(run, added, {}, per_row, wanted),
         )
 
 

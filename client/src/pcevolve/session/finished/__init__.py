@@ -1,1 +1,1 @@
-"""After a run: its dataset is extended, exported, evaluated and compared, and its classifier applied."""
+"""After a run: its dataset is exported, evaluated and compared, and its classifier applied."""

@@ -268,18 +268,18 @@ def _one(root: Path, name: str) -> Compared:
     run = RunReader.strict(root)
     plan = run.require_finished()
     summary = summarise(run, plan, len(run.manifest().files))
-    judges, test = _read_judges(folder, bool(plan.extended))
+    judges, test = _read_judges(folder)
     settings = choose_settings(plan, summary["epsilon_spent"])
     return Compared(name, summary, plan.labels, judges, settings, test)
 
 
-def _read_judges(folder: RunFolder, extended: bool) -> tuple[dict[str, dict[str, Any]], str]:
+def _read_judges(folder: RunFolder) -> tuple[dict[str, dict[str, Any]], str]:
     """Read what ``evaluate`` found of a dataset as it is, else what ``run --test`` did, and its test data's digest."""
     told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {}
     if told.get("manifest") == folder.digest_manifest():
         rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
         found = [(row["judge"], row["voted"], row["dataset"]["accuracy"]) for row in rows]
-    elif extended or not folder.evaluation.is_file():
+    elif not folder.evaluation.is_file():
         return {}, ""
     else:
         told = json.loads(folder.evaluation.read_bytes())
