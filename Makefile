@@ -12,8 +12,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 2 * (os.cpu_count() or 
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # One worker for each core where nothing is waited for: each imports everything.
 QUICK := -n $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))') --dist loadfile
-# The client and the server set Ray up in ways of their own: a process for each.
-ALONE := $(BIN)/pytest -m alone tests/flood tests/api_server && $(BIN)/pytest -m alone tests/client
+ALONE := $(BIN)/pytest -m alone tests/flood tests/api_server
 TIMED := TIMEFORMAT='%R s of wall time, and of processor time %U s in programs and %S s in the kernel'; time
 PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.toml benchmarks/pyproject.toml
 

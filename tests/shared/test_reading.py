@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from pcevolve_shared import reading
-from pcevolve_shared.clusters import remove_folder
 from pcevolve_shared.reading import BoundedLines, read_file
 
 
@@ -31,25 +27,6 @@ def test_a_record_may_take_so_many_characters_and_no_more():
         next(lines)
     lines.left = 6
     assert list(lines) == ["fg\n"]
-
-
-def test_a_folder_that_is_still_written_into_is_gone_in_the_end(tmp_path: Path):
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    writing = threading.Thread(target=_keep_writing, args=(folder,))
-    writing.start()
-    remove_folder(folder)
-    writing.join()
-    assert not folder.exists()
-
-
-def _keep_writing(folder: Path) -> None:
-    """Write for a third of a second, as processes do that are ending."""
-    for _ in range(30):
-        with contextlib.suppress(OSError):
-            folder.mkdir(exist_ok=True)
-            (folder / "file").touch()
-        time.sleep(0.01)
 
 
 def test_a_file_that_grows_meanwhile_is_read_to_its_end_and_not_beyond_the_bound(

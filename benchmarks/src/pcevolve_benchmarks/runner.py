@@ -115,11 +115,10 @@ def run(options: Options, out: Path, generator: Generator | None = None) -> Resu
     components = Components.of(check_run(settings, generator=generator))
     partial.mkdir(parents=True)
     transport = open_transport(settings.provider, components.address, generator)
-    with closing(transport), components.engine.running(partial / "scratch"):
+    with closing(transport):
         session = _session(chosen, components, transport, options)
         made = chosen.carry_out(session)
     _write(partial, chosen, session, made)
-    shutil.rmtree(partial / "scratch", ignore_errors=True)
     if out.is_dir() and not any(out.iterdir()):
         out.rmdir()
     partial.rename(out)

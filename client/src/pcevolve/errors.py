@@ -15,7 +15,6 @@
     │   └── AllowanceError           the next request would exceed what the user allows
     ├── TranscriptError              the record of the run is damaged                      (7)
     ├── ModelError                   an encoder's weights cannot be loaded                 (8)
-    ├── EngineError                  the cluster that works on private images failed      (10)
     └── StoppedError                 a person stopped the command (Ctrl-C)               (130)
 
 Messages name facts and a next step, and nothing private beyond the owner's own file names.
@@ -101,12 +100,6 @@ class ModelError(ClientError):
     """An encoder's weights cannot be loaded."""
 
     exit_code = 8
-
-
-class EngineError(ClientError):
-    """The cluster that works on private images failed; nothing was drawn."""
-
-    exit_code = 10
 
 
 class StoppedError(ClientError):

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from scipy.stats import t as student
 
-from pcevolve.errors import DataError, EngineError, UsageError
+from pcevolve.errors import DataError, UsageError
 from pcevolve.pages.report.charts import Value
 from pcevolve_benchmarks.providers import Provider, by_flags
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
@@ -23,7 +23,7 @@ from pcevolve_benchmarks.tables.outcomes import estimate_intrinsic_dimension
 from pcevolve_benchmarks.tables.pages import as_json, markdown
 from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, Scale, Sizes
 from pcevolve_benchmarks.tables.table import CONTROLS, Table
-from pcevolve_benchmarks.tables.workers import Processes
+from pcevolve_benchmarks.tables.workers import Processes, WorkerError
 from support.folders import class_folders
 from support.jobs import work
 from support.served import wait_until
@@ -109,7 +109,7 @@ def test_a_process_that_dies_is_a_fault_of_its_job_and_the_others_are_done():
     begun: list[str] = []
     found = dict(Processes(2).each_done(work, jobs, begun.append))
     assert sorted(begun) == sorted(jobs)
-    assert isinstance(found["die"], EngineError)
+    assert isinstance(found["die"], WorkerError)
     assert isinstance(found["refuse"], DataError)
     assert {name: found[name] for name in ("one", "two", "three")} == {"one": 3, "two": 3, "three": 5}
 

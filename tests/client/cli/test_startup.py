@@ -17,7 +17,7 @@ from support.runs import small_plan
 
 pytestmark = pytest.mark.system
 
-HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp", "ray")
+HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp")
 """Libraries that only a run under way needs."""
 PROBE = """
 import contextlib, io, json, sys
@@ -54,8 +54,6 @@ REFUSED = (
     ("--set encoder.weights=nowhere --encoder clip", 2, "nowhere: no such file"),
     ("--set encoder.weights=. --encoder words --dialect chat", 2, "encoder words has vectors of its own"),
     ("--set data.subsample=3 --shots 4", 2, "data.subsample 3 and --shots 4 differ: leave --shots out"),
-    ("--set encoder.ray_address=10.0.0.1:6379", 2, "is for encoder.engine=ray: give both, or"),
-    ("--set encoder.engine=dask", 2, "encoder.engine: Input should be 'local' or 'ray'"),
     ("--delta 1", 2, "--delta: delta must be at least 0 and below 1"),
     ("--set privacy.ledger=secret.key", 4, "a ledger's key: choose another with privacy.ledger"),
 )

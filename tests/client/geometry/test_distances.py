@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
-from pcevolve.geometry.distances import ENTRY_BYTES, _Screen, find_centres, nearest
+from pcevolve.geometry import distances
+from pcevolve.geometry.distances import (
+    ENTRY_BYTES,
+    _Screen,
+    find_centres,
+    nearest,
+    nearest_candidates,
+    nearest_of_some,
+)
 from support.examples import examples
 
 WIDE = st.floats(allow_nan=True, allow_infinity=True)
@@ -188,3 +196,14 @@ def test_centres_come_to_rest_nearer_to_the_points_than_where_they_began():
         return float(np.square(points[:, None] - found).sum(axis=2).min(axis=1).sum())
 
     assert spread(find_centres(points, 10)) < 0.8 * spread(points[::30])
+
+
+def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(monkeypatch):
+    random = np.random.default_rng(0)
+    points, candidates = (random.integers(0, 3, (count, 4)).astype(float) for count in (200, 40))
+    places = np.flatnonzero(random.random(200) < 0.5)
+    whole = nearest_candidates(points[places], candidates)
+    monkeypatch.setattr(distances, "BLOCK_ROWS", 7)
+    assert np.array_equal(nearest_of_some(points, places, candidates), whole)
+    several = nearest_of_some(points, places, candidates, 3)
+    assert np.array_equal(several[:, :1], whole)

@@ -15,8 +15,8 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.selectors import PrivateEmbeddings
 
 SHOWN = {
-    *("FolderSource", "DigitsSource", "CellsSource", "TermsSource", "Columns", "Embedding", "Folders"),
-    *("LocalEngine", "RayEngine", "UniformJudge", "Judge", "Value", "Clock", "_Pace", "PapersHead"),
+    *("FolderSource", "DigitsSource", "CellsSource", "TermsSource", "Columns", "Folders"),
+    *("UniformJudge", "Judge", "Value", "Clock", "_Pace", "PapersHead"),
     "KeptFeatures",
 }
 """Types that hold nothing private, or whose fields show nothing of it; a new one is confined until it stands here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -18,10 +18,6 @@ from pcevolve.public.options import validate
 from pcevolve_benchmarks.tables.catalogue import TABLES
 from pcevolve_benchmarks.tables.sizes import Sizes
 
-if TYPE_CHECKING:
-    from pcevolve_benchmarks.tables.workers import Workers
-
-ENGINES = ("local", "ray")
 TEXT = "text"
 """Name of the table of texts."""
 OF_TEXTS = frozenset({"name", "smoke", "full", "seeds", "model", "out"})
@@ -118,14 +114,6 @@ def table(
         int | None,
         typer.Option(min=1, max=256, help="Runs at a time; as many as there are processors if not given."),
     ] = None,
-    engine: Annotated[
-        str,
-        typer.Option(help="Where runs are carried out: local (processes), or ray (pcevolve[ray])."),
-    ] = "local",
-    ray_address: Annotated[
-        str | None,
-        typer.Option(help="HOST:PORT of your own Ray cluster; all of it has to see --data and --out."),
-    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of figures, runs and pages; all tables share it.")] = Path(
         "bench"
     ),
@@ -152,6 +140,7 @@ def table(
     from pcevolve.session.progress import error_console, show_work
     from pcevolve_benchmarks.providers import by_flags, in_file
     from pcevolve_benchmarks.tables.making import Wanted, make_table  # torch takes seconds to load
+    from pcevolve_benchmarks.tables.workers import Processes
 
     if providers is not None and (api or model or api_key_file or dialect != "getimg"):
         raise UsageError(
@@ -167,7 +156,7 @@ def table(
         encoders=tuple(dict.fromkeys(encoder or ())),
         judges=tuple(dict.fromkeys(judge or ())),
         seeds=seeds,
-        workers=_workers(engine, ray_address, processes or os.cpu_count() or 1, out.absolute()),
+        workers=Processes(processes or os.cpu_count() or 1),
         out=out.absolute(),
         sizes=validate(Sizes, drop_unset(options)),
         le_prompts=le_prompts,
@@ -181,21 +170,6 @@ def table(
     typer.echo(json.dumps(found.as_json()))
     if found.faults:
         raise typer.Exit(1)
-
-
-def _workers(engine: str, address: str | None, most: int, out: Path) -> Workers:
-    """Who carries out the runs.
-
-    Raises:
-        UsageError: There is no such engine, or it has no address.
-    """
-    from pcevolve_benchmarks.tables.workers import Cluster, Processes
-
-    if engine not in ENGINES:
-        raise UsageError(f"--engine {engine}: choose one of {', '.join(ENGINES)}")
-    if engine == "local" and address is not None:
-        raise UsageError("--ray-address is for --engine ray: give both, or neither")
-    return Processes(most) if engine == "local" else Cluster(most, address, out / "cluster")
 
 
 def _require_of_texts(name: str, context: typer.Context) -> None:

@@ -32,7 +32,7 @@ from pcevolve_benchmarks.tables.sheets import sheets
 from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, Facts, Scale, Sizes
 from pcevolve_benchmarks.tables.table import Measure, Table
 from pcevolve_benchmarks.tables.work import Asked, Say, Told, fill
-from pcevolve_benchmarks.tables.workers import Cluster, Workers
+from pcevolve_benchmarks.tables.workers import Workers
 
 BUNDLED = ("bundled", "bundled+spectrum")
 """Encoders that need no download."""
@@ -160,14 +160,6 @@ def _ask(wanted: Wanted) -> Asked:
             those = " and ".join(each.name for each in TABLES.values() if each.by == what)
             raise UsageError(f"several {what}s are for {those}: name one")
     data = _data(wanted)
-    if (
-        isinstance(wanted.workers, Cluster)
-        and wanted.workers.address
-        and any(each.is_local for each in wanted.providers)
-    ):
-        raise UsageError(
-            "--ray-address: its machines cannot reach a server on this one; say where one is with --api"
-        )
     if wanted.le_prompts is not None:
         keep_prompts(wanted.le_prompts, data, wanted.out)
     if len({each.name for each in data}) < len(data):

@@ -22,7 +22,7 @@ from pcevolve_benchmarks.tables.sizes import Facts, Scale
 from pcevolve_benchmarks.tables.table import Measure, Table
 from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carry_out_job
 from pcevolve_benchmarks.tables.wide import WIDE
-from pcevolve_benchmarks.tables.workers import Cluster, Workers
+from pcevolve_benchmarks.tables.workers import Workers
 
 Told = Callable[[int, int], None]
 Say = Callable[[str], None]
@@ -130,8 +130,6 @@ def _title(asked: Asked, job: Job) -> str:
 
 def _require_models(asked: Asked) -> None:
     """Say that weights are not at hand before a server is started, and not once for each run."""
-    if isinstance(asked.workers, Cluster):
-        return  # its machines have weights of their own
     options = (json.loads(place.cell.options) for place in asked.places)
     encoders = dict.fromkeys(each["encoder"] for each in options if "encoder" in each)
     load_table_judges([*asked.judges, *encoders], None)

@@ -1,4 +1,4 @@
-"""Who carries out the runs of a table: processes, or a Ray cluster; one that dies costs its run alone."""
+"""Processes that carry out the runs of a table; one that dies costs its run alone."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_compl
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
-from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from pcevolve.errors import ClientError, EngineError
+from pcevolve.errors import ClientError
 
 Job = TypeVar("Job")
 Found = TypeVar("Found")
 Work = Callable[[Job], Found]
 Begun = Callable[[Job], None]
+
+
+class WorkerError(ClientError):
+    """The process that carried out a run died."""
 
 
 class Workers(Protocol):
@@ -77,7 +80,7 @@ class _Slot:
         """Have the process carry out a job.
 
         Raises:
-            EngineError: It died.
+            WorkerError: It died.
         """
         if self._pool is None:
             self._pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_parent)
@@ -85,7 +88,7 @@ class _Slot:
             return self._pool.submit(work, job).result()
         except BrokenProcessPool:
             self.close()
-            raise EngineError("its process died, as when memory runs out or somebody kills it") from None
+            raise WorkerError("its process died, as when memory runs out or somebody kills it") from None
 
     def close(self) -> None:
         """End the process."""
@@ -118,64 +121,3 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A Ray cluster, of this machine for the work alone or the user's own; it needs the same folders everywhere.
-
-    Attributes:
-        most: How many jobs at a time.
-        address: ``HOST:PORT`` of the user's; None for one of our own.
-        scratch: Folder for what a cluster of our own writes; gone afterwards.
-    """
-
-    most: int
-    address: str | None
-    scratch: Path
-
-    def each_done(
-        self, work: Work[Job, Found], jobs: Sequence[Job], begun: Begun[Job]
-    ) -> Iterator[tuple[Job, Found | ClientError]]:
-        """See ``Workers``; a job whose process dies is not begun again.
-
-        Raises:
-            UsageError: There is no cluster at the address, or none can be started.
-        """
-        from pcevolve.private.cluster import connect  # Ray takes seconds to load, and need not be installed
-
-        with connect(self.address, self.scratch):
-            import ray
-
-            # No retries: a whole run that killed its process would kill the next.
-            task = ray.remote(num_cpus=1, max_retries=0)(attempt)
-            waiting: dict[Any, Job] = {}
-            for job in jobs:
-                if len(waiting) >= self.most:
-                    yield _take(waiting)
-                begun(job)
-                waiting[task.remote(work, job)] = job
-            while waiting:
-                yield _take(waiting)
-
-
-def attempt(work: Callable[[Job], Found], job: Job) -> Found | ClientError:
-    """Run a job on a worker; an error is handed back as it is, for Ray would put a trace into its text."""
-    try:
-        return work(job)
-    except ClientError as error:
-        return error
-
-
-def _take(waiting: dict[Any, Job]) -> tuple[Job, Any]:
-    """Wait for any job, and take what came of it."""
-    import ray
-
-    (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
-    job = waiting.pop(ready)
-    try:
-        return job, ray.get(ready)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause or error from None
-    except ray.exceptions.RayError as error:
-        return job, EngineError(f"its process on the cluster died ({type(error).__name__})")

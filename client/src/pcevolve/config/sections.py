@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -229,23 +229,6 @@ class EncoderSettings(public.Section):
         Field(description="Where the encoder runs: auto, cpu or cuda."),
         OWN,
     ] = "auto"
-    engine: Annotated[
-        Literal["local", "ray"],
-        Field(
-            description="Where private images are embedded and vote: in this process, or on Ray "
-            "(pcevolve[ray])."
-        ),
-        Setting(resumable=True, only="image"),
-    ] = "local"
-    ray_address: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            description="HOST:PORT of your own Ray cluster, which sees private images; a cluster on this "
-            "machine, for this run, if not given.",
-        ),
-        Setting(resumable=True),
-    ] = None
 
 
 class OutputSettings(public.Section):

@@ -9,7 +9,7 @@ return what their products round to, and another block or number of threads may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -153,8 +153,6 @@ def _square_distances(point: FloatArray, field: FloatArray, columns: IntArray) -
 
 Embeddings: TypeAlias = NDArray[np.floating[Any]]
 """float64 ``(n, d)``, or float32 where that holds the same numbers; with float64 candidates no result differs."""
-Search: TypeAlias = Callable[[Embeddings, IntArray, FloatArray, int], IntArray]
-"""See ``nearest_of_some``."""
 
 FEW_PRODUCTS = 2**22
 """Multiplications up to which comparing one by one takes less time than to prepare a screen."""

@@ -108,8 +108,6 @@ class RunOptions(TypedDict, total=False):
     encoder: str
     encoder_weights: AnyPath | None
     device: str
-    engine: Literal["local", "ray"]
-    ray_address: str | None
     formats: Sequence[Literal["parquet", "webdataset"]]
     licence: str
 

@@ -24,7 +24,7 @@ from pcevolve.modality.images.appearance import measure_appearances
 from pcevolve.privacy import Event, Events
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.engine import Engine, LocalEngine
+from pcevolve.private.embedding import embed_images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Query, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
@@ -39,12 +39,10 @@ class PrivateViews:
 
     Attributes:
         caps: What secrets leave each image or text of a vote; None for all of it.
-        engine: Where that is done, and the search for nearest candidates; running.
     """
 
     data: PrivateDataset
     encoder: Encoder
-    engine: Engine = field(default_factory=LocalEngine)
     caps: FloatArray | None = None
     _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
 
@@ -62,13 +60,7 @@ class PrivateViews:
         """Embeddings of the images in a rendition, with classes and units; ``DataError`` for an image without one."""
         if rendition not in self._embedded:
             self._embedded[rendition] = self._usable(rendition, told)
-        return PrivateEmbeddings(
-            self._embedded[rendition],
-            self.data.targets,
-            self.data.unit_of,
-            self.engine.find_nearest,
-            self.caps,
-        )
+        return PrivateEmbeddings(self._embedded[rendition], self.data.targets, self.data.unit_of, self.caps)
 
     @cached_property
     def appearances(self) -> FloatArray:
@@ -76,7 +68,7 @@ class PrivateViews:
         return measure_appearances(self.data.items)
 
     def _usable(self, rendition: Rendition, told: ProgressCallback) -> Embeddings:
-        embedded = self.engine.embed(self.data.items, self.encoder, rendition, told)
+        embedded = embed_images(self.data.items, self.encoder, rendition, told)
         # Extremes instead of all: NaN survives both, and a mask of a million rows would take as much memory again.
         if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():
             raise DataError(

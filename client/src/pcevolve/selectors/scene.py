@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.encoders.files import PublicFrame
-from pcevolve.geometry.distances import Embeddings, IntArray, Search, nearest_of_some
+from pcevolve.geometry.distances import Embeddings, IntArray
 from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.public.settings import TAU, VOTES
@@ -35,14 +35,12 @@ class PrivateEmbeddings:
         embeddings: Finite ``(images, d)``.
         targets: int64 ``(images,)``: indices of their classes.
         units: int64 ``(images,)``: equal numbers are one privacy unit.
-        search: Finds the nearest candidates of some of them; where, and on how many machines, changes no answer.
         caps: float64 ``(images,)`` in [0, 1]: what the secrets that each holds leave it of a vote; None for all of it.
     """
 
     embeddings: Embeddings
     targets: IntArray
     units: IntArray
-    search: Search = nearest_of_some
     caps: FloatArray | None = None
 
     def __repr__(self) -> str:

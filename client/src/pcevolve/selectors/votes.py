@@ -18,7 +18,7 @@ from pydantic import model_validator
 from pcevolve.dp.calibration import draw_rate, histogram_sensitivity
 from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.geometry.distances import IntArray
+from pcevolve.geometry.distances import IntArray, nearest_of_some
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Budget, Event, Events, Relation
 from pcevolve.public import settings
@@ -182,7 +182,7 @@ def cast_votes(private: PrivateEmbeddings, scene: Scene, count: int | None = Non
     votes = np.empty((len(private), count), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
         rows, own = np.flatnonzero(private.targets == target), entrants[target]
-        near = private.search(private.embeddings, rows, scene.pools[target][own], count)
+        near = nearest_of_some(private.embeddings, rows, scene.pools[target][own], count)
         votes[rows] = start + own[near]
     return votes
 

@@ -80,7 +80,6 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
     if components.skipped:
         more = f" and {len(components.skipped) - NAMED} more" if len(components.skipped) > NAMED else ""
         yield Fact("passed over", f"no images: {', '.join(components.skipped[:NAMED])}{more}")
-    yield from _name_workers(components)
 
 
 def detail_run(components: Components, plan: PublicPlan, advice: Advice | None) -> Iterator[Fact]:
@@ -101,20 +100,6 @@ def detail_run(components: Components, plan: PublicPlan, advice: Advice | None) 
     yield Fact("selection lift", best, "")
     yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")
     yield Fact("asked with", _describe_settings(plan, advice), "")
-
-
-def _name_workers(components: Components) -> Iterator[Fact]:
-    """Name who else than this process sees private images, if anybody does."""
-    settings = components.settings
-    if settings.encoder.engine == "local" or not components.method.queries_data:
-        return
-    cluster = settings.encoder.ray_address
-    where = (
-        f"at {cluster}: whoever may use that cluster may see them"
-        if cluster
-        else "in processes of this machine alone"
-    )
-    yield Fact(f"private {components.dialect.makes}s", f"embedded and compared on Ray, {where}")
 
 
 def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:

@@ -16,13 +16,12 @@ from pcevolve.egress.address import Address
 from pcevolve.egress.in_process import (
     Generator as Generator,  # also for the package, which must not know egress
 )
-from pcevolve.encoders import Encoder, load_encoder, named_weights
+from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.published import resolve
 from pcevolve.evolution import Judge
 from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.engine import Engine, LocalEngine
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.private.secrets import Sources
 from pcevolve.providers import dialect as find_dialect
@@ -67,7 +66,6 @@ class Components:
     limits: Limits
     generator: Generator | None = None
     rewriter: Address | None = None
-    engine: Engine = field(default_factory=LocalEngine)
     _declared: list[Sources] = field(default_factory=list)
     _capped: list[FloatArray] = field(default_factory=list)
 
@@ -98,7 +96,7 @@ class Components:
         )
         encoder, why = resolve(settings.encoder.name, spoken.makes)
         return cls(
-            settings=(chosen := settings.changed(encoder=encoder)),
+            settings=settings.changed(encoder=encoder),
             method=method,
             reason=reason,
             encoder_reason=why,
@@ -114,7 +112,6 @@ class Components:
             limits=limits,
             generator=run.generator,
             rewriter=make_rewriter_address(settings, run.rewriter_key),
-            engine=_engine(chosen),
         )
 
     @property
@@ -135,12 +132,14 @@ class Components:
     @cached_property
     def encoder(self) -> Encoder:
         """The encoder, loaded when first asked for; ``ModelError`` where its weights cannot be had."""
-        return load_encoder(self.settings.encoder.name, self.settings.encoder.weights, _device(self.settings))
+        return load_encoder(
+            self.settings.encoder.name, self.settings.encoder.weights, self.settings.encoder.device
+        )
 
     @cached_property
     def views(self) -> PrivateViews:
         """The private images as selectors see them."""
-        return PrivateViews(self.data, self.encoder, self.engine)
+        return PrivateViews(self.data, self.encoder)
 
     def prepare(self, plan: PublicPlan, told: ProgressCallback = no_progress) -> None:
         """Do all that a plan will need of encoder and private images and that does not wait for the API's answers.
@@ -205,24 +204,6 @@ def _list_required(settings: RunConfig) -> set[str]:
     """Capabilities without which the user's own wishes would be passed over in silence."""
     wished = (each for each in list_options(RunConfig) if each.of(settings) not in (None, ""))
     return {each.setting.needs for each in wished if each.setting.needs}
-
-
-def _engine(settings: RunConfig) -> Engine:
-    if settings.encoder.engine == "local":
-        return LocalEngine()
-    from pcevolve.private.cluster import RayEngine
-
-    digest = named_weights(settings.encoder.name, settings.encoder.weights)
-    return RayEngine(settings.encoder.weights, digest, _device(settings), settings.encoder.ray_address)
-
-
-def _device(settings: RunConfig) -> str:
-    """Return the encoder's device; on a cluster a GPU only if it is asked for, so that all machines round alike."""
-    return (
-        "cpu"
-        if settings.encoder.engine == "ray" and settings.encoder.device == "auto"
-        else settings.encoder.device
-    )
 
 
 def _noise(seed: int | None) -> Noise:

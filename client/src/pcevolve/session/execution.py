@@ -218,7 +218,6 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
         settings = components.settings
         with (
             folder.claim(run.resume),
-            components.engine.running(folder.scratch),  # first, so that it ends when the connection is closed
             closing(Transcript(folder.transcript)) as transcript,
             closing(open_ledger(settings, begun=transcript.plan() is not None)) as ledger,
             components.connect(transcript, console) as connection,

@@ -39,7 +39,6 @@ class RunFolder(RunLayout):
         with self._lock():
             self._clear_false_start()
             self.private.mkdir(mode=0o700, exist_ok=True)
-            shutil.rmtree(self.scratch, ignore_errors=True)  # of a process that was killed
             yield
 
     @contextmanager

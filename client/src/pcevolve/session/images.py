@@ -28,7 +28,7 @@ from pcevolve.modality.images.sheet import draw_strip
 from pcevolve.pages.live import list_opening
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
-from pcevolve.private.dataset import KEPT_PIXELS, PrivateDataset, load
+from pcevolve.private.dataset import PrivateDataset, load
 from pcevolve.private.listing import Listing, list_folder, shorten
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.units import group_into_units, read_units, require_unit_size
@@ -112,9 +112,8 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
         tell_drawable(settings, listing.count_drawable(), counted)
         used, left = listing.draw(settings.data.subsample, settings.data.subsample_seed)
     require_shots(settings, used.count_units(), counted, used.count_drawable())
-    keep = 0 if settings.encoder.engine == "ray" else KEPT_PIXELS  # a cluster reads files
     window = window_ends(settings.data.window)
-    data = group_into_units(load(used, keep=keep, told=told, window=window), used.units)
+    data = group_into_units(load(used, told=told, window=window), used.units)
     skipped = tuple(shorten(file) for file in listing.skipped)
     return RunData(data, _test(settings, data, left), skipped=skipped)
 

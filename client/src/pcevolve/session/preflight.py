@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +134,6 @@ def _check_figures(settings: RunConfig) -> None:
     if settings.rewriter.api is not None:
         require_address(settings.rewriter.api, "rewriter.api", "rewriter.api_key_file")
     _require_writers(settings)
-    _require_engine(settings)
 
 
 def _check_names(settings: RunConfig, key: str | None) -> None:
@@ -153,20 +151,6 @@ def _require_writers(settings: RunConfig) -> None:
 
         for form in settings.output.formats:
             require_writer(form)
-
-
-def _require_engine(settings: RunConfig) -> None:
-    """Refuse an engine that is not installed, or that cannot read these data."""
-    if settings.encoder.engine != "ray":
-        if settings.encoder.ray_address is not None:
-            raise UsageError("encoder.ray_address is for encoder.engine=ray: give both, or neither")
-        return
-    if find_spec("ray") is None or find_spec("pyarrow") is None:
-        raise UsageError("encoder.engine=ray needs Ray: install pcevolve[ray], or leave encoder.engine out")
-    if isinstance(parse_source(settings.data.private), PICTURES):
-        raise UsageError(
-            "encoder.engine=ray reads images from files: give --private a folder, or leave encoder.engine out"
-        )
 
 
 def _require_somebody(settings: RunConfig, generator: Generator | None) -> None:

@@ -64,7 +64,6 @@ CARD: Final = "README.md"
 CLASSIFIER: Final = "classifier.safetensors"
 PRIVATE: Final = "private"
 RESULT: Final = "result.json"
-SCRATCH: Final = "cluster"
 EVALUATION: Final = "evaluation.json"
 JUDGEMENT: Final = "judgement.json"
 SUMMARY: Final = "summary.json"
@@ -129,8 +128,6 @@ class RunLayout:
     """The released class means, for whoever wants to classify images with them; not there for every method."""
     private = _Place(PRIVATE)
     """The folder that is for the owner alone."""
-    scratch = _Place(PRIVATE, SCRATCH)
-    """Files that a cluster of the run's own writes; gone when it has ended."""
     result = _Place(PRIVATE, RESULT)
     """The summary for the owner, accuracy on private data included; never shared."""
     evaluation = _Place(PRIVATE, EVALUATION)

@@ -6,20 +6,36 @@ import asyncio
 import logging
 import os
 import secrets
+import shutil
+import signal
 import socket
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pcevolve_server.errors import SettingsError
 from pcevolve_server.settings import API_KEY_VARIABLE, Settings
-from pcevolve_shared.clusters import ALONE, QUIET, STORE_BYTES, keep_signals, remove_folder
 
 _Result = TypeVar("_Result")
 
 _KNOCK_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
+STORE_BYTES = 200 * 2**20
+"""Shared memory of a cluster of our own; what does not fit waits in files of its folder."""
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # Ray would tell its makers about the cluster
+    "GRPC_VERBOSITY": "ERROR",  # it writes to stderr, which is our log
+}
+ALONE = {
+    # Ray's way to have the machine's own address be 127.0.0.1, on which its processes then listen.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_MODE": "token",
+}
+_ENDING_SECONDS, _POLL_SECONDS = 10.0, 0.1
 
 
 class Connection:
@@ -106,6 +122,26 @@ class Connection:
         host, separator, port = self._address.rpartition(":")
         if separator and port.isdecimal():
             socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
+
+
+@contextmanager
+def keep_signals() -> Iterator[None]:
+    """Leave it to the command what a signal does: Ray takes over SIGTERM for the whole process, from any thread."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in kept.items():
+                signal.signal(number, handler)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder into which processes that are ending still write."""
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while folder.exists() and time.monotonic() < deadline:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(_POLL_SECONDS)
 
 
 def _node_is_alive() -> bool:

@@ -1,4 +1,4 @@
-"""Engines: where private images are embedded and vote changes nothing about what they say."""
+"""Private images are embedded a few at a time, which changes nothing about what they say."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from pcevolve.encoders import load_encoder
-from pcevolve.geometry import distances
-from pcevolve.geometry.distances import nearest_candidates, nearest_of_some
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.private import engine as engines
+from pcevolve.private import embedding
 from pcevolve.private.dataset import load
-from pcevolve.private.engine import LocalEngine
+from pcevolve.private.embedding import embed_images
 from pcevolve.private.judge import PrivateViews
 from pcevolve.private.listing import list_folder
 from support.folders import class_folders
@@ -32,7 +30,7 @@ def data(tmp_path_factory):
 def test_batches_of_stored_images_are_embedded_as_all_at_once_in_memory_and_progress_is_told(
     data, rendition, monkeypatch
 ):
-    monkeypatch.setattr(engines, "BATCH_IMAGES", 3)
+    monkeypatch.setattr(embedding, "BATCH_IMAGES", 3)
     encoder, said = load_encoder("bundled"), []
     views = PrivateViews(data, encoder)
     found = views.embeddings(rendition, lambda done, total: said.append((done, total))).embeddings
@@ -63,20 +61,7 @@ class Numbers:
     ],
 )
 def test_embeddings_take_half_the_memory_where_that_changes_none(numbers, kept, monkeypatch):
-    monkeypatch.setattr(engines, "BATCH_IMAGES", 1)
-    rows = LocalEngine().embed(numbers, Numbers(), None, lambda done, total: None)
+    monkeypatch.setattr(embedding, "BATCH_IMAGES", 1)
+    rows = embed_images(numbers, Numbers(), None, lambda done, total: None)
     assert rows.dtype == kept
     assert np.array_equal(rows[:, 0], numbers, equal_nan=True)
-
-
-def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(monkeypatch):
-    random = np.random.default_rng(0)
-    points, candidates = (random.integers(0, 3, (count, 4)).astype(float) for count in (200, 40))
-    places = np.flatnonzero(random.random(200) < 0.5)
-    whole = nearest_candidates(points[places], candidates)
-    monkeypatch.setattr(distances, "BLOCK_ROWS", 7)
-    assert np.array_equal(nearest_of_some(points, places, candidates), whole)
-    assert np.array_equal(LocalEngine().find_nearest(points, places, candidates), whole)
-    several = nearest_of_some(points, places, candidates, 3)
-    assert np.array_equal(several[:, :1], whole)
-    assert np.array_equal(LocalEngine().find_nearest(points, places, candidates, 3), several)
