@@ -17,7 +17,6 @@ from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, advise_by_name, describe_misnamed_table
 from pcevolve.modality.texts import MOST_BYTES, Text, normalise, read_text
 from pcevolve.private.listing import Folders
-from pcevolve.private.parquet_pages import count_unpacked_bytes, find_column_start
 from pcevolve.private.units import normalise_unit
 from pcevolve.public.words import find_label_fault
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
@@ -32,6 +31,8 @@ LEAST_UNPACKED = 2**24
 ROW_BYTES = 64
 """What a row takes in memory beside its text, at least."""
 BATCH_ROWS = 1024
+PAGE_BUFFER = 2**16
+"""Bytes of a Parquet file that are read at a time."""
 MOST_BATCH = 2**28
 """Bytes of the texts in so many rows; of those that can be used, less than half."""
 OF_TEXTS = "of class folders of .txt files, or a .csv, .tsv, .jsonl or .parquet file"
@@ -195,74 +196,59 @@ def _lines(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, An
 
 
 def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
-    """Rows of a Parquet file; its footer, the heads of its pages and what it unpacks to are held against bounds."""
+    """Rows of a Parquet file, read page by page; other columns than the wanted ones are never loaded."""
     from pyarrow import parquet, types
 
     with open_file(path, MOST_FILE_BYTES) as source:
-        most = max(LEAST_UNPACKED, 100 * path.stat().st_size)
-        file = parquet.ParquetFile(source)
-        schema = file.schema_arrow
+        schema = parquet.ParquetFile(source).schema_arrow
         _require_columns(path, wanted, schema.names)
         names = list(dict.fromkeys(wanted))
-        kinds = {name: schema.field(name).type for name in names}
-        texts = [name for name, kind in kinds.items() if _is_text(types, kind)]
-        for name in set(names) - set(texts):
-            if not any(is_kind(kinds[name]) for is_kind in _single_values(types)):
+        for name in names:
+            if not _is_cell(types, schema.field(name).type):
                 raise DataError(
                     f"{path}: column {name!r} holds lists, records or bytes; it needs one value in each row"
                 )
-        chunks = _bearable(path, file.metadata, wanted, most)
-        # A second handle: pyarrow's own stands wherever it last read.
-        with open_file(path, MOST_FILE_BYTES) as pages:
-            said = sum(
-                count_unpacked_bytes(pages, find_column_start(each), each.total_compressed_size)
-                for each in chunks
-            )
-        if said > most:
-            raise _unbearable(path)
         # Strings stay in their dictionaries until it is known how long all are: one long one may stand for millions.
-        file = parquet.ParquetFile(source, read_dictionary=texts)
+        # Without pre_buffer, because that loads a row group at once.
+        file = parquet.ParquetFile(source, read_dictionary=names, pre_buffer=False, buffer_size=PAGE_BUFFER)
+        left = max(LEAST_UNPACKED, 100 * path.stat().st_size)
+        _require_bearable(path, file.metadata, names, left)
         for batch in file.iter_batches(columns=names, batch_size=BATCH_ROWS):
             size = sum(map(_text_bytes, batch.columns)) + ROW_BYTES * batch.num_rows
-            # What was read is subtracted, so that many batches of a bearable size do not add up to an unbearable file.
-            most -= size
-            if most < 0 or size > MOST_BATCH:
+            # Of all batches together, so that many of a bearable size do not add up to an unbearable file.
+            left -= size
+            if left < 0 or size > MOST_BATCH:
                 raise _unbearable(path)
             yield from batch.to_pylist()
 
 
-def _bearable(path: Path, metadata: Any, wanted: Sequence[str], most: int) -> list[Any]:  # noqa: ANN401
-    """The chunks of the wanted columns; ``DataError`` for too many rows, or more than ``most`` bytes unpacked."""
+def _require_bearable(path: Path, metadata: Any, names: Sequence[str], most: int) -> None:  # noqa: ANN401
+    """Refuse by the footer more rows, or more bytes unpacked, than are read; of the wanted columns alone."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-    # Only wanted columns: a file may be refused for what is read of it and for nothing else.
-    chunks = [chunk for chunk in chunks if chunk.path_in_schema in wanted]
+    chunks = [chunk for chunk in chunks if chunk.path_in_schema in names]
     if max(metadata.num_rows, *(chunk.num_values for chunk in chunks), 0) > MOST_TEXTS:
         raise DataError(f"{path} holds more than {MOST_TEXTS:,} texts: use a smaller dataset")
     if sum(abs(chunk.total_uncompressed_size) for chunk in chunks) > most:
         raise _unbearable(path)
+    # Each such text is a piece of the one before and a rest, which unpacks to any length.
     if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
         raise DataError(
             f"{path} has the encoding DELTA_BYTE_ARRAY, which is not read: write it without, or as .jsonl"
         )
-    return chunks
 
 
 def _unbearable(path: Path) -> DataError:
     return DataError(f"{path} unpacks to more than a hundred times its size: write its texts as .jsonl")
 
 
-def _single_values(types: Any) -> tuple[Callable[[Any], bool], ...]:  # noqa: ANN401 - pyarrow has no types
-    """Return predicates for the types of columns that hold numbers, dates, nothing, or words of a list."""
-    return (
-        *(types.is_integer, types.is_floating, types.is_boolean, types.is_temporal, types.is_null),
-        types.is_dictionary,
+def _is_cell(types: Any, kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
+    """True for a column of strings, numbers, dates or nothing."""
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    plain = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer)
+    return any(
+        fits(kind) for fits in (*plain, types.is_floating, types.is_boolean, types.is_temporal, types.is_null)
     )
-
-
-def _is_text(types: Any, kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
-    """True for a column of strings, however long and wherever their bytes lie."""
-    return any(is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_string_view))
 
 
 def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types

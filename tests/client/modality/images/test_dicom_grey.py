@@ -102,6 +102,21 @@ def test_a_modality_table_is_applied_first(tmp_path):
     assert abs(shown[RAMP == 128][0] - 128) <= 1
 
 
+def test_a_table_may_have_more_entries_than_their_bits_count_and_a_first_value_without_its_sign(tmp_path):
+    long = table(0, [each // 16 for each in range(4096)], 8)
+    shown = greys(save_scan(tmp_path / "x.dcm", RAMP * 16, VOILUTSequence=long))
+    assert np.array_equal(shown, RAMP)
+    below = table(2**16 - 50, [0, 100, 255], 8)
+    signed = RAMP.astype(np.int16) - 128
+    shown = greys(save_scan(tmp_path / "y.dcm", signed, bits=16, VOILUTSequence=below))
+    assert [shown[value == signed][0] for value in (-51, -50, -49, -48)] == [0, 0, 100, 255]
+
+
+def test_a_window_is_of_rescaled_values_also_where_a_file_has_a_slope_and_no_intercept(tmp_path):
+    shown = greys(save_scan(tmp_path / "x.dcm", RAMP, **WINDOW, RescaleSlope=2, VOILUTFunction=""))
+    assert [int(shown[value == RAMP][0]) for value in (25, 50, 75)] == [1, 129, 255]
+
+
 def test_a_file_of_the_enhanced_kind_has_its_window_and_intercept_in_its_groups(tmp_path):
     group, units, window = (pydicom.Dataset() for _ in range(3))
     units.RescaleSlope, units.RescaleIntercept = 1, -1024

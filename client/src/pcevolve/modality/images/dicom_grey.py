@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pydicom
 from numpy.typing import NDArray
+from pydicom.pixels import apply_windowing
 
 from pcevolve.modality.images.levels import WAY_OUT, Grey, Numbers, Shares, place_between
 
@@ -75,29 +76,28 @@ def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares
     if tables:
         entries, bits = _look_up(physical, tables[0], header)
         return place_between(entries, (0.0, 2.0**bits - 1))
-    centre, width = _first(header, "WindowCenter"), _first(header, "WindowWidth")
-    if centre is None or width is None:
+    if _first(header, "WindowCenter") is None or _first(header, "WindowWidth") is None:
         return None
-    function = str(header.get("VOILUTFunction") or "LINEAR")
-    if (
-        function not in {"LINEAR", "LINEAR_EXACT", "SIGMOID"}
-        or width <= 0
-        or (function == "LINEAR" and width < 1)
-    ):
-        raise DicomError(f"has a window that is none: {WAY_OUT}")
-    if function == "SIGMOID":
-        return np.asarray(1 / (1 + np.exp(np.clip(-4 * (physical - centre) / width, -700, 700))))
-    if function == "LINEAR":  # whose ends are the middles of the outermost values
-        centre, width = centre - 0.5, width - 1
-    if width == 0:
-        return np.asarray(physical > centre, dtype=np.float64)
-    return place_between(physical, (centre - width / 2, centre + width / 2))
+    shown = pydicom.Dataset()  # of one bit, so that what pydicom makes of the values lies between 0 and 1
+    shown.BitsStored, shown.PixelRepresentation, shown.PhotometricInterpretation = 1, 0, "MONOCHROME2"
+    for name in ("WindowCenter", "WindowWidth", "VOILUTFunction"):
+        if header.get(name):  # an empty function is LINEAR, and for pydicom an unknown one
+            shown.add(header[name])
+    try:
+        return np.asarray(apply_windowing(physical, shown))
+    except ValueError:
+        raise DicomError(f"has a window that is none: {WAY_OUT}") from None
 
 
 def _look_up(
     values: Numbers, item: pydicom.Dataset, header: pydicom.Dataset
 ) -> tuple[NDArray[np.float64], int]:
-    """Look values up in a table; return them with the bits of its entries (C.11.1.1 and C.11.2.1.1)."""
+    """Look values up in a table; return them with the bits of its entries (C.11.1.1 and C.11.2.1.1).
+
+    By hand: ``apply_voi`` of pydicom 3.0 keeps places in a table in as many bits as its entries have, so that 4,096
+    entries of 8 bits become 256; ``apply_modality_lut`` knows no entries of 12 bits; neither knows a negative first
+    value that is written without a sign, nor packed bytes.
+    """
     entries, first, bits = (int(each) for each in item.LUTDescriptor)
     entries = entries or 2**16
     if first > 2**15 - 1 and (header.PixelRepresentation or values.min() < 0):
