@@ -3,6 +3,7 @@
 import asyncio
 import json
 import pickle
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -167,7 +168,23 @@ def test_a_body_too_long_is_refused_while_it_streams(client):
     read_refusal(client.post(wire.TEXT_TO_IMAGE, content=chunks), 413, "request_too_large")
 
 
-OPEN = [wire.HEALTH, wire.READY, "/docs", "/openapi.json"]
+def test_the_page_about_the_routes_loads_nothing_from_elsewhere(serve, fake):
+    with serve(fake, keys=(Key(KEY),)) as client:
+        page = client.get("/docs")
+        loaded = re.findall(r"""(?:src|href|url)[=:] ?["']([^"']+)["']""", page.text)
+        found = [client.get(f"/{name}") for name in loaded]
+    assert len(loaded) == 4
+    assert [each.status_code for each in found] == [200] * 4
+    assert not re.search(r"(?:https?:)?//\w", page.text)
+    # Whatever a script of it would fetch, a browser refuses.
+    policy = dict(rule.split(" ", 1) for rule in page.headers["Content-Security-Policy"].split("; "))
+    assert {word for words in policy.values() for word in words.split()} <= {
+        "'none'", "'self'", "'unsafe-inline'", "data:",
+    }  # fmt: skip
+    assert policy["default-src"] == "'none'"
+
+
+OPEN = [wire.HEALTH, wire.READY, "/docs", "/docs/swagger-ui.css", "/openapi.json"]
 
 
 @pytest.mark.parametrize("path", [*OPEN, wire.MODELS, wire.BALANCE, wire.METRICS])

@@ -147,7 +147,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(fake):
 
 def test_one_key_cannot_fill_the_queue_for_others(fake):
     requests = [("greedy", tasks(1, 2, steps=5)), ("greedy", tasks(3)), ("modest", tasks(4))]
-    results = queued(fake, *requests, key_steps=10)
+    results = queued(fake, *requests, queue_steps_per_key=10)
     assert isinstance(results[1], BusyError)
     assert "this key" in str(results[1])
     assert [seeds_of(results[place]) for place in (0, 2)] == [[1, 2], [4]]

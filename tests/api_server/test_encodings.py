@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 
 import pytest
 import torch
@@ -64,6 +65,27 @@ def test_each_encoder_reads_a_text_once_however_many_images_runs_and_requests_it
         generator.vary(varying(6, 1, prompt="a dog"))
     texts = 2 if kind in WITHOUT_NEGATIVE else 3  # an empty one as well
     assert runs == [texts] * len(encoders)
+
+
+def owned(caller, asked):
+    return [dataclasses.replace(each, caller=caller) for each in asked]
+
+
+def test_what_one_caller_asked_for_makes_no_request_of_another_quicker(fresh):
+    """By the time that a first answer takes, one clinic could tell which prompts and images another had sent."""
+    generator, _ = fresh
+    networks = [*text_encoders(generator), generator.image_to_image.vae.encoder]
+    asked, runs_of = varying(6, 1), {}
+    for caller in ("clinic", "rival", "clinic"):
+        with count_runs(*networks) as runs:
+            generator.vary(owned(caller, asked))
+        runs_of.setdefault(caller, []).append(runs)
+    assert runs_of["rival"][0] == runs_of["clinic"][0]
+    assert all(runs_of["rival"][0])
+    assert runs_of["clinic"][1] == [0] * len(networks)
+    with count_runs(*networks) as runs:
+        generator.vary(owned("third", asked) + owned("fourth", asked))
+    assert runs == [2 * each for each in runs_of["clinic"][0]]
 
 
 def test_an_image_has_the_same_bits_whether_its_inputs_were_encoded_before_or_for_it(fresh, zoo):

@@ -109,6 +109,20 @@ def openais():
         )
 
 
+@pytest.mark.parametrize("more", [{"stream": True}, {"stream": True, "partial_images": 2}])
+def test_whoever_wants_images_in_a_stream_is_told_that_there_is_none(openais, more):
+    with pytest.raises(openai.UnprocessableEntityError, match="leave stream and partial_images out"):
+        openais.images.generate(prompt="a cat", **more)
+    with pytest.raises(openai.UnprocessableEntityError, match="leave stream and partial_images out"):
+        openais.images.edit(prompt="a cat", image=("cat.png", png()), **more)
+
+
+def test_a_stream_that_is_declined_is_none(openais):
+    made = openais.images.generate(prompt="a cat", stream=False, size="48x32")
+    edited = openais.images.edit(prompt="a cat", image=("cat.png", png()), stream=False)
+    assert [image.size for image in open_images(made) + open_images(edited)] == [(48, 32), (40, 24)]
+
+
 def open_images(answer):
     return [Image.open(io.BytesIO(base64.b64decode(each.b64_json))) for each in answer.data]
 

@@ -2,12 +2,17 @@
 
 import json
 import logging
+import os
+import pty
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from pcevolve_server.logs import JsonFormatter
+from pcevolve_server.logs import JsonFormatter, TerminalFormatter
 from pcevolve_server.settings import Key
 from pcevolve_shared import images, wire
 
@@ -73,3 +78,34 @@ def test_logs_hold_no_prompt_no_image_no_key_and_no_exception_message(serve, fak
     assert [entry["status"] for entry in requests] == [200, 500, 422]
     assert any(entry.get("exception") == "RuntimeError" and entry["frames"] for entry in entries)
     assert not [word for word in ("SECRET", KEY, image[:40]) if word in text]
+
+
+def logged(client, caplog, ask):
+    caplog.clear()
+    client.post(wire.TEXT_TO_IMAGE, json=ask)
+    lines = [TerminalFormatter().format(each) for each in caplog.records if "pcevolve_server" in each.name]
+    return [line.partition(" ")[2] for line in lines]
+
+
+def test_a_person_at_a_terminal_reads_words_and_nothing_more_than_a_program_would(client, caplog):
+    caplog.set_level("INFO")
+    (request,) = logged(client, caplog, ASK)
+    assert re.fullmatch(r"POST /v1/stable-diffusion/text-to-image: 200 in [\d.]+ s", request)
+    refused, request = logged(client, caplog, ASK | {"prompt": "explode"})
+    assert refused.startswith("error: refused: RuntimeError in served.py:")
+    assert request.startswith("POST /v1/stable-diffusion/text-to-image: 500 in ")
+    assert not any(word in refused + request for word in ("SECRET", "{", "[", "="))
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_gets_words_and_whatever_else_reads_gets_json(is_terminal):
+    reader, writer = pty.openpty() if is_terminal else os.pipe()
+    code = "import logging as l; from pcevolve_server import logs; logs.configure('info');"
+    code += "l.getLogger('pcevolve_server.x').info('model loaded', extra={'device': 'cpu'})"
+    subprocess.run([sys.executable, "-c", code], stderr=writer, check=True, timeout=60)
+    line = os.read(reader, 4096).decode()
+    if is_terminal:
+        assert re.fullmatch(r"\d\d:\d\d:\d\d model loaded \(device cpu\)\s*", line)
+    else:
+        assert json.loads(line)["device"] == "cpu"

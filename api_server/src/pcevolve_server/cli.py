@@ -57,7 +57,13 @@ ApiKeyFile = Annotated[
         help="File with a key, or names and keys, one in a line; mode 0600.",
     ),
 ]
-MinLogLevel = Annotated[LogLevel, Option(envvar=PREFIX + "LOG_LEVEL", help="JSON lines on stderr.")]
+MinLogLevel = Annotated[
+    LogLevel,
+    Option(
+        envvar=PREFIX + "LOG_LEVEL",
+        help="Of the log on stderr: JSON lines, or words where that is a terminal.",
+    ),
+]
 Compare = Annotated[
     bool,
     Option(

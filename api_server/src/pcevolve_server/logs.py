@@ -53,19 +53,29 @@ class JsonFormatter(logging.Formatter):
 
 
 class TerminalFormatter(JsonFormatter):
-    """Formats a line for a person who looks on: time of day, level if it is unusual, event, and the fields."""
+    """Formats a line for a person who looks on: time of day, level if it is unusual, what happened, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line of words."""
         entry = self.entry(record)
-        level, _ = entry.pop("level"), entry.pop("logger")
-        day, event = str(entry.pop("time")), entry.pop("event")
-        clock = datetime.fromisoformat(day).astimezone().strftime("%H:%M:%S")
-        fields = " ".join(f"{name}={value}" for name, value in entry.items() if name != "url")
-        where = f" at {entry['url']}" if "url" in entry else ""
-        return " ".join(
-            filter(None, [clock, "" if level == "info" else str(level), f"{event}{where}", fields])
-        )
+        level, _, said = entry.pop("level"), entry.pop("logger"), str(entry.pop("event"))
+        day = datetime.fromisoformat(str(entry.pop("time"))).astimezone()
+        if said == "request":
+            said = "{method} {route}: {status} in {seconds} s".format(**entry)
+            # By which its caller may ask for help.
+            entry = {"request_id": entry["request_id"]} if int(str(entry["status"])) >= 400 else {}
+        if "url" in entry:
+            said += f" at {entry.pop('url')}"
+        if "exception" in entry:
+            said += f": {entry.pop('exception')} in {', '.join(map(str, reversed(entry.pop('frames'))))}"
+        fields = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in entry.items())
+        words = [
+            f"{day:%H:%M:%S}",
+            "" if level == "info" else f"{level}:",
+            said,
+            f"({fields})" if fields else "",
+        ]
+        return " ".join(filter(None, words))
 
 
 def _frames(trace: TracebackType | None) -> list[str]:

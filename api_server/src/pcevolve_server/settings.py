@@ -156,7 +156,9 @@ class Settings:
     queue_steps: Annotated[
         int, Field(ge=1, le=10**9, description="Images times steps that wait, then 429.")
     ] = 200_000
-    key_steps: Annotated[int, Field(ge=1, le=10**9, description="The same of one key.")] = 100_000
+    queue_steps_per_key: Annotated[
+        int, Field(ge=1, le=10**9, description="The same of one key: its part of the queue, and no quota.")
+    ] = 100_000
     deadline_seconds: Annotated[
         float, Field(ge=0, le=10**6, description="For an answer, then 503; 0: no limit.")
     ] = 3600

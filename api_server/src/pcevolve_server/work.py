@@ -44,13 +44,19 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Task:
-    """One image to make; ``image`` is what a variation starts from."""
+    """One image to make.
+
+    Attributes:
+        image: What a variation starts from.
+        caller: Whose it is: what a model remembers of prompts and images, it remembers for one caller.
+    """
 
     recipe: Recipe
     prompt: str = field(repr=False)
     negative_prompt: str = field(repr=False)
     seed: int
     image: Image.Image | None = field(default=None, repr=False)
+    caller: str = field(default="", repr=False)
 
     def start(self) -> Image.Image:
         """Return the image that a variation starts from, at the recipe's size: its own but for a rest of some pixels.

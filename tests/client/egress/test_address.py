@@ -112,3 +112,23 @@ def test_a_key_that_an_answer_repeats_is_found_however_json_spells_it(said: str)
         address = Address("http://host", key, scheme)
         assert address.is_revealed_by(Incoming(401, (), f'{{"error": "user:{said} is wrong"}}'.encode()))
         assert not address.is_revealed_by(Incoming(401, (), f'{{"error": "{said[:-1]}\\n"}}'.encode()))
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "warns"),
+    [
+        ("http://gpu.lab:8000", "k" * 16, True),
+        ("http://10.0.0.7/v1", "k" * 16, True),
+        ("http://127.0.0.1.example.org", "k" * 16, True),
+        ("http://[fe80::1]:8000", "k" * 16, True),
+        ("http://gpu.lab:8000", None, False),
+        ("https://gpu.lab", "k" * 16, False),
+        ("http://localhost:8000", "k" * 16, False),
+        ("http://127.0.0.9:8000", "k" * 16, False),
+        ("http://[::1]:8000", "k" * 16, False),
+    ],
+)
+def test_a_key_that_travels_in_clear_over_a_network_is_warned_of(url, key, warns):
+    warning = Address(url, key).warning
+    assert ("over plain http" in warning) == warns
+    assert "kkkk" not in warning

@@ -152,3 +152,12 @@ def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(comm
     assert "WARNING: 4 of them do not name their class" in told.said
     told = command("prompts", *options, "--force")
     assert (told.code, "WARNING" in told.said) == (0, False)
+
+
+def test_whoever_sends_a_key_in_clear_over_a_network_is_told_before_anything_is_sent(capsys):
+    open_chat("http://gpu.lab/v1", "tiny", KEY)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "the key goes to gpu.lab over plain http" in said
+    assert KEY not in said
+    open_chat("https://gpu.lab/v1", "tiny", KEY)
+    assert capsys.readouterr().err == ""

@@ -1,15 +1,16 @@
 """Encodings of prompts and images: made once for each, always one at a time.
 
 Whatever runs one at a time cannot depend on its companions; and what is kept has the bits that it would have if it were
-computed anew. The variations of one prototype share both encodings, in one run or several, of one request or several.
+computed anew. The variations of one prototype share both encodings, in one run or several, of one request or several of
+one caller; to share them between callers would tell one, by the time that an answer takes, what another asked for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
@@ -23,7 +24,7 @@ from pcevolve_server.diffusion import traits
 _Value = TypeVar("_Value")
 
 
-class Kept(Generic[_Value]):
+class BoundedCache(Generic[_Value]):
     """Values by their key; the one that was used least recently is dropped first. For one thread."""
 
     def __init__(self, most_bytes: int, weigh: Callable[[_Value], int]) -> None:
@@ -98,8 +99,8 @@ _MOST_BYTES: Final = 64 * 2**20
 MOST_BYTES: Final = 2 * _MOST_BYTES
 """Of all that is kept beside a model's weights."""
 
-Prompt = Callable[[str], Mapping[str, Tensor]]
-"""From a text to its embeddings, one row each, by the names under which a pipeline takes them."""
+Prompt = Callable[[str, str], Mapping[str, Tensor]]
+"""From a caller and a text to its embeddings, one row each, by the names under which a pipeline takes them."""
 
 # What ``encode_prompt`` returns, by diffusers' names of the families; where it is none of a call's arguments, nothing.
 _SEVERAL: Final = ("prompt_embeds", "", "pooled_prompt_embeds", "")
@@ -119,7 +120,9 @@ def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
     if names is None:
         return None
     arguments = _arguments(pipeline)
-    kept: Kept[dict[str, Tensor]] = Kept(_MOST_BYTES, lambda each: sum(map(_bytes, each.values())))
+    cache: BoundedCache[dict[str, Tensor]] = BoundedCache(
+        _MOST_BYTES, lambda each: sum(map(_bytes, each.values()))
+    )
 
     def embed(prompt: str) -> dict[str, Tensor]:
         # What is kept would otherwise keep all that it was computed from, for gradients that nobody asks for.
@@ -127,7 +130,7 @@ def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
             returned = pipeline.encode_prompt(prompt=prompt, **arguments)
         return {name: found for name, found in zip(names, returned, strict=True) if name}
 
-    return lambda prompt: kept.get(prompt, lambda: embed(prompt))
+    return lambda caller, prompt: cache.get((caller, prompt), lambda: embed(prompt))
 
 
 def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
@@ -143,32 +146,47 @@ def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if name in known}
 
 
-def stack_prompts(encoded: Prompt, positive: Sequence[str], negative: Sequence[str]) -> dict[str, Tensor]:
-    """Arguments of a pipeline's call for prompts and as many negative ones, or none."""
-    rows = [encoded(each) for each in positive]
+def stack_prompts(
+    encoded: Prompt, callers: Sequence[str], positive: Sequence[str], negative: Sequence[str]
+) -> dict[str, Tensor]:
+    """Arguments of a pipeline's call for prompts, the callers of each, and as many negative prompts, or none."""
+    rows = [encoded(*each) for each in zip(callers, positive, strict=True)]
     found = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
     if not negative:
         return found
-    return found | {f"negative_{name}": value for name, value in stack_prompts(encoded, negative, ()).items()}
+    opposite = stack_prompts(encoded, callers, negative, ())
+    return found | {f"negative_{name}": value for name, value in opposite.items()}
 
 
-def remember_images(autoencoder: Any) -> None:  # noqa: ANN401 - it gets another method
-    """Let an autoencoder encode an image once, however often it is asked for, as long as others do not take its place.
+class ImageEncodings:
+    """Lets an autoencoder encode a caller's image once, as long as others do not take its place.
 
     Pipelines encode one image at a time, because each has a generator of its own; what is kept is the distribution from
-    which they draw. Autoencoders of other kinds than that of Stable Diffusion and Flux stay as they are.
+    which they draw.
     """
-    if not isinstance(autoencoder, AutoencoderKL):
-        return
-    encode = autoencoder.encode
-    kept: Kept[AutoencoderKLOutput] = Kept(_MOST_BYTES, _bytes_of_distribution)
 
-    def encode_once(x: Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[Any]:
+    def __init__(self, autoencoder: AutoencoderKL) -> None:
+        """Take the place of the autoencoder's ``encode``."""
+        self._autoencoder, self._encode = autoencoder, autoencoder.encode
+        self._cache: BoundedCache[AutoencoderKLOutput] = BoundedCache(_MOST_BYTES, _bytes_of_distribution)
+        self._callers: deque[str] = deque()
+        autoencoder.encode = self._encode_once
+
+    def expect(self, callers: Iterable[str]) -> None:
+        """A run begins, of images of these callers, which are encoded in this order."""
+        self._callers = deque(callers)
+
+    def _encode_once(self, x: Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[Any]:
         # Of a copy: where in memory an image lies, alone or among others, must not show in any bit.
-        found = kept.get((_digest(x), autoencoder.dtype), lambda: encode(x.clone()))
-        return found if return_dict else (found.latent_dist,)
+        def encode() -> AutoencoderKLOutput:
+            return self._encode(x.clone())
 
-    autoencoder.encode = encode_once
+        if len(x) == 1 and self._callers:
+            key = (self._callers.popleft(), _digest(x), self._autoencoder.dtype)
+            found = self._cache.get(key, encode)
+        else:  # several at once: nobody knows whose they are
+            found = encode()
+        return found if return_dict else (found.latent_dist,)
 
 
 def _digest(pixels: Tensor) -> bytes:

@@ -23,7 +23,14 @@ from torch import nn
 
 from pcevolve_server.diffusion import schedulers, traits
 from pcevolve_server.diffusion.additions import Adapter
-from pcevolve_server.diffusion.encodings import MOST_BYTES, Prompt, cut_tokens, find_readers, stack_prompts
+from pcevolve_server.diffusion.encodings import (
+    MOST_BYTES,
+    ImageEncodings,
+    Prompt,
+    cut_tokens,
+    find_readers,
+    stack_prompts,
+)
 from pcevolve_server.diffusion.interval import Interval, Switch
 from pcevolve_server.diffusion.steady import Steady
 from pcevolve_server.errors import AbandonedError, NotFiniteError
@@ -99,6 +106,7 @@ class DiffusionGenerator:
         adapter: ``None`` if no IP-Adapter is loaded.
         steady: What makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
         encoded: What makes embeddings of a prompt; ``None`` if the pipelines have to.
+        images: What encodes the images of variations; ``None`` if the autoencoder does so by itself.
         stages: Measures the runs of both pipelines.
         interval: Noise levels at which guidance tells; ``None``: all of them.
     """
@@ -111,6 +119,7 @@ class DiffusionGenerator:
     adapter: Adapter | None = None
     steady: Steady | None = None
     encoded: Prompt | None = None
+    images: ImageEncodings | None = None
     interval: Interval | None = None
 
     @property
@@ -177,6 +186,8 @@ class DiffusionGenerator:
         recipe = tasks[0].recipe
         pipeline.scheduler = schedulers.mend(scheduler)
         self.stages.begin()
+        if self.images is not None:
+            self.images.expect([task.caller for task in tasks])
         adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
         prompts = self._prompts(tasks)
         switch = self._switch(pipeline, recipe, prompts)
@@ -238,7 +249,7 @@ class DiffusionGenerator:
         positive = [task.prompt for task in tasks]
         negative = [task.negative_prompt for task in tasks] if self.info.negative_prompts else []
         if self.encoded is not None:
-            return stack_prompts(self.encoded, positive, negative)
+            return stack_prompts(self.encoded, [task.caller for task in tasks], positive, negative)
         return {"prompt": positive} | ({"negative_prompt": negative} if negative else {})
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:

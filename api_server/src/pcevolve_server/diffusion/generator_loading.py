@@ -14,7 +14,7 @@ from PIL import Image
 from pcevolve_server import networks, sources
 from pcevolve_server.diffusion import distilled, numerics, pipeline_loading, schedulers, textless, traits
 from pcevolve_server.diffusion.additions import Adapter, add_lora, add_word, load_adapter
-from pcevolve_server.diffusion.encodings import remember_images, remember_prompts
+from pcevolve_server.diffusion.encodings import ImageEncodings, remember_prompts
 from pcevolve_server.diffusion.generator import DiffusionGenerator, EditGenerator, Stages
 from pcevolve_server.diffusion.interval import choose_interval
 from pcevolve_server.diffusion.numerics import is_small
@@ -180,7 +180,7 @@ def _generator(
         pipeline.vae.enable_slicing()
     if same is None and settings.tiling and hasattr(pipeline.vae, "enable_tiling"):
         pipeline.vae.enable_tiling()  # of what is larger than it was made for
-    remember_images(pipeline.vae)
+    images = ImageEncodings(pipeline.vae) if isinstance(pipeline.vae, diffusers.AutoencoderKL) else None
     kind = DiffusionGenerator if info.strengths else EditGenerator
     return kind(
         info,
@@ -191,6 +191,7 @@ def _generator(
         adapter,
         same,
         remember_prompts(text_to_image),
+        images,
         choose_interval(settings, pipeline),
     )
 

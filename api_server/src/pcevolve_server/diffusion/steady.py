@@ -15,7 +15,6 @@ in any batch; and GPUs choose kernels by more than shapes.
 
 from __future__ import annotations
 
-import logging
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -28,8 +27,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pcevolve_server.diffusion.numerics import convert
-
-logger = logging.getLogger(__name__)
 
 IMAGES: Final = 32
 """Most images in a piece of the denoiser's."""
@@ -195,9 +192,6 @@ class Pieces:
             for size, start in tried
             if not torch.equal(self._piece(drawn, most, start, size), full[start : start + size])
         }
-        if apart:
-            shape = list(sample.shape[1:])
-            logger.warning("sizes of batches differ", extra={"shape": shape, "rows": sorted(apart)})
         agreeing = tuple(size for size in sizes if size not in apart)
         # One size that agrees with nothing is no proof, so all batches are padded to one size instead.
         return agreeing if len(agreeing) > 1 or not apart else (min(most, each * PADDED),)

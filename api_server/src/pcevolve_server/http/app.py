@@ -21,6 +21,7 @@ from pcevolve_server.errors import (
     RequestError,
 )
 from pcevolve_server.host import Host
+from pcevolve_server.http import reference
 from pcevolve_server.http.bodies import Bounded, Room
 from pcevolve_server.http.middleware import (
     Authenticated,
@@ -66,6 +67,8 @@ def create_app(
         version=__version__,
         summary="Text-to-image and image-to-image in the style of getimg's v1 API, and chats in that of OpenAI's.",
         lifespan=lifespan,
+        openapi_url=reference.SCHEMA,
+        docs_url=None,
         redoc_url=None,
         telemetry=_NO_TELEMETRY,
         exception_handlers=dict.fromkeys(_HANDLED, _on_error),
@@ -80,6 +83,7 @@ def create_app(
     )
     app.state.parts = Parts(Service(settings, host, metrics), Chats(host, metrics), host, metrics, Links())
     app.include_router(router)
+    app.include_router(reference.router)
     return app
 
 

@@ -54,6 +54,8 @@ class GenerationFields(WireModel):
     background: Annotated[
         Literal["auto", "opaque"] | None, Field(description="Images have no transparency.")
     ] = None
+    stream: bool | None = None
+    partial_images: Annotated[int | None, Field(ge=0, le=3)] = None
     quality: _Ignored = None
     style: _Ignored = None
     moderation: _Ignored = None
@@ -82,6 +84,7 @@ def text_to_image(fields: GenerationFields) -> TextToImageRequest:
     Raises:
         InvalidRequestError: The size is none.
     """
+    _refuse_streaming(fields)
     given = _native(fields)
     if fields.size not in (None, _AUTO):
         given["width"], given["height"] = _sides(fields.size)
@@ -104,6 +107,7 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
     if "mask" in parts:
         raise InvalidRequestError("mask: this server varies whole images: leave the mask out")
     fields = _edit_fields(parts)
+    _refuse_streaming(fields)
     _check_image(image, fields.size)
     return ImageToImageRequest(**_native(fields), image=images.to_base64(image))
 
@@ -112,6 +116,13 @@ def answer(made: Made) -> str:
     """Return the facade's JSON for images, or for their addresses."""
     data = [{"url": each.url} if isinstance(each, LinkedImage) else {"b64_json": each.image} for each in made]
     return json.dumps({"created": int(time.time()), "data": data})
+
+
+def _refuse_streaming(fields: GenerationFields) -> None:
+    if fields.stream or fields.partial_images:
+        raise InvalidRequestError(
+            "stream: this server answers with whole images, all at once: leave stream and partial_images out"
+        )
 
 
 def _native(fields: BaseModel) -> dict[str, Any]:

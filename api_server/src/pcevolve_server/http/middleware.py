@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pcevolve_server.errors import AuthenticationError, HostError, OriginError, RequestError
+from pcevolve_server.http import reference
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Key, is_loopback
 from pcevolve_shared import limits, wire
@@ -25,7 +26,7 @@ from pcevolve_shared.browsers import is_foreign
 
 logger = logging.getLogger(__name__)
 
-OPEN_ROUTES: Final = {wire.HEALTH, wire.READY, "/docs", "/openapi.json"}
+OPEN_ROUTES: Final = {wire.HEALTH, wire.READY, *reference.ROUTES}
 _REQUEST_ID: Final = re.compile(wire.REQUEST_ID_PATTERN.removesuffix("$"))
 
 

@@ -173,7 +173,7 @@ class Service:
     ) -> Answer:
         first = secrets.randbits(32) if body.seed is None else body.seed
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
-        tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image) for seed in seeds]
+        tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image, caller) for seed in seeds]
         pictures = await self._host.batcher.submit(tasks, caller, progress)
         with self._metrics.stages.labels("write").time(), tracing.open_span("write"):
             rendering = partial(render, body, seeds, pictures, spelled)

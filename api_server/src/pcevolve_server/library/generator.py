@@ -53,7 +53,7 @@ class LibraryGenerator:
     neighbours: Neighbours
     fits: Fits
     beside: int = 0
-    _weights: dict[tuple[str, str, float], Weights] = field(default_factory=dict, repr=False)
+    _weights: dict[tuple[str, str, str, float], Weights] = field(default_factory=dict, repr=False)
 
     @property
     def bit_exact_batch_size(self) -> int:
@@ -80,16 +80,17 @@ class LibraryGenerator:
         to the weights among the nearest that together weigh ``W ** strength``: one image at strength 0, all at 1, and
         from any strength to the next the same factor. The posted image is not its own variation.
         """
-        origins: dict[str, Origin] = {}
+        origins: dict[tuple[str, str], Origin] = {}
         return [self._vary(task, origins) for task in _while(tasks, is_cancelled)]
 
-    def _vary(self, task: Task, origins: dict[str, Origin]) -> Picture:
+    def _vary(self, task: Task, origins: dict[tuple[str, str], Origin]) -> Picture:
         strength, image = task.recipe.strength, task.image
         if strength is None or image is None:
             raise GenerationError("a variation without an image")
         if strength == 1:
             return self._create(task)
-        key = hashlib.sha256(repr(image.size).encode() + image.tobytes()).hexdigest()
+        pixels = hashlib.sha256(repr(image.size).encode() + image.tobytes()).hexdigest()
+        key = (task.caller, pixels)
         if key not in origins:
             origins[key] = self._origin(image, task.recipe)
         origin = origins[key]
@@ -135,12 +136,13 @@ class LibraryGenerator:
             count = min(most, 4 * count)
 
     def _weigh(self, task: Task) -> Weights:
-        """The images' weights for a task's prompts; those of the last few prompts are remembered."""
-        key = (task.prompt, task.negative_prompt, task.recipe.guidance)
+        """The images' weights for a task's prompts; those of a caller's last prompts are remembered for that caller."""
+        prompts = (task.prompt, task.negative_prompt, task.recipe.guidance)
+        key = (task.caller, *prompts)
         if key not in self._weights:
             if len(self._weights) >= _REMEMBERED:
                 self._weights.pop(next(iter(self._weights)))
-            self._weights[key] = self.fits(*key)
+            self._weights[key] = self.fits(*prompts)
         return self._weights[key]
 
     def _picture(self, place: int, recipe: Recipe) -> Picture:

@@ -42,7 +42,7 @@ class Batcher:
         self._engine, self._metrics, self._settings = engine, metrics, settings
         self._on_lost = on_lost
         self._limits = BatchLimits(engine.descriptions, settings)
-        self._waiting = Waiting(settings.queue_steps, settings.key_steps)
+        self._waiting = Waiting(settings.queue_steps, settings.queue_steps_per_key)
         self._arrived = asyncio.Event()
         self._gatherings = defaultdict[str, Gathering](Gathering)  # by model
         self._seconds_each = 0.0

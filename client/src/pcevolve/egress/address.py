@@ -77,6 +77,17 @@ class Address:
         except ValueError:
             return False
 
+    @property
+    def warning(self) -> str:
+        """Say that the key travels in clear over a network, if it does; empty elsewhere."""
+        parts = urlsplit(self.base_url)
+        if self.key is None or parts.scheme != "http" or is_loopback(parts.hostname or ""):
+            return ""
+        return (
+            f"WARNING: the key goes to {parts.netloc} over plain http: whoever is on the way can read it and all"
+            " images. Give --api https://..., or a tunnel's end on this machine (ssh -L)"
+        )
+
     def outgoing(self, request: WireRequest) -> Outgoing:
         """Dress a request in the fixed headers: no library's name, no host's, no user's."""
         url = join(self.base_url, request.path)

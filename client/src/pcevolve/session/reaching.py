@@ -90,6 +90,8 @@ def connect(
     which the owner continues once the API is back; ``run --resume`` if empty.
     """
     provider = settings.provider
+    if address.warning:
+        console.print(address.warning)
     transport = open_transport(provider, address, generator)
     allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
     with closing(transport), _reach_rewriter(settings, rewriter, transcript) as second:

@@ -124,7 +124,8 @@ def _api(settings: RunConfig) -> Finding:
         answer = transport.send(address.outgoing(spoken.hello()))
         if has_succeeded(answer.status, answer.body):
             spoken.native_size(settings.provider.model, answer.body)
-            return Finding("API", f"{place} answers as {spoken.name} and has {settings.provider.model}")
+            found = f"{place} answers as {spoken.name} and has {settings.provider.model}"
+            return Finding("API", f"{found}. {address.warning}" if address.warning else found)
         advice = ADVICE_BY_STATUS.get(answer.status, "look at --api and --dialect")
         return Finding("API", f"{place} answers HTTP {answer.status}: {advice}", fit=False)
     except ConnectionTroubleError as error:

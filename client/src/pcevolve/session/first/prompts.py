@@ -95,7 +95,10 @@ def open_chat(url: str, model: str, key: str | None) -> Chat:
     patience = RetryPolicy(
         report=lambda notice: console.print(notice.message), advice="run the same command again"
     )
-    return Chat(Address(url, key), model, HttpTransport(SECONDS), patience)
+    address = Address(url, key)
+    if address.warning:
+        console.print(address.warning)
+    return Chat(address, model, HttpTransport(SECONDS), patience)
 
 
 def require_words(domain: str, labels: Sequence[str]) -> None:
