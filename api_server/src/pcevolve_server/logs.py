@@ -66,8 +66,9 @@ class TerminalFormatter(JsonFormatter):
             entry = {"request_id": entry["request_id"]} if int(str(entry["status"])) >= 400 else {}
         if "url" in entry:
             said += f" at {entry.pop('url')}"
-        if "exception" in entry:
-            said += f": {entry.pop('exception')} in {', '.join(map(str, reversed(entry.pop('frames'))))}"
+        if record.exc_info and record.exc_info[0]:
+            del entry["exception"], entry["frames"]
+            said += f": {record.exc_info[0].__name__} in {', '.join(reversed(_frames(record.exc_info[2])))}"
         fields = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in entry.items())
         words = [
             f"{day:%H:%M:%S}",
