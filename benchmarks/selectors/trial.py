@@ -76,7 +76,7 @@ class Watch:
         self.assessed: Assessment | None = None
 
     def generated(self, call: Call) -> None:
-        self.images += call.brings
+        self.images += call.count
 
     def released(self, receipt: Receipt) -> None:
         """Receipts come with the result."""

@@ -32,7 +32,7 @@ services:
       outside: {aliases: [%(host)s]}
     environment: {PYTHONPATH: /tests}
     volumes: ["%(tests)s:/tests:ro", "%(keys)s:/keys:ro"]
-    entrypoint: [python, -m, support.endpoint, "%(port)d", /keys, images]
+    entrypoint: [python, -m, support.endpoint, "%(port)d", /keys]
 """
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from leaks.attempts import Attempt, make_attempt
 from leaks.corpus import CORPUS
-from leaks.families import rewordings
 from leaks.families.contents import IMAGES, Forge
-from leaks.world import CALLS, REWORDINGS, WAYS, Count, World, WorldAt
+from leaks.world import CALLS, WAYS, Count, World, WorldAt
 from pcevolve.providers import DIALECTS
 
 
@@ -19,14 +18,6 @@ def _of_images(attempt: Attempt) -> bool:
     """True if it is about images that go back, or makes a plan that a plan without them cannot be."""
     plans = ("another plan's prompts", "another plan's adapter", "strengths, in another plan")
     return attempt.family in ("files", "files of texts") or attempt.name in plans
-
-
-def _fits_rewordings(attempt: Attempt) -> bool:
-    """True if it names no call that has another place in the order where prompts are reworded first."""
-    placed = (
-        attempt.family == "judges" or "too early" in attempt.name or attempt.name == "again, with an image"
-    )
-    return not placed and not _of_images(attempt)
 
 
 def _fits_texts(attempt: Attempt) -> bool:
@@ -48,11 +39,6 @@ def _is_blind(forge: Forge) -> bool:
 KINDS: dict[str, tuple[str | None, str, Iterable[Attempt]]] = {
     "images": (None, "images", CORPUS),
     "prompts": (None, "prompts", (each for each in CORPUS if not _of_images(each))),
-    "rewordings": (
-        None,
-        "rewordings",
-        (*(each for each in CORPUS if _fits_rewordings(each)), *rewordings.ATTEMPTS),
-    ),
     "texts": ("chat", "images", (each for each in CORPUS if _fits_texts(each))),
 }
 """Of runs, by what goes back in them: the dialect, if there is but one, the way, and what is tried."""
@@ -80,16 +66,13 @@ def test_every_attempt_says_why_it_must_fail():
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("moment", [*CALLS, *REWORDINGS])
+@pytest.mark.parametrize("moment", CALLS)
 def test_what_the_honest_loop_sends_at_that_moment_does_leave(moment: str, way: str, folder: Path):
-    if moment in REWORDINGS and way != "rewordings":
-        pytest.skip("nothing is reworded")
     world = World.at(moment, folder, way=way)
     honest = Attempt("honest", "the plan's own request", moment, lambda world: world.ask(), ".")
     verdict = make_attempt(honest, world)
     assert (verdict.said, verdict.left) == ("None", 1)
-    asked = world.rewriter if moment in REWORDINGS else world.provider
-    assert asked.requests[-1] == world.due
+    assert world.provider.requests[-1] == world.due
 
 
 @pytest.mark.parametrize("spoken", sorted(DIALECTS))

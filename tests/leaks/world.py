@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pcevolve.egress.address import Address
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
@@ -16,20 +15,17 @@ from pcevolve.evolution import Ask, Pool, evolve
 from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
-from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
-from support.provider import FakeProvider, FakeRewriter, ok
-from support.runs import ADDRESS, REWORDS, WRITER_KEY, Silent, SmallRun, small_plan, vary
+from support.provider import FakeProvider, ok
+from support.runs import ADDRESS, Silent, SmallRun, small_plan, vary
 
 MOMENTS = {
     "create-1": "i000/c000/n000000",
     "create-2": "i000/c001/n000002",
     "look-0": "l000/c000/n000001",
     "choose-1": "release 1",
-    "reword-1": "w001/c000/n000000",
-    "reword-2": "w002/c001/n000001",
     "vary-1": "i001/c000/n000000",
     "vary-1-second": "i001/c000/n000002",
     "look-1": "l001/c001/n000000",
@@ -41,7 +37,6 @@ MOMENTS = {
 """The call, or the release, before which the honest run stops."""
 CREATES = ("create-1", "create-2")
 VARIES = ("vary-1", "vary-1-second", "vary-2", "vary-2-other-class")
-REWORDINGS = ("reword-1", "reword-2")
 ECHOES = ("look-0", "look-1", "extend")
 CALLS = (*CREATES, *VARIES, *ECHOES)
 
@@ -53,7 +48,7 @@ WORDED: dict[str, object] = {
     "prompts": (("a cut", "a long cut"), ("good leather", "better leather")),
 }
 """In a plan: no image goes back, the prompt by which it was made does."""
-WAYS: dict[str, dict[str, object]] = {"images": {}, "prompts": WORDED, "rewordings": REWORDS}
+WAYS: dict[str, dict[str, object]] = {"images": {}, "prompts": WORDED}
 """What goes back in a plan."""
 
 
@@ -116,8 +111,7 @@ class World:
         source: The candidate that it would say the call varies, and the reason.
         due: The request that the gate would send for it.
         made: All that the provider has sent, by id.
-        wordings: By which of its class's prompts, or by which words, each was made; None where the template is all.
-        rewriter: Sees every prompt that is to be reworded.
+        wordings: By which of its class's prompts each was made; None where the template is all.
         spoilt: Whether an attempt has changed more than a refused one should, so that no other may be made here.
     """
 
@@ -127,17 +121,16 @@ class World:
     source: Source = None
     due: Outgoing | None = None
     made: dict[str, Candidate] = field(default_factory=dict)
-    wordings: dict[str, int | str | None] = field(default_factory=dict)
-    rewriter: FakeRewriter = field(default_factory=FakeRewriter)
+    wordings: dict[str, int | None] = field(default_factory=dict)
     spoilt: bool = False
 
     @classmethod
     def at(cls, moment: str, root: Path, spoken: str = "getimg", way: str = "images") -> World:
         """An honest run up to a moment, of which `MOMENTS` has the names; what goes back in it has a name in `WAYS`."""
         plan = small_plan(**SIZES, dialect=spoken, **WAYS[way])
-        provider, rewriter = FakeProvider(_models), FakeRewriter()
-        run = SmallRun.open(root, plan, provider, rewriter_transport=rewriter)
-        world = cls(run, provider, rewriter=rewriter)
+        provider = FakeProvider(_models)
+        run = SmallRun.open(root, plan, provider)
+        world = cls(run, provider)
         until = _Until(world, MOMENTS[moment])
         with suppress(_ReachedError):
             evolve(plan, until, until, Silent())
@@ -171,8 +164,7 @@ class World:
     @property
     def trace(self) -> tuple[int, int]:
         """How much has left, and how much is on record."""
-        left = len(self.provider.requests) + len(self.rewriter.requests)
-        return left, len(self.run.transcript.entries)
+        return len(self.provider.requests), len(self.run.transcript.entries)
 
     def ask(self, **changes: Any) -> object:
         """Ask the gate for the honest call with something changed: call or source."""
@@ -192,23 +184,13 @@ class World:
     def spelled(self, call: Call, source: Source) -> Outgoing:
         """The request that plan and record give for a call."""
         if self.run.plan.varies_prompts:
-            said = self.wording_of(call, source)
-            filled = replace(call, words=said) if isinstance(said, str) else replace(call, wording=said)
-            if call.purpose == "reword":
-                return self._question(filled)
+            filled = replace(call, wording=self.wording_of(call, source))
             return ADDRESS.outgoing(self.dialect.encode(self.run.plan, filled, None))
         image = None if source is None else self.bytes_of(source.candidate)
         return ADDRESS.outgoing(self.dialect.encode(self.run.plan, call, image))
 
-    def _question(self, call: Call) -> Outgoing:
-        assert self.run.plan.rewriter is not None
-        address = Address(self.run.plan.rewriter.api, WRITER_KEY)
-        return address.outgoing(RewriterDialect().encode(self.run.plan, call, None))
-
-    def wording_of(self, call: Call, source: Source) -> int | str | None:
+    def wording_of(self, call: Call, source: Source) -> int | None:
         """By which prompt what comes back for a call is made."""
-        if call.purpose == "vary" and self.run.plan.rewriter is not None:
-            return self.bytes_of(self.made[call.rewording]).decode()
         return call.wording if source is None else self.wordings[source.candidate.id]
 
     def bytes_of(self, candidate: Candidate) -> bytes:

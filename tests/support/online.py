@@ -18,8 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, NamedTuple
 
-from support.provider import WORDS, answer_chat, png
-from support.runs import WRITER_KEY
+from support.provider import answer_chat, png
 
 KEY = "sk-5ecret-0123456789"
 LOGIN = "webui:pa55-0123456789"
@@ -137,8 +136,8 @@ def b64(seed: int) -> str:
     return base64.b64encode(png(seed)).decode()
 
 
-def _has_key(heard: Heard, key: str = KEY) -> bool:
-    return heard.headers.get("authorization") == f"Bearer {key}"
+def _has_key(heard: Heard) -> bool:
+    return heard.headers.get("authorization") == f"Bearer {KEY}"
 
 
 def _refuse_key(message: str) -> Reply:
@@ -158,18 +157,6 @@ def chat(heard: Heard) -> Reply:
     if odd or heard.path != "/v1/chat/completions":
         return answer_json(400, {"error": {"message": f"Unrecognized request argument: {odd}", "code": None}})
     return answer_json(200, {"id": "chatcmpl-1", "created": 1, "usage": {}, **answer_chat(fields)})
-
-
-def rewriter(heard: Heard) -> Reply:
-    """A chat API with a key of its own and no list of models, whose model adds a word to whatever prompt it reads."""
-    if not _has_key(heard, WRITER_KEY):
-        return _refuse_key("Incorrect API key provided.")
-    fields = json.loads(heard.body or b"{}")
-    odd = unknown(fields, {"model", "messages", "n", "max_tokens", "temperature", "seed"})
-    if odd or heard.path != "/v1/chat/completions":
-        return answer_json(404, {"error": {"message": "Invalid URL", "code": None}})
-    prompt = fields["messages"][0]["content"].splitlines()[-1]
-    return answering(f"{prompt}, {WORDS[fields['seed'] % len(WORDS)]}")
 
 
 def answering(content: object, **choice: object) -> Reply:

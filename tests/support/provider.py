@@ -101,14 +101,3 @@ def linking(request: Outgoing) -> Incoming | None:
         seed = int(request.url.rpartition("/")[2].removesuffix(".png"))
         return Incoming(200, (("content-type", "image/png"),), png(seed))
     return None
-
-
-class FakeRewriter(FakeProvider):
-    """A language model that adds a few words to a prompt; nothing but prompts is asked of it."""
-
-    def answer(self, request: Outgoing) -> Incoming:
-        fields = json.loads(request.body)
-        prompt = fields["messages"][0]["content"].splitlines()[-1]
-        said = f"{prompt}, {text(fields['seed'])}"[-300:].lstrip()
-        choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-        return ok({"object": "chat.completion", "model": fields["model"], "choices": [choice]})

@@ -12,7 +12,6 @@ import numpy as np
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.exchange import Rewriter
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.retry import RetryNotice, RetryPolicy
@@ -24,7 +23,6 @@ from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
-from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import asks_for
 from pcevolve.public.calls import Call
 from pcevolve.public.fields import IN_PROCESS
@@ -37,35 +35,12 @@ from pcevolve.publish.release import Release
 from pcevolve.selectors.usefulness import assess
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
-from support.provider import FakeProvider, FakeRewriter
+from support.provider import FakeProvider
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
 ADDRESS = Address("http://127.0.0.1:9", "secret-key")
 OF_IMAGES = frozenset(Images.model_fields) - {"kind"}
 """Settings of a plan that are in its part about images."""
-WRITER_KEY = "sk-wr1ter-0123456789"
-REWRITER = "http://127.0.0.1:7"
-REWORDS: dict[str, object] = {
-    "vary_by": "rewording",
-    "strengths": (),
-    "prompts": (("a cut", "a long cut"), ("good leather", "better leather")),
-    "rewriter": {
-        "api": REWRITER,
-        "model": "writer",
-        "texts": {"kind": "text", "tokens": 60, "temperature": 1.0},
-    },
-}
-"""In a plan: prototypes' prompts are reworded by a second provider."""
-
-
-def make_rewriter(
-    transcript: Transcript, plan: PublicPlan, transport: Transport, limits: Allowance | None = None
-) -> Rewriter | None:
-    """The second provider of a gate, if the plan has one."""
-    if plan.rewriter is None:
-        return None
-    meter = Meter(limits or Allowance(), RewriterDialect(), transcript, rewords=True)
-    return Rewriter(Address(plan.rewriter.api, WRITER_KEY, greets=False), transport, meter)
 
 
 class Silent:
@@ -139,8 +114,6 @@ class SmallRun:
         pace: Pace | None = None,
         address: Address = ADDRESS,
         allowance: Allowance = Allowance(),  # noqa: B008 - frozen
-        rewriter_transport: Transport | None = None,
-        rewriter_allowance: Allowance = Allowance(),  # noqa: B008 - frozen
         report: Callable[[RetryNotice], None] = lambda notice: None,
     ) -> SmallRun:
         """Open or reopen a run in a folder."""
@@ -153,7 +126,6 @@ class SmallRun:
         transcript = Transcript(root / "transcript")
         patience = RetryPolicy(seconds=5, first=1, sleep=sleep, report=report)
         meter = Meter(allowance, dialect(plan.dialect), transcript)
-        second = make_rewriter(transcript, plan, rewriter_transport or FakeRewriter(), rewriter_allowance)
         gate = Gate(
             transcript,
             dialect(plan.dialect),
@@ -162,7 +134,6 @@ class SmallRun:
             patience,
             pace,
             meter,
-            second,
         )
         gate.hello(plan.run_id)
         with gate.private_section():

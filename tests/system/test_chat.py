@@ -1,4 +1,4 @@
-"""A language model of one's own writes prompts, or rewords them: between real processes, beside the model of images."""
+"""A language model of one's own writes prompts: between real processes, beside the model of images."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.cli.main import main
-from support.folders import class_folders, events
 from support.forkserver import ForkServer
-from support.processes import MODEL, Client, ServerProcess
+from support.processes import MODEL, ServerProcess
 from support.tiny_writer import save_writer
 
 
@@ -55,18 +54,3 @@ def test_prompts_are_written_by_a_language_model_on_the_api_server(tmp_path: Pat
     assert '"route": "/v1/chat/completions"' in log
     assert not any(prompt in log for own in written.values() for prompt in own)
     assert "leather" not in log
-
-
-def test_one_server_draws_images_and_rewords_their_prompts(
-    tmp_path: Path, server: ServerProcess, forks: ForkServer
-):
-    client, run, own = Client(tmp_path, server.address, forks), tmp_path / "run", key(tmp_path)
-    writer = {"rewriter_api": f"{server.address}/v1", "rewriter_model": "writer", "rewriter_key_file": own}
-    writer |= {"rewriter_question": "Reword: {prompt}", "rewriter_tokens": 12, "vary_by": "rewording"}
-    private = class_folders(tmp_path / "private", seed=1)
-    options = {"method": "random", "iterations": 1, "api_key_file": own, **writer}
-    client.succeed(*client.run_options(private, run, **options))
-    client.succeed("audit", run)
-    answers = [each for each in events(run) if each["kind"] == "answered" and each["slot"][0] == "w"]
-    assert len(answers) > 2
-    assert {each["status"] for each in answers} == {200}

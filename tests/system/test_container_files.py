@@ -58,7 +58,7 @@ def test_client_has_the_private_data_read_only():
     assert mounts("client")["/private"] == "${PCEVOLVE_PRIVATE:-./docker/demo}:ro"
 
 
-@pytest.mark.parametrize("service", sorted(set(SERVICES) - {"client", "online", "rewording"}))
+@pytest.mark.parametrize("service", sorted(set(SERVICES) - {"client", "online"}))
 def test_nobody_else_has_the_private_data(service: str):
     assert "PRIVATE" not in str(SERVICES[service])
     assert "/private" not in str(SERVICES[service])
@@ -278,30 +278,6 @@ def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_tow
     assert "insecure" not in " ".join(gate.command), "its certificate is verified"
     assert gate.sysctls == {"net.ipv4.ip_forward": "0"}
     assert "--api=http://gate:8000" in online.services["online"].command
-    assert "rewriter" not in online.services
-
-
-def test_two_endpoints_have_a_gate_each_with_its_own_key_capture_and_host():
-    two = Topology.of(TEXT, {"COMPOSE_PROFILES": "rewording"})
-    assert {name: set(two.services[name].names) for name in ("rewording", "gate", "rewriter")} == {
-        "rewording": {"wire"},
-        "gate": {"outside", "wire"},
-        "rewriter": {"outside", "wire"},
-    }
-    gates = [two.services[name] for name in ("gate", "rewriter")]
-    listening = [next(word for word in each.command if "listen-host" in word) for each in gates]
-    for gate, host in zip(gates, ("front", "front-of-rewriter"), strict=True):
-        assert f"--listen-host={host}" in gate.command
-        assert [network for network, names in gate.names.items() if host in names] == ["wire"]
-        assert "insecure" not in " ".join(gate.command)
-        assert gate.sysctls == {"net.ipv4.ip_forward": "0"}
-    assert len(set(listening)) == 2
-    own = [SERVICES[name]["environment"] for name in ("gate", "rewriter", "rewording")]
-    assert own[0]["PCEVOLVE_AUDITOR_KEY"] == own[2]["PCEVOLVE_API_KEY"]
-    assert own[1]["PCEVOLVE_AUDITOR_KEY"] == own[2]["PCEVOLVE_REWRITER_KEY"]
-    assert own[0]["PCEVOLVE_AUDITOR_CAPTURE"] != own[1]["PCEVOLVE_AUDITOR_CAPTURE"]
-    assert own[2]["PCEVOLVE_REWRITER__API"] == "http://rewriter:8000"
-    assert SERVICES["rewording"]["command"] == SERVICES["online"]["command"]
 
 
 @pytest.fixture(scope="module")

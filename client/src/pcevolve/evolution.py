@@ -129,8 +129,7 @@ class _Evolution:
         )
 
     def _populate(self, iteration: int) -> None:
-        """Make a population, of reworded prompts where the plan has them reworded, and look ahead on it."""
-        self._make(self.plan.rewordings(iteration))
+        """Make a population, and look ahead on it."""
         self.populations.append(self._make(self.plan.round(iteration)))
         for call, made in self._answer(self.plan.lookaheads(iteration)):
             source = call.source or ""

@@ -3,8 +3,7 @@
 A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
 the public plan names the image whatever the private data are, or a receipt on record chose it.
 In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
-carries, of the plan's own prompts, the one by which the provider had made it. In one that rewords, the rewriter is sent
-that prompt first, and its answer, as a public rule reads it, goes to the provider.
+carries, of the plan's own prompts, the one by which the provider had made it.
 Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch in
 ``RunState.image_of``.
 
@@ -38,8 +37,8 @@ class ReceiptChose:
 
 
 Reason: TypeAlias = PlanNames | ReceiptChose
-Wording: TypeAlias = int | str
-"""A prompt: by its place among its class's prompts in the plan, or by the digest of one that was reworded."""
+Wording: TypeAlias = int
+"""A prompt, by its place among its class's prompts in the plan."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class OneImage:
 
 @dataclass(frozen=True)
 class ItsPrompt:
-    """The call carries no image, and the prompt by which the provider had made this one, or its rewording.
+    """The call carries no image, and the prompt by which the provider had made this one.
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
@@ -86,17 +85,11 @@ Verdict: TypeAlias = NoImage | OneImage | ItsPrompt | Refusal
 
 CARRIES: Final[dict[Purpose, str]] = {
     "create": "no image",
-    "reword": "a released prototype's prompt",
     "vary": "a released prototype",
     "look": "the candidate that the plan names, and nothing else",
     "extend": "the candidate that the plan names, and nothing else",
 }
 """Words for what a call of each purpose carries."""
-
-
-def varies_nothing(call: Call) -> bool:
-    """True if a call carries words of the plan's own alone: text-to-image, or the trial of a rewriter."""
-    return call.purpose == "create" or (call.purpose == "reword" and call.wording is not None)
 
 
 @dataclass(frozen=True)
@@ -216,7 +209,7 @@ class RunState:
 
     def image_of(self, call: Call) -> Verdict:
         """Return the verdict on a call's image, whether or not it is its turn: all that a record of the past needs."""
-        if varies_nothing(call):
+        if call.purpose == "create":
             return NoImage()
         if call.source is not None:
             return self._by_plan(call)
@@ -257,17 +250,10 @@ class RunState:
             return OneImage(image, reason, output.wording if self.plan.keeps_prompts else None)
         if output.wording is None:
             return Refusal("varies an image of which no prompt is known")
-        if self.plan.rewriter is None or call.purpose != "vary":
-            return ItsPrompt(image, output.wording, reason)
-        words = self._outputs.get(call.rewording)
-        if words is None:
-            return Refusal("comes before the rewording of its prompt")
-        return ItsPrompt(image, words.digest, reason)
+        return ItsPrompt(image, output.wording, reason)
 
     def _wording_of(self, call: Call) -> Wording | None:
-        """By which prompt a call's images are made; a rewording is no image."""
-        if call.purpose == "reword":
-            return None
+        """By which prompt a call's images are made."""
         if call.purpose == "create":
             return call.wording
         verdict = self.image_of(call) if self.plan.keeps_prompts else None

@@ -26,7 +26,7 @@ from pcevolve.transcript.records import (
     Released,
     Sent,
 )
-from support.runs import REWORDS, SmallRun, small_plan
+from support.runs import SmallRun, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
 WORDED = small_plan(
@@ -34,8 +34,6 @@ WORDED = small_plan(
     prompts=(("a cut", "a long cut"), ("good leather", "better leather")),
 )  # fmt: skip
 """A plan by which no image goes back: the prompt by which it was made does."""
-REWORDED = small_plan(**REWORDS, candidates=4, initial=4, prototypes=2, lookahead=1, more=1, iterations=3)
-"""A plan by which that prompt is reworded first."""
 TOGETHER = BEFORE.model_copy(update={"at_once": 3, "batch": 1})
 """A plan with three requests under way at once."""
 TEXTS = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1, dialect="chat")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from client.auditing.mutated import (
     BEFORE,
     FORGED,
-    REWORDED,
     TEXTS,
     TOGETHER,
     WORDED,
@@ -48,8 +47,8 @@ MUTATIONS = st.one_of(
 
 @pytest.fixture(
     scope="module",
-    params=[BEFORE, WORDED, REWORDED, TOGETHER, TEXTS],
-    ids=["images", "prompts", "rewordings", "together", "texts"],
+    params=[BEFORE, WORDED, TOGETHER, TEXTS],
+    ids=["images", "prompts", "together", "texts"],
 )
 def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
     return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)
@@ -103,7 +102,7 @@ def test_both_name_the_same_requests_that_carry_another_image_or_prompt(
 @pytest.mark.parametrize("kind", FORGED)
 def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     """Of the first round, whose requests carry what the honest one chose, if they carry an image."""
-    run = mutated(honest, receipted(0, kind, 10 if honest.plan.rewriter else 7))  # by another prompt
+    run = mutated(honest, receipted(0, kind, 7))  # by another prompt
     assert list_rerun_faults(run)
     assert list(find_request_faults(run)) or honest.plan.varies_prompts
 
@@ -126,7 +125,7 @@ def test_both_refuse_another_image_and_another_prompt(honest: Honest, number: in
     for wording in (0, 1):
         run = mutated(honest, altered(honest, number, wording))
         found.append((bool(list_rerun_faults(run)), bool(list(find_request_faults(run)))))
-    due = found.count((True, True)) if honest.plan.rewriter else 1 if honest.plan.varies_prompts else 2
+    due = 1 if honest.plan.varies_prompts else 2
     assert found.count((True, True)) == due > 0
     assert found.count((False, False)) == 2 - due
 

@@ -43,7 +43,7 @@ class World:
 
     def open(self, root: Path, key: str | None = None, **changes: Any) -> SmallRun:
         """A run against the server, over a socket."""
-        names = ("allowance", "sleep", "rewriter_allowance", "rewriter_transport")
+        names = ("allowance", "sleep")
         opened = {name: changes.pop(name) for name in names if name in changes}
         address = Address(self.server.address, key or self.key, dialect(self.name).scheme)
         none = {"strengths": ()} if changes.get("graded") is False else {}

@@ -17,7 +17,7 @@ from pcevolve.privacy import Event
 from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho, Receipt
-from support.runs import REWORDS, small_plan
+from support.runs import small_plan
 
 
 @given(st.integers(1, 70), st.integers(1, 40), st.integers(0, 4), st.integers(2, 5))
@@ -112,20 +112,6 @@ def test_where_prompts_are_varied_no_call_has_a_strength_and_the_wording_of_a_va
     assert type(plan).model_validate_json(plan.model_dump_json()) == plan
 
 
-def test_a_rewriter_is_tried_first_and_asked_before_each_round_about_each_prototype():
-    plan = small_plan(**REWORDS, candidates=4, initial=4, prototypes=2)
-    stages = [slot[:4] for slot in plan.calls]
-    assert list(dict.fromkeys(stages)) == ["w000", "i000", "w001", "i001", "w002", "i002"]
-    assert [stages.count(each) for each in ("w000", "w001", "w002")] == [1, 4, 4]
-    trial = next(iter(plan.calls.values()))
-    assert plan.opening[0] == trial
-    assert plan.prompt_of(trial) == "a cut"
-    rewordings = {call.output(0) for call in plan.rewordings(1)}
-    assert {call.rewording for call in plan.round(1)} == rewordings
-    assert sum(call.brings for call in plan.calls.values()) == 3 * 2 * 4
-    assert type(plan).model_validate_json(plan.model_dump_json()) == plan
-
-
 def test_wire_seeds_come_from_the_public_seed_alone():
     assert [c.seed for c in small_plan().round(0)] == [c.seed for c in small_plan(run_id="f" * 32).round(0)]
     assert [c.seed for c in small_plan().round(0)] != [c.seed for c in small_plan(run_seed=8).round(0)]
@@ -136,8 +122,6 @@ def test_wire_seeds_come_from_the_public_seed_alone():
     [
         ({"labels": ()}, "at least 1 item"),
         ({"keep": "selected", "more": 2}, "cannot be extended"),
-        ({"rewriter": REWORDS["rewriter"]}, "rewording needs a rewriter"),
-        ({**REWORDS, "rewriter": None}, "rewording needs a rewriter"),
         ({"subsample": 4, "shots": 3}, "subsample: so many units of each class are drawn"),
         ({"appearance": "auto"}, "say matched or as-is"),
         ({"labels": ("cut", "cut")}, "same name"),

@@ -18,7 +18,7 @@ from pcevolve.encoders.files import PublicFrame
 from pcevolve.public.plan import PublicPlan
 from support.paid import encoder, make_paid_run
 from support.provider import FakeProvider, linking
-from support.runs import ADDRESS, REWORDS, small_plan
+from support.runs import ADDRESS, small_plan
 
 SELECTED = {
     "method": "dp-means",
@@ -69,7 +69,6 @@ KINDS = {
     "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None))),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
-    "reworded": Kind(lambda: small_plan(**REWORDS, candidates=4, initial=4, prototypes=2)),
     "renamed": Kind(
         lambda: small_plan(
             dialect="chat", modality={"kind": "text", "tokens": 40, "temperature": None, "fields": RENAMED}

@@ -31,9 +31,7 @@ from urllib.parse import urlsplit
 
 from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
 from pcevolve.egress.transport import HIDDEN
-from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
-from pcevolve.providers.chat import RewriterDialect
 from pcevolve.public.finding import Finding
 from pcevolve.transcript import Attempt, RunReader
 from pcevolve.transcript.records import (
@@ -93,21 +91,12 @@ class Recorded:
         return self.over is None or later.line < self.over
 
 
-def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[Finding]:
-    """Compare a run's record with an independent capture of its traffic with one of its providers.
-
-    Args:
-        of_rewriter: The recorder stood before the rewriter; before the API otherwise.
-
-    Raises:
-        UsageError: The run has no rewriter whose traffic a capture may be of.
-        TranscriptError: The capture cannot be read, or is damaged.
-    """
+def reconcile(run: RunReader, capture: Path) -> list[Finding]:
+    """Compare a run's record with an independent capture of its traffic; ``TranscriptError``: it cannot be read."""
     flows, torn = read_flows(capture)
-    spoken = RewriterDialect() if of_rewriter else dialect(run.opened.dialect)
-    settling, scheme = _find_settling(run), spoken.scheme
+    settling, scheme = _find_settling(run), dialect(run.opened.dialect).scheme
     everything = [Recorded.of(each, each.number in settling, scheme) for each in run.traffic.attempts]
-    host = _host_before_which_it_stood(run, of_rewriter)
+    host = urlsplit(run.opened.api).netloc
     attempts = [each for each in everything if each.host == host]
     told = _Comparison()
     at_once = _most_at_once(run)
@@ -122,7 +111,7 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
     lost = ""
     if told.lost and not told.answers:
         lost = f", apart from {told.lost} that came and are on record as lost"
-    found = [
+    return [
         Finding(f"the capture can be read{note}", (), len(flows)),
         Finding("nothing was sent that is not on record", tuple(told.unrecorded), len(flows)),
         Finding(f"nothing is on record that was not sent{aside}", tuple(told.unsent), len(attempts)),
@@ -132,7 +121,6 @@ def reconcile(run: RunReader, capture: Path, of_rewriter: bool = False) -> list[
             sum(each.answer is not None for each in attempts),
         ),
     ]
-    return [replace(each, claim=f"rewriter: {each.claim}") for each in found] if of_rewriter else found
 
 
 def _find_settling(run: RunReader) -> frozenset[int]:
@@ -145,14 +133,6 @@ def _find_settling(run: RunReader) -> frozenset[int]:
         elif isinstance(step, RecordedOutputs) and step.attempt is None and step.slot in last:
             found.add(last[step.slot])
     return frozenset(found)
-
-
-def _host_before_which_it_stood(run: RunReader, of_rewriter: bool) -> str:
-    if not of_rewriter:
-        return urlsplit(run.opened.api).netloc
-    if run.opened.rewriter is None:
-        raise UsageError("--rewriter-capture: this run has no rewriter; --capture is of its API")
-    return urlsplit(run.opened.rewriter.api).netloc
 
 
 def _request(sent: Sent, scheme: str) -> Request:

@@ -82,20 +82,17 @@ class Audit:
         root: Path,
         load: LoadEncoder = find_encoder,
         capture: Path | None = None,
-        rewriter_capture: Path | None = None,
     ) -> Audit:
-        """Check a run, and compare it with independent captures of its traffic if there are any.
+        """Check a run, and compare it with an independent capture of its traffic if there is one.
 
         Raises:
-            UsageError: The path is not a run's folder, another version made the run, or the run has no rewriter of
-                which there is a capture.
+            UsageError: The path is not a run's folder, or another version made the run.
             TranscriptError: The capture cannot be read, or is damaged.
         """
         RunLayout(root).require_transcript()
         audited = cls.of_record(RunReader.lenient(root), load)
-        for path, of_rewriter in ((capture, False), (rewriter_capture, True)):
-            if path is not None:
-                audited.findings += _reconcile(audited.run, path, of_rewriter)
+        if capture is not None:
+            audited.findings += _reconcile(audited.run, capture)
         return audited
 
     @classmethod
@@ -250,11 +247,11 @@ class Audit:
         }
 
 
-def _reconcile(run: RunReader, capture: Path, of_rewriter: bool) -> list[Finding]:
+def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
     """Compare a capture with a record; if it is not whole, the audit's own findings say what is wrong."""
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
-    return reconcile(run, capture, of_rewriter)
+    return reconcile(run, capture)
 
 
 def _boundary(run: RunReader) -> list[Finding]:
@@ -283,7 +280,7 @@ def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
     """Return what is claimed about any record, each claim with the number of things that it is about."""
     planless = run.plan is None and not run.finished
     failed = sum(each.failure is not None for each in run.traffic.attempts)
-    exchanged = sum(each.exchanged for each in again.keys)
+    exchanged = again.key.exchanged
     free = [f"{failed} got no answer"] * bool(failed) + [f"{exchanged} showed another key"] * bool(exchanged)
     room = f"; that {' and '.join(free)}, the record alone says" if free else ""
     return [
@@ -394,7 +391,5 @@ def _terms(run: RunReader) -> Iterator[str]:
         return
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
-    if (plan.rewriter and plan.rewriter.api) != (opened.rewriter and opened.rewriter.api):
-        yield "line 1: the record was opened for another rewriter than the plan has"
     if plan.library != _library(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"

@@ -29,7 +29,7 @@ from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.evolution import Ask
 from pcevolve.providers.codec import model_named
 from pcevolve.providers.dialect import Dialect
-from pcevolve.public.calls import Call, goes_to_rewriter
+from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.transcript import RunReader
@@ -112,7 +112,6 @@ class ComparingGate:
     faults: list[str] = field(default_factory=list)
     lines: Lines = field(init=False)
     key: KeyLength = field(default_factory=KeyLength)
-    rewriter_key: KeyLength = field(default_factory=KeyLength)
     policy: Policy = field(init=False)
     _under_way: dict[str, UnderWay] = field(default_factory=dict)
 
@@ -121,9 +120,7 @@ class ComparingGate:
         self.lines = Lines(self.run.entries)
         route = Route(proxy=self.run.opened.proxy)
         self.address = Address(self.run.opened.api, STAND_IN, self.dialect.scheme, route=route)
-        way = self.run.opened.rewriter
-        rewriter = None if way is None else Address(way.api, STAND_IN)
-        self.policy = Policy(self.dialect, self.address, self.run.bodies.file, rewriter)
+        self.policy = Policy(self.dialect, self.address, self.run.bodies.file)
 
     def begin(self) -> None:
         """Compare everything up to the plan.
@@ -265,7 +262,7 @@ class ComparingGate:
             return False
         self.lines.place += 1
         known.waiting = None
-        self._key_of(outcome).note(outcome, () if self.plan is None else self.plan.calls)
+        self.key.note(outcome, () if self.plan is None else self.plan.calls)
         if isinstance(outcome, Answered):
             self._require_length(outcome)
             if outcome.succeeded:
@@ -280,10 +277,6 @@ class ComparingGate:
             known.made = self.policy.spare(known.call, outcome, body)
             known.spared = known.made is not None
         return True
-
-    def _key_of(self, record: Sent | Answered | Failed | Received) -> KeyLength:
-        """Each provider has a key of its own."""
-        return self.rewriter_key if goes_to_rewriter(record.slot) else self.key
 
     def _read(self, known: UnderWay, answer: Answered) -> None:
         """Take in what the API sent; an answer that cannot be read is one that the client had to ask for again."""
@@ -320,7 +313,7 @@ class ComparingGate:
             self.faults.append(f"{where}: brought other outputs than are on record")
         self.policy.note_answer(known.call, made)
         # What a refusal left is an answer too: it does not let the key be exchanged ever after.
-        self._key_of(received).failed.discard(received.slot)
+        self.key.failed.discard(received.slot)
         return made
 
     def _exchange(self, slot: str, expected: Outgoing, due: str) -> Answered | Failed:
@@ -358,7 +351,7 @@ class ComparingGate:
             sent,
             self._difference(sent, expected)
             or _misstates_length(longer, LONGEST_KEY if has_key else 1)
-            or self._key_of(sent).fault(longer if has_key else None),
+            or self.key.fault(longer if has_key else None),
         )
 
     def _compare_link(self, sent: Sent) -> None:

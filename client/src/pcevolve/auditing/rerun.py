@@ -79,7 +79,7 @@ class Rerun:
         evolved: What came out; None where the record ends, or breaks, before the run does.
         requests: What is wrong with the order of lines, or with a request, each with its line.
         unusable: Releases, or a dataset, of candidates among which the plan's rule leaves nothing to choose.
-        keys: Of the providers, as their requests showed them.
+        key: Of the provider, as its requests showed it.
     """
 
     run: RunReader
@@ -88,7 +88,7 @@ class Rerun:
     requests: list[str] = field(default_factory=list)
     receipts: list[str] = field(default_factory=list)
     unusable: list[str] = field(default_factory=list)
-    keys: tuple[KeyLength, ...] = ()
+    key: KeyLength = field(default_factory=KeyLength)
 
     @classmethod
     def of(cls, run: RunReader) -> Rerun:
@@ -111,7 +111,7 @@ class Rerun:
     def _carry_out(self) -> None:
         run, plan = self.run, self.run.plan
         gate = ComparingGate(run, dialect(run.opened.dialect), plan, self.requests)
-        self.keys = gate.key, gate.rewriter_key
+        self.key = gate.key
         gate.begin()
         if plan is None:
             return

@@ -3,7 +3,7 @@
 Each request of the plan carries no image, or exactly one that had come from the API before, under an id that the public
 plan names or that the receipt of its class and round chose. Everything else in its body is one of the values that the
 plan has for the call, under a name that is known here; nothing in it is free. Texts are images to this check. Both use
-pure functions for which words are blank (``blank_out``) and what an answer says (``read_answer``, ``read_rewording``).
+pure functions for which words are blank (``blank_out``) and what an answer says (``read_answer``).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import Any, Final, NamedTuple
 
-from pcevolve.modality.answering import read_answer, read_rewording
+from pcevolve.modality.answering import read_answer
 from pcevolve.modality.texts import blank_out, read_text
 from pcevolve.public.answers import strip_mark
-from pcevolve.public.calls import Call, goes_to_rewriter
+from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Receipt
 from pcevolve.transcript import RunReader
@@ -54,12 +54,12 @@ Leaf = tuple[str, Any]
 
 
 class Known(NamedTuple):
-    """An image as the API sent it, by candidate id; ``wording`` is its prompt's place, or a rewording's digest."""
+    """An image as the API sent it, by candidate id; ``wording`` is its prompt's place in the plan."""
 
     label: str
     iteration: int
     digest: str
-    wording: int | str | None
+    wording: int | None
 
 
 class Unexplained(Exception):  # noqa: N818 - it never leaves this module
@@ -75,10 +75,6 @@ def find_request_faults(run: RunReader) -> Iterator[str]:
         match entry.record:
             case Answered() as answer:
                 seen.arrived |= _collect_digests(answer, run.bodies)
-                # A rewriter's words count only as an answer of its own slot:
-                # what the API says must not become a prompt.
-                if goes_to_rewriter(answer.slot):
-                    seen.said[answer.slot] = tuple(_read_words(answer, run.bodies))
             case Received(slot=slot, outputs=outputs):
                 if fault := seen.note(slot, outputs):
                     yield f"answer {slot} (line {line}): {fault}"
@@ -99,9 +95,6 @@ class _Seen:
         arrived: Digests of all that came in answers.
         known: What came, by candidate id.
         shapes: Names in the bodies of calls of a kind, in order: the first of them settles it.
-        said: What the rewriter said in its last answer to a slot.
-        rewordings: Digests of the prompts that follow from a rewriter's answers, by the stage, class and prototype that
-            they are for.
     """
 
     run: RunReader
@@ -110,16 +103,12 @@ class _Seen:
     known: dict[str, Known] = field(default_factory=dict)
     receipts: dict[int, Receipt] = field(default_factory=dict)
     shapes: dict[str, list[str]] = field(default_factory=dict)
-    said: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    rewordings: dict[tuple[int, str, int], str] = field(default_factory=dict)
 
     def note(self, slot: str, outputs: tuple[str, ...]) -> str:
         """Take note of what a call brought; says what is wrong with it."""
         call = self.plan.calls.get(slot)
         if call is None:
             return "is of no call of the plan"
-        if call.purpose == "reword":
-            return self._note_rewording(call, outputs)
         own = self.plan.varies_prompts or self.plan.vary_with == "own prompt"
         wording = call.wording if call.purpose == "create" else self._wording(call) if own else None
         for index, digest in enumerate(outputs):
@@ -146,34 +135,24 @@ class _Seen:
         # A boundary is free text of the client's: as a hash of what it separates it says nothing more.
         if is_form and not _is_hash_of_parts(self.run.bodies.get(sent.body)):
             raise Unexplained("has a form whose boundary is no hash of its parts")
-        self._require_address(call, sent.url)
+        if not sent.url.startswith(self.plan.api.rstrip("/") + "/"):
+            raise Unexplained("went to another provider than the plan's")
         images = [found[1] for _, value in leaves if (found := _image(value))]
-        starts = call.purpose == "create" or call.wording is not None
-        due = None if starts else self._find_image_to_vary(call)
+        due = None if call.purpose == "create" else self._find_image_to_vary(call)
         sends_image = due is not None and not self.plan.varies_prompts and self.plan.modality.kind == "image"
         if images != ([due.digest] if due is not None and sends_image else []):
             raise Unexplained("carries another image than the plan or its receipt names")
-        find = self._values_for_rewriter if call.purpose == "reword" else self._values
-        allowed = find(call, due)
+        allowed = self._values(call, due)
         for name, value in leaves:
             spelled = (str(each) if is_form else each for each in allowed.get(name, ()))
             # By type too: True equals 1, and 1.0 does, and which of them was written would be a bit.
             if not _image(value) and (type(value), value) not in ((type(each), each) for each in spelled):
                 raise Unexplained(f"says something under {name[:40]!a} that the plan does not")
         names = [name for name, _ in leaves]
-        kind = call.purpose if call.purpose in ("create", "reword") else "vary"
+        kind = "create" if call.purpose == "create" else "vary"
         # The order of names is free in JSON, so it must be the same each time, or it could say something.
         if names != self.shapes.setdefault(kind, names):
             raise Unexplained("says its values in another order than the requests before it")
-
-    def _require_address(self, call: Call, url: str) -> None:
-        """Refuse a request that went to the other provider, or a rewording that went elsewhere (``Unexplained``)."""
-        rewords = call.purpose == "reword"
-        if rewords != url.endswith("/chat/completions") and self.plan.modality.kind == "image":
-            raise Unexplained("went where prompts are reworded, or did not")
-        reached = self.plan.rewriter.api if rewords and self.plan.rewriter else self.plan.api
-        if not url.startswith(reached.rstrip("/") + "/"):
-            raise Unexplained("went to another provider than the one that it is for")
 
     def _find_image_to_vary(self, call: Call) -> Known:
         """Return the image that a call has to vary; ``Unexplained`` where it may vary none."""
@@ -193,43 +172,11 @@ class _Seen:
             raise Unexplained("varies an image of another class, or of no earlier round")
         return known
 
-    def _wording(self, call: Call) -> int | str | None:
+    def _wording(self, call: Call) -> int | None:
         try:
-            return self._find_wording(call, self._find_image_to_vary(call))
+            return self._find_image_to_vary(call).wording
         except Unexplained:
             return None
-
-    def _find_wording(self, call: Call, due: Known) -> int | str | None:
-        """By which prompt a call is asked for: that of what it varies, or the rewording of it for this call."""
-        if self.plan.rewriter is None or call.purpose != "vary":
-            return due.wording
-        found = self.rewordings.get((call.iteration, call.label, call.parent or 0))
-        if found is None:
-            raise Unexplained("varies a prompt that nobody had reworded")
-        return found
-
-    def _note_rewording(self, call: Call, outputs: tuple[str, ...]) -> str:
-        """Take note of a reworded prompt; says what is wrong with it: it is the one before, or of an answer."""
-        try:
-            before = self._prompt(call, None if call.wording is not None else self._find_image_to_vary(call))
-        except Unexplained as error:
-            return str(error)
-        follows = {read_rewording(said, before) for said in (*self.said.get(call.slot, ()), "")}
-        found = [each for each in follows if (hashlib.sha256(each.encode()).hexdigest(),) == outputs]
-        if not found:
-            return "is a prompt that does not follow from the rewriter's answer"
-        self.rewordings[call.iteration, call.label, call.parent or 0] = outputs[0]
-        return ""
-
-    def _values_for_rewriter(self, call: Call, due: Known | None) -> dict[str, tuple[Any, ...]]:
-        """Return the values that a body may state of a rewording: the plan's question about one prompt."""
-        asked = self.plan.rewriter
-        assert asked is not None
-        values: dict[str, tuple[Any, ...]] = {"n": (1,), "seed": (call.seed % 2**31,)}
-        values |= {"max_tokens": (asked.texts.tokens,), "temperature": (asked.texts.temperature,)}
-        renamed = {new: values[old] for old, new in (each.split("=") for each in asked.texts.fields)}
-        question = asked.question.replace("{prompt}", self._prompt(call, due), 1)
-        return {**values, **renamed, "model": (asked.model,), "role": ("user",), "content": (question,)}
 
     def _values(self, call: Call, due: Known | None) -> dict[str, tuple[Any, ...]]:
         """Return the values that a body may state of a call, by the names that APIs have for them."""
@@ -284,10 +231,8 @@ class _Seen:
         """The words of a call: its class's public prompt, or that of what it varies, or the varied text with blanks."""
         prompt = self.plan.prompt(call.label)
         own = self.plan.varies_prompts or self.plan.vary_with == "own prompt"
-        wording = call.wording if due is None else self._find_wording(call, due) if own else None
-        if isinstance(wording, str):
-            prompt = self.run.bodies.file(wording).decode()
-        elif wording is not None:
+        wording = call.wording if due is None else due.wording if own else None
+        if wording is not None:
             prompt = self.plan.first_prompts(call.label)[wording]
         text = (
             None if due is None or self.plan.varies_prompts else read_text(self.run.bodies.file(due.digest))
@@ -295,12 +240,6 @@ class _Seen:
         if self.plan.modality.kind == "image" or text is None:
             return prompt
         return _QUESTION.format(prompt=prompt, blanked=blank_out(text, call.strength or 0.0, call.seed))
-
-
-def _read_words(answer: Answered, bodies: Bodies) -> Iterator[str]:
-    """Return what a language model says in an answer; nothing where none does."""
-    with suppress(ValueError, RecursionError):
-        yield from _find_words(_load(answer, bodies))
 
 
 def _load(answer: Answered, bodies: Bodies) -> Any:  # noqa: ANN401 - what JSON has

@@ -50,10 +50,6 @@ def audit(
         Path | None,
         typer.Option(help="What an independent recorder between client and API saw; compared byte for byte."),
     ] = None,
-    rewriter_capture: Annotated[
-        Path | None,
-        typer.Option(help="The same of a recorder between client and rewriter."),
-    ] = None,
     html: Annotated[
         bool,
         typer.Option(
@@ -90,16 +86,10 @@ def audit(
 
     with RunFolder(folder).hold(as_found=True) if html else nullcontext():
         with error_console().status("making everything again from the record ..."):
-            audited = Audit.of(
-                folder, lambda plan: find_encoder(plan, encoder_weights), capture, rewriter_capture
-            )
+            audited = Audit.of(folder, lambda plan: find_encoder(plan, encoder_weights), capture)
         if html:
             typer.echo(f"page: {audited.write_pages()}", err=True)
-    files = {
-        "--capture": capture,
-        "--rewriter-capture": rewriter_capture,
-        "--encoder-weights": encoder_weights,
-    }
+    files = {"--capture": capture, "--encoder-weights": encoder_weights}
     again = [word for name, path in files.items() if path is not None for word in (name, str(path))]
     again += ["--allow-insecure"] * allow_insecure
     more = shlex.join(["pcevolve", "audit", str(folder), *again, "--verbose"])

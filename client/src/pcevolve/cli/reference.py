@@ -30,8 +30,7 @@ pcevolve run --epsilon 4 --set privacy.delta=1e-6
 ```
 
 In Python an option is a keyword, its last word: `pcevolve.evolve(epsilon=4, delta=1e-6)`. Others are `method`,
-`encoder`, `encoder_weights`, `out`, and `rewriter_` before those of that section. Several values have commas between:
-`--set method.strengths=0.8,0.6`.
+`encoder`, `encoder_weights` and `out`. Several values have commas between: `--set method.strengths=0.8,0.6`.
 
 A method's own options are refused with another method. *Public* options are part of the public plan: the provider,
 auditors and readers of the result may see them. *Resume* options may change when a run is continued.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 import tomli_w
 from pydantic import Field, create_model
 
-from pcevolve.config.files import REWRITER_KEY_VARIABLE, read_key
+from pcevolve.config.files import read_key
 from pcevolve.config.sections import Config
 from pcevolve.config.sources import name_options, read_toml
 from pcevolve.durable import write_durably
@@ -89,8 +89,3 @@ class RunConfig(Config):
     def key(self) -> str | None:
         """The API key, from the environment or a file that nobody else can read; else ``UsageError``."""
         return read_key(self.provider.api_key_file)
-
-    def rewriter_key(self) -> str | None:
-        """The key of the rewriter, as ``key``; None where there is no rewriter."""
-        own = self.rewriter
-        return None if own.api is None else read_key(own.api_key_file, REWRITER_KEY_VARIABLE)

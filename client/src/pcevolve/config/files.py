@@ -17,7 +17,6 @@ from pcevolve.public.words import make_prompts
 from pcevolve_shared.reading import read_file
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
-REWRITER_KEY_VARIABLE = "PCEVOLVE_REWRITER_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 MOST_KEY_BYTES = 2**16
@@ -48,9 +47,9 @@ def find_ledger_volume() -> Path | None:
     return Path(folder) if folder else None
 
 
-def read_key(path: Path | None, variable: str = KEY_VARIABLE) -> str | None:
+def read_key(path: Path | None) -> str | None:
     """An API's key, from a file that nobody else can read (else ``UsageError``), or the environment."""
-    return os.environ.get(variable) or None if path is None else read_key_file(path)
+    return os.environ.get(KEY_VARIABLE) or None if path is None else read_key_file(path)
 
 
 def read_key_file(path: Path | None) -> str | None:

@@ -1,13 +1,13 @@
-"""Options of the API that makes images or texts, and of the one that rewords prompts."""
+"""Options of the API that makes images or texts."""
 
 from __future__ import annotations
 
 import secrets
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from pcevolve.config.files import KEY_VARIABLE, REWRITER_KEY_VARIABLE, FileText
+from pcevolve.config.files import KEY_VARIABLE, FileText
 from pcevolve.public import requests
 from pcevolve.public import settings as public
 from pcevolve.public.options import OWN, Setting
@@ -176,68 +176,3 @@ class ProviderSettings(public.Section):
         ),
         Setting(resumable=True),
     ] = 10.0
-
-
-class RewriterSettings(public.Section):
-    """The chat API that says prompts in other words, for vary_by rewording; a second provider."""
-
-    api: Annotated[
-        str | None,
-        Field(description="Address of a chat API that rewords prompts."),
-        Setting(public=True, keyword="rewriter_api"),
-    ] = None
-    model: Annotated[
-        requests.Model | None,
-        Field(description="Language model that the rewriter shall use."),
-        Setting(public=True, keyword="rewriter_model"),
-    ] = None
-    question: Annotated[
-        requests.RewriterQuestion | None,
-        Field(
-            description="What it is asked, with {prompt} for the prompt; for another view of it if not given."
-        ),
-        Setting(public=True, keyword="rewriter_question"),
-    ] = None
-    tokens: Annotated[
-        requests.Tokens,
-        Field(description="Most tokens of one answer; more for a model that thinks before it writes."),
-        Setting(public=True, keyword="rewriter_tokens"),
-    ] = 256
-    fields: Annotated[
-        requests.ChatFields | None,
-        Field(description="As provider.fields."),
-        Setting(public=True, keyword="rewriter_fields"),
-    ] = None
-    api_key_file: Annotated[
-        public.AbsolutePath | None,
-        Field(
-            description=f"File with its key (mode 600); or put the key itself into {REWRITER_KEY_VARIABLE}."
-        ),
-        Setting(resumable=True, keyword="rewriter_key_file"),
-    ] = None
-    max_cost: Annotated[
-        MaxCost | None,
-        Field(description="Most that it may cost."),
-        Setting(resumable=True, keyword="rewriter_max_cost"),
-    ] = None
-    price: Annotated[
-        Price | None,
-        Field(description="Cost of one answer."),
-        Setting(resumable=True, keyword="rewriter_price"),
-    ] = None
-    max_requests: Annotated[
-        int | None,
-        Field(ge=1, description="Most requests to it, retries included."),
-        Setting(resumable=True, keyword="rewriter_max_requests"),
-    ] = None
-    ca_file: Annotated[
-        public.AbsolutePath | None,
-        Field(description="As provider.ca_file."),
-        Setting(keyword="rewriter_ca_file"),
-    ] = None
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        if (self.api is None) != (self.model is None):
-            raise ValueError("rewriter.api and rewriter.model: a rewriter needs both")
-        return self

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pcevolve.config.files import LEDGER_VARIABLE, REST, FileText, find_ledger
-from pcevolve.config.providers import ProviderSettings, RewriterSettings, Seconds
+from pcevolve.config.providers import ProviderSettings, Seconds
 from pcevolve.config.sources import read_toml
 from pcevolve.encoders import ENCODERS, SPECTRAL, TRANSFORMER, WORDS
 from pcevolve.encoders.published import AUTO
@@ -267,6 +267,5 @@ class Config(BaseModel):
     privacy: PrivacySettings
     method: public.MethodSettings
     provider: ProviderSettings
-    rewriter: RewriterSettings = RewriterSettings()
     encoder: EncoderSettings
     output: OutputSettings

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.providers.dialect import Dialect
-from pcevolve.public.calls import Call, goes_to_rewriter
+from pcevolve.public.calls import Call
 from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import Attempt, Traffic, Transcript
@@ -47,7 +47,6 @@ class Meter:
 
     Attributes:
         nearby: Whether the API is on the owner's own machine or network, and need not send bills.
-        rewords: Whether it counts what the rewriter is asked for; else what the API is.
         images: Images, or texts, that were answered for, or may have been made for an answer that got lost.
     """
 
@@ -55,7 +54,6 @@ class Meter:
     dialect: Dialect
     transcript: Transcript
     nearby: bool = False
-    rewords: bool = False
     images: int = field(default=0, init=False)
     _charged: float = field(default=0.0, init=False)
     """Cost of all that was answered."""
@@ -82,15 +80,6 @@ class Meter:
     def greetings(self) -> int:
         """The number of requests so far that no call of the plan is: what the API has, and whether it is there."""
         return sum(each.call is None for each in self._traffic.attempts)
-
-    @property
-    def _section(self) -> str:
-        """Where a user sets its limits."""
-        return "rewriter" if self.rewords else "provider"
-
-    @property
-    def _limit(self) -> str:
-        return "rewriter.max_cost" if self.rewords else "--max-cost"
 
     @property
     def cost(self) -> float:
@@ -130,25 +119,23 @@ class Meter:
         allowed, due = self.allowance, self._expect_cost(slot)
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
-                f"the run has made {self.requests} requests, all that {self._section}.max_requests allows; nothing is "
-                f"lost: continue with --resume RUN and a higher {self._section}.max_requests"
+                f"the run has made {self.requests} requests, all that provider.max_requests allows; nothing is "
+                f"lost: continue with --resume RUN and a higher provider.max_requests"
             )
         if allowed.cost is not None and self._untold:
             raise AllowanceError(
-                f"the API did not say what an answer cost, so {self._limit} cannot be kept; nothing is lost: continue "
-                f"with --resume RUN and --set {self._section}.price=PRICE, or without {self._limit}"
+                "the API did not say what an answer cost, so --max-cost cannot be kept; nothing is lost: continue "
+                "with --resume RUN and --set provider.price=PRICE, or without --max-cost"
             )
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
             raise AllowanceError(
                 f"the run has cost {spell_money(self.cost, self.dialect)}, and the next request would exceed "
-                f"{self._limit} {allowed.cost:g}; nothing is lost: continue with --resume RUN and a higher "
-                f"{self._limit}"
+                f"--max-cost {allowed.cost:g}; nothing is lost: continue with --resume RUN and a higher "
+                f"--max-cost"
             )
 
     def note(self, record: Record) -> None:
-        """Count a line that was appended to the record, if it is about this API."""
-        if goes_to_rewriter(getattr(record, "slot", "")) != self.rewords:
-            return
+        """Count a line that was appended to the record, if it is about a request."""
         attempt = self._traffic.take(record, line=len(self.transcript.entries))
         if attempt is None:
             return
@@ -170,11 +157,7 @@ class Meter:
 
     def forecast(self, calls: Iterable[Call]) -> Forecast:
         """Forecast what is still to come of some calls, from public facts and the record."""
-        due = [
-            call
-            for call in calls
-            if goes_to_rewriter(call.slot) == self.rewords and self.transcript.outputs(call.slot) is None
-        ]
+        due = [call for call in calls if self.transcript.outputs(call.slot) is None]
         images = sum(call.count for call in due)
         requests = len(due) + (images if self.dialect.links_images else 0)
         return Forecast(requests, images, None if self._each is None else self._each * images)
@@ -192,11 +175,11 @@ class Meter:
         total = self.requests + forecast.requests
         if allowed.requests is not None and total > allowed.requests:
             raise UsageError(
-                f"this takes {total} requests, more than {self._section}.max_requests {allowed.requests}"
+                f"this takes {total} requests, more than provider.max_requests {allowed.requests}"
             )
         if allowed.cost is not None and not self.is_priced:
             raise UsageError(
-                f"{self._limit} needs {self._section}.price: this API does not say what "
+                f"--max-cost needs provider.price: this API does not say what "
                 f"{reword_for('an image', self.dialect.makes)} costs"
             )
         if forecast.cost is None:
@@ -204,7 +187,7 @@ class Meter:
         whole = self.cost + forecast.cost
         if allowed.cost is not None and whole > allowed.cost + _ROUNDING:
             raise UsageError(
-                f"this would cost {spell_money(whole, self.dialect)}, more than {self._limit} {allowed.cost:g}"
+                f"this would cost {spell_money(whole, self.dialect)}, more than --max-cost {allowed.cost:g}"
             )
         if credit is not None and forecast.cost > credit + _ROUNDING:
             raise UsageError(

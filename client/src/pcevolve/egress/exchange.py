@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from threading import Event, RLock
-from typing import Final, NamedTuple
+from typing import Final
 
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Meter
@@ -21,37 +21,23 @@ from pcevolve.errors import (
     ProviderUnreachableError,
     printable,
 )
-from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect
 from pcevolve.providers.faults import Reason
 from pcevolve.public.answers import is_success
 from pcevolve.transcript.log import Transcript
-from pcevolve.transcript.records import GREETING_SLOT, Answered, Failed, Sent, Way, planned_slot
+from pcevolve.transcript.records import GREETING_SLOT, Answered, Failed, Sent, planned_slot
 
 REDIRECTS: Final = range(300, 400)
 UNKNOWN_PATH: Final = (404, 405)
 _LONGEST_PLACE: Final = 200
 HINTS: Final[dict[Reason | None, str]] = {
-    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY; for a rewriter rewriter.api_key_file)",
+    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
     "credit": ": no credit left; when there is, continue with --resume RUN",
     "content": ": its moderation does not allow this prompt or image",
     "field": ": leave that field out, or call it otherwise, in a new run: --set provider.fields=seed=, for example",
     "size": ": ask for images of a size that it takes, in a new run: --set provider.size=1024, for example",
     "numbers": ": its model computes no numbers in this precision; pcevolve-server serve --precision float32 does",
 }
-
-
-class Rewriter(NamedTuple):
-    """The second provider of a run that rewords prompts, as its gate reaches it, within limits of its own."""
-
-    address: Address
-    transport: Transport
-    meter: Meter
-
-    @property
-    def way(self) -> Way:
-        """The way there, as the record has it."""
-        return Way(api=self.address.base_url, authority=self.address.route.authority)
 
 
 @dataclass(repr=False)
@@ -72,13 +58,6 @@ class Exchange:
     stopping: Event = field(default_factory=Event)
     recording: RLock = field(default_factory=RLock)
     closed: bool = False
-
-    def beside(self, address: Address, transport: Transport, meter: Meter) -> Exchange:
-        """Exchanges with the rewriter on the same record, to which nothing but its own requests is handed."""
-        spoken = RewriterDialect()
-        return Exchange(
-            self.transcript, spoken, address, transport, self.pace, meter, self.stopping, self.recording
-        )
 
     def close(self) -> None:
         """Close all connections, and send nothing more."""

@@ -14,7 +14,7 @@ from functools import partial
 
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.exchange import Exchange, Rewriter
+from pcevolve.egress.exchange import Exchange
 from pcevolve.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.replies import Refusals, Replies
@@ -52,7 +52,6 @@ class Gate:
         patience: RetryPolicy,
         pace: Pace | None = None,
         meter: Meter | None = None,
-        rewriter: Rewriter | None = None,
     ) -> None:
         self._transcript = transcript
         self._dialect = dialect
@@ -61,9 +60,7 @@ class Gate:
         self._pace = pace or Pace()
         self._meter = meter or Meter(Allowance(), dialect, transcript)
         self._exchange = Exchange(transcript, dialect, address, transport, self._pace, self._meter)
-        self._rewriter = rewriter
-        self._rewording = None if rewriter is None else self._exchange.beside(*rewriter)
-        self._policy = Policy(dialect, address, transcript.bodies.file, rewriter and rewriter.address)
+        self._policy = Policy(dialect, address, transcript.bodies.file)
         self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._round: int | None = None
@@ -80,7 +77,6 @@ class Gate:
             greets=self._address.greets,
             authority=self._address.route.authority,
             proxy=self._address.route.proxy,
-            rewriter=self._rewriter and self._rewriter.way,
         )
         if not self._transcript.entries:
             self._transcript.append(opened)
@@ -178,8 +174,7 @@ class Gate:
         for entry in self._transcript.entries:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
-        for exchange in self._exchanges:
-            exchange.meter.fix(plan)
+        self._meter.fix(plan)
         self._refusals = Refusals(plan)
         self._window = RequestWindow(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
@@ -281,14 +276,13 @@ class Gate:
         opens_round, self._round = call.iteration != self._round, call.iteration
         self._pace.wait_before_request(opens_round)
         # On record in the caller's thread, in the plan's order; another thread does nothing but wait for the answer.
-        self._exchange_of(call).announce(call.slot, outgoing)
+        self._exchange.announce(call.slot, outgoing)
         return partial(self._send, call, outgoing)
 
     def _send(self, call: Call, announced: Outgoing) -> list[bytes]:
-        """Send an announced request and return the images that it brings, or the rewording of a prompt."""
-        exchange = self._exchange_of(call)
+        """Send an announced request and return what it brings."""
         try:
-            answer = exchange.obtain(call.slot, announced, self._patience, announced=True)
+            answer = self._exchange.obtain(call.slot, announced, self._patience, announced=True)
         except (ProviderRefusedError, ProviderReplyError) as error:
             if (spared := self._replies.spare(call)) is None:
                 raise
@@ -299,19 +293,9 @@ class Gate:
         self._refusals.note(call, made)
         return made
 
-    @property
-    def _exchanges(self) -> tuple[Exchange, ...]:
-        """With the API, and with the rewriter if there is one."""
-        return (self._exchange,) if self._rewording is None else (self._exchange, self._rewording)
-
-    def _exchange_of(self, call: Call) -> Exchange:
-        """That with the rewriter for a rewording, which the policy builds for no run without one."""
-        return self._rewording if call.purpose == "reword" and self._rewording else self._exchange
-
     def _abandon(self) -> None:
         """End what is under way without its answer."""
-        for exchange in self._exchanges:
-            exchange.transport.close()
+        self._exchange.transport.close()
 
     def _end(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
         """Name what a call brought, and remember it."""
@@ -327,8 +311,7 @@ class Gate:
         """Close all connections once the plan's last call is answered; nothing is sent from then on."""
         # At once: a connection that stayed open would show how long the work after the last answer takes.
         if self._policy.complete:
-            for exchange in self._exchanges:
-                exchange.close()
+            self._exchange.close()
 
     def _require_beginning(self) -> None:
         if self._policy.fixed:

@@ -15,17 +15,15 @@ from pcevolve.egress.address import Address
 from pcevolve.egress.answers import LONGEST_NAME, follow, is_same_model, require_expected_size
 from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError, printable
-from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect, WireRequest, find_misstatements
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Prototype, PublicEcho, Receipt
-from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState, varies_nothing
+from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
 from pcevolve.transcript.records import Answered, Failed
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
-_REWRITING: Final = RewriterDialect()
 UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
 """Failures in which an answer came, and was not kept."""
 
@@ -37,21 +35,13 @@ class Policy:
     for the balance, and the one for two texts at once.
     """
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        address: Address,
-        received: Callable[[str], bytes],
-        rewriter: Address | None = None,
-    ) -> None:
+    def __init__(self, dialect: Dialect, address: Address, received: Callable[[str], bytes]) -> None:
         """Start without a plan.
 
-        ``received`` gives the bytes that the API sent, by digest, and raises if they are not those that it names. To
-        ``rewriter`` go prompts that are reworded; nothing else does.
+        ``received`` gives the bytes that the API sent, by digest, and raises if they are not those that it names.
         """
         self._dialect = dialect
         self._address = address
-        self._rewriter = rewriter
         self._received = received
         self._state: RunState | None = None
         # Until there is a plan no receipt is worth anything.
@@ -63,8 +53,6 @@ class Policy:
         """Say once and for all what the run sends and who knows what was paid; ``EgressError`` for another API."""
         if (plan.api, plan.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
-        if (plan.rewriter and plan.rewriter.api) != (self._rewriter and self._rewriter.base_url):
-            raise EgressError("the plan is for another rewriter than the one that this run is on record with")
         # A plan that says "seed" to a dialect without one would describe requests that never left.
         for fault in find_misstatements(self._dialect, plan):
             raise EgressError(fault)
@@ -109,37 +97,28 @@ class Policy:
     def read_links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """Addresses that an answer points to; ``ProviderReplyError`` if another model gave it, or it is broken."""
         self._require_model(call, body)
-        return self._dialect_of(call).links(call, body)
+        return self._dialect.links(call, body)
 
     def read_outputs(self, call: Call, body: bytes, linked: Sequence[bytes]) -> list[bytes]:
-        """Return what an answer brought, if it is of a bearable size; of a rewriter's, the prompt that follows.
+        """Return what an answer brought, if it is of a bearable size.
 
         Raises:
             ProviderReplyError: The answer breaks the API's contract, or it is not.
         """
         state = self._require_state(call)
-        made = self._dialect_of(call).decode(self._fill(state, call), body, linked)
+        made = self._dialect.decode(call, body, linked)
         return require_expected_size(state.plan, made)
 
     def spare(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
         """Return what a call brought whose failure ends no run; None where it ends one.
 
         What the API's moderation refuses, by a code, brings no images, which count as images that cannot be used: its
-        seed is the plan's, so a run resumed would be refused for good. A released prompt that the rewriter's moderation
-        refuses, or that it answers with more than can be kept, stays as it was; one of the plan's own ends the run.
+        seed is the plan's, so a run resumed would be refused for good.
         """
-        state = self._require_state(call)
-        rewords = call.purpose == "reword"
-        if rewords and not isinstance(state.image_of(call), ItsPrompt):
-            return None
         if isinstance(outcome, Failed):
-            final = rewords and outcome.reason in UNKEPT
-        else:
-            fault = self._dialect_of(call).fault(outcome.status, body)
-            final = fault.reason == "content" and (fault.coded or rewords)
-        if not final:
             return None
-        return [(self._fill(state, call).words or "").encode()] if rewords else [b""] * call.count
+        fault = self._dialect.fault(outcome.status, body)
+        return [b""] * call.count if fault.reason == "content" and fault.coded else None
 
     def varies_what_was_withheld(self, call: Call) -> bool:
         """True if no image came where a call has one to vary: nothing is sent for it, and it brings nothing either."""
@@ -154,25 +133,14 @@ class Policy:
             raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
         return self._state
 
-    def _dialect_of(self, call: Call) -> Dialect:
-        return _REWRITING if call.purpose == "reword" else self._dialect
-
     def _require_model(self, call: Call, body: bytes) -> None:
         """Refuse an answer that says that another model gave it than was asked for."""
-        plan, named = self._require_state(call).plan, self._dialect_of(call).answered_by(body)
-        asked, alias = plan.model, plan.answered_by
-        if call.purpose == "reword" and plan.rewriter is not None:
-            asked, alias = plan.rewriter.model, None
-        if named and not is_same_model(alias or asked, named):
+        plan, named = self._require_state(call).plan, self._dialect.answered_by(body)
+        if named and not is_same_model(plan.answered_by or plan.model, named):
             told = printable(named)[:LONGEST_NAME]
-            other = (
-                ""
-                if call.purpose == "reword"
-                else (f", or, if that is its own name for it, with --set provider.answered_by='{told}'")
-            )
             raise ProviderReplyError(
-                f"the API answered with the model '{told}', and '{asked}' was asked for: start a new run with the "
-                f"model that you mean{other}"
+                f"the API answered with the model '{told}', and '{plan.model}' was asked for: start a new run with the "
+                f"model that you mean, or, if that is its own name for it, with --set provider.answered_by='{told}'"
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:
@@ -192,7 +160,7 @@ class Policy:
         # The reason is looked at before the bytes: without one, nothing is read from disk.
         self._require_reason(state, call, source)
         # The plan's own call and not the caller's: equal they are, but only one of them was read from the record.
-        outgoing = self._address_of(call).outgoing(self._spell(state, state.plan.calls[call.slot], source))
+        outgoing = self._address.outgoing(self._spell(state, state.plan.calls[call.slot], source))
         state.note_leaving(call)
         return outgoing
 
@@ -243,7 +211,7 @@ class Policy:
         verdict = state.image_of(call)
         if isinstance(verdict, Refusal):
             raise EgressError(f"request {call.slot} {verdict.why}")
-        spoken, filled = self._dialect_of(call), self._fill(state, call)
+        spoken, filled = self._dialect, self._fill(state, call)
         if isinstance(verdict, NoImage) or source is None:
             return spoken.encode(state.plan, filled, None)
         self._require_named(verdict, call, source)
@@ -255,18 +223,7 @@ class Policy:
         """A call with the words that the rulebook gives it."""
         verdict = state.image_of(call)
         wording = verdict.wording if isinstance(verdict, ItsPrompt | OneImage) else call.wording
-        if isinstance(wording, str):
-            return replace(call, words=self._received(wording).decode())
-        worded = replace(call, wording=wording)
-        return replace(worded, words=state.plan.prompt_of(worded)) if call.purpose == "reword" else worded
-
-    def _address_of(self, call: Call) -> Address:
-        """Where a call goes: prompts to be reworded to the rewriter, all others to the API."""
-        if call.purpose != "reword":
-            return self._address
-        if self._rewriter is None:
-            raise EgressError(f"request {call.slot} is for a rewriter, and this run has none")
-        return self._rewriter
+        return replace(call, wording=wording)
 
     def _require_named(
         self, verdict: OneImage | ItsPrompt, call: Call, source: Prototype | PublicEcho
@@ -283,6 +240,6 @@ class Policy:
 
 def _kind_of(call: Call) -> type:
     """Return the type that a call's source must have: none, one that the plan names, or one that a receipt chose."""
-    if varies_nothing(call):
+    if call.purpose == "create":
         return type(None)
     return Prototype if call.source is None else PublicEcho

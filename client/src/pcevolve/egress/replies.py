@@ -126,14 +126,12 @@ class Refusals:
             self._left[_group(call)] -= made.count(b"")
 
     def require_bearable(self, call: Call, error: Exception) -> None:
-        """Count the images of a call that is refused now; a rewording that is refused costs none.
+        """Count the images of a call that is refused now.
 
         Raises:
             ProviderRefusedError: Nothing else comes any more, or too little would be left of a class. Then the call
                 stays without an answer, so that a run resumed asks again: what is on record as withheld is lost.
         """
-        if call.purpose == "reword":
-            return
         with self._lock:
             self.in_a_row += 1
             if self.in_a_row < MOST_IN_A_ROW and call.count <= self._left[_group(call)]:

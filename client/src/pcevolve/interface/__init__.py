@@ -191,7 +191,6 @@ class Result:
         self,
         *,
         capture: str | os.PathLike[str] | None = None,
-        rewriter_capture: str | os.PathLike[str] | None = None,
         encoder_weights: str | None = None,
         html: bool = False,
     ) -> AuditResult:
@@ -199,7 +198,6 @@ class Result:
         return audit(
             self.folder,
             capture=capture,
-            rewriter_capture=rewriter_capture,
             encoder_weights=encoder_weights,
             html=html,
         )
@@ -325,7 +323,6 @@ def audit(
     run: str | os.PathLike[str],
     *,
     capture: str | os.PathLike[str] | None = None,
-    rewriter_capture: str | os.PathLike[str] | None = None,
     encoder_weights: str | None = None,
     html: bool = False,
 ) -> AuditResult:
@@ -334,7 +331,6 @@ def audit(
     Args:
         run: The run's folder.
         capture: What an independent recorder between client and API saw.
-        rewriter_capture: What one between client and rewriter saw.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
         html: Also write the audit's own pages into ``audit/`` in the run's folder.
 
@@ -347,9 +343,8 @@ def audit(
         TranscriptError: The capture cannot be read.
     """
     load = partial(find_encoder, weights=encoder_weights)
-    captures = [None if each is None else Path(each) for each in (capture, rewriter_capture)]
     with RunFolder(Path(run)).hold(as_found=True) if html else nullcontext():
-        audited = AuditResult.of(Path(run), load, *captures)
+        audited = AuditResult.of(Path(run), load, None if capture is None else Path(capture))
         if html:
             audited.write_pages()
     return audited

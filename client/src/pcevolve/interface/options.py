@@ -50,7 +50,7 @@ class RunOptions(TypedDict, total=False):
     pool: Literal["latest", "survivors", "all"] | None
     keep: Literal["last", "selected"] | None
     appearance: Literal["as-is", "matched", "auto"] | None
-    vary_by: Literal["image", "prompt", "rewording"]
+    vary_by: Literal["image", "prompt"]
     vary_with: Literal["own prompt", "template"]
     strengths: Sequence[float]
     strength_start: float | None
@@ -95,16 +95,6 @@ class RunOptions(TypedDict, total=False):
     timeout: float
     patience: float
     first_contact: float
-    rewriter_api: str | None
-    rewriter_model: str | None
-    rewriter_question: str | None
-    rewriter_tokens: int
-    rewriter_fields: Sequence[str]
-    rewriter_key_file: AnyPath | None
-    rewriter_max_cost: float | None
-    rewriter_price: float | None
-    rewriter_max_requests: int | None
-    rewriter_ca_file: AnyPath | None
     encoder: str
     encoder_weights: AnyPath | None
     device: str

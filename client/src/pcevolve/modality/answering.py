@@ -1,4 +1,4 @@
-"""From what a language model answers to a text or a prompt: its thinking is no part of either.
+"""From what a language model answers to a text: its thinking is no part of it.
 
 Models think in parts of their own (Mistral), between marks (``<think>``, ``[THINK]``, ``◁think▷``),
 or in channels (OpenAI's harmony format), and servers pass on what they do not know.
@@ -7,13 +7,8 @@ or in channels (OpenAI's harmony format), and servers pass on what they do not k
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
 
-from pcevolve.modality.texts import is_refusal
-
-LONGEST: Final = 500
-"""Characters of a reworded prompt."""
 _SAID: Final = ("text", "output_text")
 """Kinds of parts that are said; all others are thought, refused or meant for tools."""
 _NAMES: Final = "think|thinking|thought|thoughts|reasoning|seed:think"
@@ -21,13 +16,6 @@ _MARK: Final = re.compile(rf"<(/?)(?:{_NAMES})>|\[(/?)think\]|◁(/?)think▷", 
 _FINAL: Final = "<|channel|>final<|message|>"
 _CHANNEL: Final = "<|channel|>"
 _ENDS: Final = re.compile(r"<\|(?:end|return|call|start|im_end|eot_id)\|>")
-_MOST_READ: Final = 2**14
-"""Characters of an answer; what is longer is no prompt."""
-_MARKS: Final = frozenset(" ,.;!?'’\"“”-–—/%&+°")
-_WORDS: Final = ("L", "M", "N")
-"""Unicode's categories of letters, their marks, and numbers."""
-_SYNTAX: Final = re.compile(r"\b(?:AND|BREAK)\b|--")
-"""Plain words and marks that some image API reads as syntax."""
 
 
 def read_answer(content: object) -> str:
@@ -71,26 +59,3 @@ def _drop_thinking(text: str) -> str:
     if at == 0:
         return text
     return "".join([*kept, "" if thinks else text[at:]]).strip()
-
-
-def read_rewording(said: str, before: str) -> str:
-    """Return the prompt that an answer gives in place of another; that one, where it gives none.
-
-    It is the one line of the answer, without quotation marks around it, apart from lines that end in a colon and
-    introduce it. It has to be of letters, numbers and the marks of plain sentences, so that no image API finds
-    brackets, weights, networks or parameters in it, and not too long; and it must not be a refusal.
-    """
-    if len(said) > _MOST_READ:
-        return before
-    lines = [each.strip() for each in said.splitlines() if each.strip() and not each.rstrip().endswith(":")]
-    if len(lines) != 1:
-        return before
-    prompt = unicodedata.normalize("NFC", lines[0].strip("\"'“” "))
-    return prompt if _is_prompt(prompt) else before
-
-
-def _is_prompt(prompt: str) -> bool:
-    plain = all(each in _MARKS or unicodedata.category(each)[0] in _WORDS for each in prompt)
-    says = any(unicodedata.category(each)[0] == "L" for each in prompt)
-    fits = len(prompt) <= LONGEST and _SYNTAX.search(prompt) is None
-    return plain and says and fits and not is_refusal(prompt)

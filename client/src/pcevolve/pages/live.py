@@ -24,7 +24,6 @@ from pcevolve.pages.rendering import (
     spell_size,
 )
 from pcevolve.privacy import Event
-from pcevolve.public.calls import goes_to_rewriter
 from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import summarise_prompts
@@ -93,7 +92,7 @@ def write_preview(run: RunReader) -> Path:
 def list_opening(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:
     """Return digests of the first images of each class, as far as they are on record."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(plan.labels, ())
-    for call in (each for each in plan.opening if each.brings):
+    for call in plan.opening:
         found[call.label] += run.outputs.get(call.slot, ())
     return found
 
@@ -116,7 +115,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     pictured = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
     # The release that begins an iteration comes before its first image.
     iteration = max(pictured, *(receipt.iteration for receipt in run.receipts), 0)
-    done = sum(len(outputs) for slot, outputs in run.outputs.items() if not goes_to_rewriter(slot))
+    done = sum(map(len, run.outputs.values()))
     reasons = Reasons.of(run.traffic)
     counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
     spent = epsilon(run.events, plan.delta)
@@ -127,7 +126,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "marks": list_marks(plan),
         "iteration": min(iteration, plan.iterations),
         "done": done,
-        "total": sum(call.brings for call in plan.calls.values()),
+        "total": sum(call.count for call in plan.calls.values()),
         "spent": spent if plan.secure else None,
         "spent_text": format_loss(spent),
         "budget": float(plan.budget.epsilon),

@@ -63,7 +63,7 @@ class ToldPrompt:
     """The prompt of an image that left in the image's place, and why.
 
     Attributes:
-        prompt: The plan's prompt by which it had been made; empty where it is a reworded one, which the request holds.
+        prompt: The plan's prompt by which it had been made.
     """
 
     origin: Origin
@@ -166,8 +166,6 @@ class Reasons:
             return
         if state is not None:
             state.note_outputs(outputs.slot, outputs.digests)
-        if last.call.purpose == "reword":  # words, of which the answer has more
-            return
         named = tuple(
             Origin(digest, last.number, outputs.slot, last.call.output(index))
             for index, digest in enumerate(outputs.digests)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 from pydantic import AliasChoices, Field, model_validator
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.modality.answering import read_answer, read_rewording
+from pcevolve.modality.answering import read_answer
 from pcevolve.modality.texts import blank_out, read_text
 from pcevolve.providers.codec import Reply, encode_json, model_named, no_model, parse_answer, require_count
 from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest
@@ -175,21 +175,3 @@ class ChatDialect(Dialect):
     def answered_by(self, body: bytes) -> str | None:
         """The model that the answer names."""
         return model_named(body)
-
-
-class RewriterDialect(ChatDialect):
-    """A chat API asked for other words for a prompt; what it says that is no prompt leaves the prompt as it was."""
-
-    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a question to the plan's rewriter about ``call.words``."""
-        assert plan.rewriter is not None
-        asked = plan.rewriter.asked(plan.prompt_of(call))
-        return _request(plan.rewriter.model, asked, plan.rewriter.texts, call)
-
-    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
-        """Read the one prompt that an answer gives, whatever the answer is."""
-        try:
-            said = read_texts(body)
-        except ProviderReplyError:
-            said = []
-        return [read_rewording(said[0] if said else "", call.words or "").encode()]

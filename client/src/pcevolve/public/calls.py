@@ -6,22 +6,17 @@ What is asked for, in which order and with which seed follows from the public pl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, chain, islice, pairwise, takewhile
 from typing import Final, Literal
 
 from pcevolve.public.fields import PlanFields
 
-STAGES: Final = {"create": "i", "reword": "w", "vary": "i", "look": "l", "extend": "x"}
+STAGES: Final = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
 OPENING: Final = 8
 """Images of each class that are asked for before anything else, so that a person can look at them."""
 
-Purpose = Literal["create", "reword", "vary", "look", "extend"]
-
-
-def goes_to_rewriter(slot: str) -> bool:
-    """True if a request goes to the rewriter, and not to the API."""
-    return slot.startswith(STAGES["reword"])
+Purpose = Literal["create", "vary", "look", "extend"]
 
 
 @dataclass(frozen=True)
@@ -30,21 +25,19 @@ class Call:
 
     Attributes:
         slot: Unique name.
-        purpose: ``create`` (text-to-image), ``reword`` (the prompt of a released prototype, which the rewriter is
-            asked for), ``vary`` (a released prototype), ``look`` (lookahead: every candidate
-            of a population, so that it is judged by what it would become) or ``extend`` (more samples: every image
-            of the last population once more).
+        purpose: ``create`` (text-to-image), ``vary`` (a released prototype), ``look`` (lookahead: every candidate of a
+            population, so that it is judged by what it would become) or ``extend`` (more samples: every image of the
+            last population once more).
         iteration: 0 for text-to-image, else the round that the images belong to, or whose release chose what is varied.
         label: Class that the images are for.
         first: Index of the first image within its class and stage.
         count: Images asked for.
         seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
         strength: Image-to-image strength in [0, 1]; None for text-to-image, and where the API is asked for none.
-        parent: For ``vary`` and ``reword``: which of those that the round's release chose from the class.
+        parent: For ``vary``: which of those that the round's release chose from the class.
         source: Else, but for text-to-image: id of the candidate that is varied; public.
         wording: Which of its class's ``prompts`` it is asked for with; None for the template's. Where prompts are kept,
             it is filled in with that of the candidate that is varied.
-        words: Words that it is asked for with in place of the plan's, filled in where prompts are reworded.
     """
 
     slot: str
@@ -58,18 +51,6 @@ class Call:
     parent: int | None = None
     source: str | None = None
     wording: int | None = None
-    words: str | None = None
-
-    @property
-    def brings(self) -> int:
-        """Candidates that its answer has; a rewording brings none."""
-        return 0 if self.purpose == "reword" else self.count
-
-    @property
-    def rewording(self) -> str:
-        """Name under which the words of a ``vary`` call came, where the prompt of what it varies is reworded."""
-        stage, of_class, _ = self.slot.split("/")
-        return f"{STAGES['reword']}{stage[1:]}-{of_class}-{self.parent:06d}"
 
     def output(self, index: int) -> str:
         """Id of the ``index``-th image that the call brings."""
@@ -88,26 +69,12 @@ class PlanCalls(PlanFields):
         by_class = [self._of_class(iteration, label) for label in self.labels]
         return chain.from_iterable(by_class if iteration else zip(*by_class, strict=True))
 
-    def rewordings(self, iteration: int) -> Iterator[Call]:
-        """The calls by which the prompts of a round's prototypes are reworded, before the round itself.
-
-        Before the first population the plan's first prompt is, so that a rewriter that does not work is known of.
-        """
-        if self.rewriter is None:
-            return
-        if not iteration:
-            yield replace(self._call("reword", 0, self.labels[0], 0, 1), wording=0)
-            return
-        for label in self.labels:
-            for parent in range(self.prototypes):
-                yield self._call("reword", iteration, label, parent, 1, parent=parent)
-
     @property
     def opening(self) -> tuple[Call, ...]:
-        """The trial of a rewriter, and the first turns of a plan, until there are ``OPENING`` images of each class."""
+        """The first turns of a plan, until there are ``OPENING`` images of each class."""
         asked = accumulate(call.count for call in self._of_class(0, self.labels[0]))
         turns = 1 + sum(1 for _ in takewhile(lambda images: images < min(OPENING, self.initial), asked))
-        return (*self.rewordings(0), *islice(self.round(0), turns * len(self.labels)))
+        return tuple(islice(self.round(0), turns * len(self.labels)))
 
     def _of_class(self, iteration: int, label: str) -> Iterator[Call]:
         for part, (start, stop) in enumerate(pairwise(self._parts(iteration))):
@@ -194,7 +161,6 @@ class PlanCalls(PlanFields):
     def _all_calls(self) -> Iterator[Call]:
         """Every call of the run, in sending order."""
         for iteration in range(self.iterations + 1):
-            yield from self.rewordings(iteration)
             yield from self.round(iteration)
             yield from self.lookaheads(iteration)
         yield from self.extensions()

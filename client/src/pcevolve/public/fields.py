@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.privacy import Budget
 from pcevolve.public import requests, settings
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
-from pcevolve.public.parts import Earlier, Library, Rewriter, Secrecy
+from pcevolve.public.parts import Earlier, Library, Secrecy
 from pcevolve.public.words import (
     TEMPLATE,
     TEXT_TEMPLATE,
@@ -73,7 +73,6 @@ class PlanFields(BaseModel):
     strengths: tuple[settings.Strength, ...]  # none where the API is asked for none
     vary_by: settings.VaryBy = "image"
     vary_with: settings.VaryWith = "own prompt"
-    rewriter: Rewriter | None = None
     batch: requests.Batch = 32
     at_once: requests.AtOnce = 1
     relation: settings.Relation = "replace-one"

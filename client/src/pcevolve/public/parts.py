@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from pcevolve.errors import spell_out
 from pcevolve.privacy import Event
-from pcevolve.public import requests
 from pcevolve.public.figures import in_full
-from pcevolve.public.modality import Texts
 from pcevolve.public.settings import Digest
 
-PROMPT: Final = "{prompt}"
-QUESTION: Final = (
-    "Write one prompt for a text-to-image model: the subject of the prompt below in other words, with another view, "
-    "light, background or detail. One line of at most 60 words, plain words without brackets or colons, nothing else."
-    "\n\n{prompt}"
-)
-"""The usual question to a rewriter."""
 LONGEST_LINE = 256
 LONGEST_TEXT = 4096
 
@@ -89,25 +80,6 @@ class Secrecy(_Part):
                 "method.secret_bound must not be below method.secret_prior, which guessing reaches"
             )
         return self
-
-
-class Rewriter(_Part):
-    """The language model that says released prompts in other words: a second provider, by the public facts of it.
-
-    Attributes:
-        question: Text with one ``{prompt}``, in whose place the prompt stands.
-        texts: Length and temperature of its answers, and how its API takes the fields of a request.
-    """
-
-    api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
-    model: requests.Model
-    question: requests.RewriterQuestion = QUESTION
-    texts: Texts
-
-    def asked(self, prompt: str) -> str:
-        """The question that is asked about a prompt, whose own braces stay as they are."""
-        before, _, behind = self.question.partition(PROMPT)
-        return before + prompt + behind
 
 
 class Licence(_Part):

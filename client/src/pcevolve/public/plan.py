@@ -35,8 +35,6 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
         yield "strengths: one per iteration is needed, and none where the API is asked for none"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
         yield f"vary-by: {plan.vary_by} needs provider.prompts, two at least for each class, and no provider.adapter"
-    if (plan.vary_by == "rewording") != (plan.rewriter is not None):
-        yield "vary-by: rewording needs a rewriter (rewriter.api, rewriter.model), and nothing else has one"
 
 
 def _of_counts(plan: PlanFields) -> Iterator[str]:
@@ -103,8 +101,6 @@ class PublicPlan(PlanCalls):
 
     def prompt_of(self, call: Call) -> str:
         """The text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
-        if call.words is not None:
-            return call.words
         if call.wording is None:
             return self.prompt(call.label)
         return self.prompts[self.labels.index(call.label)][call.wording]

@@ -20,18 +20,6 @@ Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\
 """A prompt as it goes out."""
 
 
-def _has_place(question: str) -> str:
-    if question.count("{prompt}") != 1:
-        raise ValueError("must have {prompt} once, where the prompt stands")
-    return question
-
-
-RewriterQuestion = Annotated[
-    str,
-    AfterValidator(_has_place),
-    Field(max_length=2000, description="What the rewriter is asked, with {prompt} for the prompt."),
-    PUBLIC,
-]
 NegativePrompt = Annotated[
     str,
     Field(max_length=1000, description="What images should not show."),

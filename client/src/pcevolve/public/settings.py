@@ -301,11 +301,10 @@ Tau = Annotated[
 ]
 Strength = Annotated[float, Field(ge=0, le=1)]
 VaryBy = Annotated[
-    Literal["image", "prompt", "rewording"],
+    Literal["image", "prompt"],
     Field(
-        description="What a variation starts from: image (the prototype is sent back), prompt (its prompt "
-        "under another seed, for APIs that vary no images), or rewording (that prompt in the "
-        "rewriter's words)."
+        description="What a variation starts from: image (the prototype is sent back), or prompt (its prompt "
+        "under another seed, for APIs that vary no images)."
     ),
     PUBLIC,
 ]

@@ -156,10 +156,7 @@ def describe_making(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         "last": "the last round"
         + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
     }
-    reworded = f", reworded by {plan.rewriter.model}" if plan.rewriter else ""
-    asked = (
-        f"; rounds asked anew with the prompts of what was chosen{reworded}" if plan.varies_prompts else ""
-    )
+    asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
     made = (
         parts[plan.keep]
         + asked

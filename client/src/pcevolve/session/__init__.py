@@ -4,7 +4,7 @@
 - ``components``, ``planning``: what a run is made of, its public plan, and that it can be paid for.
 - ``kind``: where images and texts part ways; ``images``, ``texts``: how each is asked for, read, judged and shown.
 - ``private_data``: whether there is as much of it as was said, and what of it is declared secret.
-- ``reaching``: the gate to the API and to the one that rewords prompts.
+- ``reaching``: the gate to the API.
 - ``approval``, ``console``: what a person is told and asked. ``progress``, ``dashboard``: what is seen meanwhile.
 - ``execution``: the run itself. ``folder``: who may write where.
 - ``first``: what people do before a run: a demonstration, a look at a folder, a file of options, prompts, a price.

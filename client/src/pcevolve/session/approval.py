@@ -183,20 +183,16 @@ def approve(
         DeclinedError: Nobody wants them; nothing was spent.
         UsageError: A limit is too low; nothing has been sent but questions about the API itself.
     """
-    meter, rewriter, due = connection.meter, connection.rewriter, tuple(calls)
+    meter, due = connection.meter, tuple(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
     # The balance is asked for only where it could matter: every question more is one that the provider sees.
     meter.check(meter.forecast(due), connection.gate.balance() if asks else None)
-    if rewriter is not None:
-        rewriter.meter.check(rewriter.meter.forecast(due), None)
     # Only then: limits hold for whoever says yes to everything.
     if settings.provider.yes:
         return
     for doubt in doubts:
         _ask(f"{doubt}: go on?", f"{doubt}: not started, nothing was spent; --yes says that it is meant so")
     _ask_for_requests(address, meter, due)
-    if rewriter is not None:
-        _ask_for_requests(rewriter.address, rewriter.meter, due)
 
 
 def _ask_for_requests(address: Address, meter: Meter, due: Iterable[Call]) -> None:

@@ -35,7 +35,7 @@ from pcevolve.selectors.method import AppearanceMode, first_selection
 from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.private_data import compute_caps, leave_out_private, name_classes, read_declared
-from pcevolve.session.reaching import Connection, connect, make_address, make_rewriter_address
+from pcevolve.session.reaching import Connection, connect, make_address
 from pcevolve.transcript.log import Transcript
 
 
@@ -65,7 +65,6 @@ class Components:
     skipped: tuple[str, ...]
     limits: Limits
     generator: Generator | None = None
-    rewriter: Address | None = None
     _declared: list[Sources] = field(default_factory=list)
     _capped: list[FloatArray] = field(default_factory=list)
 
@@ -111,7 +110,6 @@ class Components:
             skipped=read.skipped,
             limits=limits,
             generator=run.generator,
-            rewriter=make_rewriter_address(settings, run.rewriter_key),
         )
 
     @property
@@ -125,9 +123,10 @@ class Components:
         # Of all rounds, which a pool may keep.
         candidates = scope.classes * scope.candidates * (scope.iterations + 1)
         return connect(
-            *(self.settings, self.dialect, self.address, transcript, console), self.rewriter, self.generator,
+            *(self.settings, self.dialect, self.address, transcript, console),
+            self.generator,
             scope.classes * scope.shots * candidates,
-        )  # fmt: skip
+        )
 
     @cached_property
     def encoder(self) -> Encoder:

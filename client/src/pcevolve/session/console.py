@@ -35,7 +35,6 @@ from pcevolve.session.approval import Fact, detail_run, forecast_costs, list_pai
 from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.progress import describe_padding
-from pcevolve.session.reaching import describe_rewriter
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import CLASSIFIER, RELEASE
 
@@ -58,8 +57,6 @@ def introduce(
     unread = "" if paid else "; none is looked at"
     yield Fact("private", f"{_number(len(plan.labels), 'class')}, {plan.shots} {plan.unit}s each{unread}")
     yield Fact("server", f"{plan.model} at {plan.api}")
-    if plan.rewriter is not None:
-        yield Fact("rewriter", describe_rewriter(plan))
     yield (
         Fact("method", f"{method} (auto: {reason})", f"{method} (chosen by auto)")
         if reason
@@ -127,7 +124,9 @@ def _names(labels: Sequence[str]) -> str:
 
 def _say_sent(plan: PublicPlan, greetings: int) -> str:
     kind, calls = plan.modality.kind, plan.calls.values()
-    asked = f"{_number(greetings + len(calls), 'request')} for {_number(sum(call.brings for call in calls), kind)}"
+    asked = (
+        f"{_number(greetings + len(calls), 'request')} for {_number(sum(call.count for call in calls), kind)}"
+    )
     if plan.in_process:
         return f"{asked}, inside this process: there is no boundary, and nothing can be promised about what it sees"
     goes_back = plan.iterations and not plan.varies_prompts

@@ -46,7 +46,7 @@ from pcevolve.session.progress import (
     judge_padding,
     show_work,
 )
-from pcevolve.session.reaching import Connection, note_answers, note_few_steps, note_rewriter, note_size
+from pcevolve.session.reaching import Connection, note_answers, note_few_steps, note_size
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
@@ -126,7 +126,7 @@ class _Session:
             for call in plan.opening:
                 said.update(f"asking the provider for a few {kind}s of each class: {call.label}")
                 made = self.connection.gate.create(call)
-                shown = {**shown, call.label: shown[call.label] + (made if call.brings else ())}
+                shown = {**shown, call.label: shown[call.label] + made}
         record = RunReader.strict(self.folder.root)
         page = write_preview(record)
         load_kind(kind).show_first(record, plan, console)
@@ -134,7 +134,7 @@ class _Session:
         spent = "so far" if paid else "no privacy budget was spent"
         bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
         console.print(lay_out([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
-        for note in (*note_rewriter(plan, record), *note_answers(plan, record, self.components.dialect)):
+        for note in note_answers(plan, record, self.components.dialect):
             console.print(f"WARNING: {note}")
         self._require_usable(Pool(shown))
 

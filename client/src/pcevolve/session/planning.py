@@ -33,7 +33,6 @@ from pcevolve.session.components import Components
 from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import refuse_options, require_ledger
 from pcevolve.session.private_data import compute_least_share, find_secrets, make_promise
-from pcevolve.session.reaching import plan_rewriter
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import Opened
 
@@ -100,7 +99,6 @@ def _choose_asking(
         "initial": initial,
         "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
         "prompts": _prompts(components, initial),
-        "rewriter": plan_rewriter(settings),
         "batch": batch,
         "at_once": choose_at_once(components, batch),
     }

@@ -47,7 +47,6 @@ class CheckedRun:
     lifetime: Budget
     key: str | None = field(default=None, repr=False)
     generator: Generator | None = None
-    rewriter_key: str | None = field(default=None, repr=False)
 
 
 def check_run(
@@ -77,7 +76,7 @@ def check_run(
     _check_names(settings, key)
     budget = _budget(settings)
     lifetime = _lifetime(settings, budget)
-    return CheckedRun(settings, folder, resume, budget, lifetime, key, generator, settings.rewriter_key())
+    return CheckedRun(settings, folder, resume, budget, lifetime, key, generator)
 
 
 def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
@@ -131,8 +130,6 @@ def _check_figures(settings: RunConfig) -> None:
     if settings.privacy.lifetime_epsilon is not None:
         parse_epsilon(settings.privacy.lifetime_epsilon, "lifetime_epsilon", "privacy.lifetime_epsilon")
     require_address(settings.provider.api)
-    if settings.rewriter.api is not None:
-        require_address(settings.rewriter.api, "rewriter.api", "rewriter.api_key_file")
     _require_writers(settings)
 
 

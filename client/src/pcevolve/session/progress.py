@@ -104,7 +104,7 @@ class RunProgress:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         console = audience.console
-        total = sum(call.brings for call in plan.calls.values())
+        total = sum(call.count for call in plan.calls.values())
         self._bar = Bar(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -133,9 +133,9 @@ class RunProgress:
     def generated(self, call: Call) -> None:
         """Count the images of one call that the API answered."""
         self._last = self._clock()
-        self._done += call.brings
+        self._done += call.count
         if call.slot not in self._recorded:
-            self._made += call.brings
+            self._made += call.count
         elif not self._made:
             self._began = self._last
         self._iteration = min(call.iteration, self._plan.iterations)

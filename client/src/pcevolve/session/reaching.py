@@ -1,8 +1,7 @@
-"""How a run's API, and the one that rewords its prompts, are reached; and what the plan says of the second."""
+"""How a run's API is reached, and what is told of its first answers."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections import Counter
@@ -14,10 +13,9 @@ from typing import Final, NamedTuple
 from rich.console import Console
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.providers import USUAL_TEMPERATURE, ProviderSettings
+from pcevolve.config.providers import ProviderSettings
 from pcevolve.egress.address import Address, Route
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.exchange import Rewriter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.in_process import Generator, InProcess
@@ -25,10 +23,7 @@ from pcevolve.egress.pace import Pace, choose_tick
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.errors import ProviderReplyError
-from pcevolve.providers.chat import RewriterDialect
 from pcevolve.providers.dialect import Dialect, find_few_steps, find_own_name
-from pcevolve.public.options import validate
-from pcevolve.public.parts import Rewriter as PlannedRewriter
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import CHAT_FAMILIES
 from pcevolve.transcript import RunLayout, RunReader, Transcript
@@ -41,28 +36,20 @@ _REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))"
 
 
 class Connection(NamedTuple):
-    """The gate to a run's providers, and what counts and paces requests on their way through it."""
+    """The gate to a run's provider, and what counts and paces requests on their way through it."""
 
     gate: Gate
     meter: Meter
     pace: Pace
-    rewriter: Rewriter | None
 
     def bill(self) -> str:
-        """Say what both providers were asked for so far, and what that cost."""
-        own = self.meter.bill()
-        return own if self.rewriter is None else f"{own}; {self.rewriter.meter.bill()} (rewriter)"
+        """Say what was asked for so far, and what that cost."""
+        return self.meter.bill()
 
 
 def make_address(provider: ProviderSettings, spoken: Dialect, api: str, key: str | None) -> Address:
     """Return where requests go, and how; ``UsageError`` where nothing can be sent like that."""
     return Address(api, key, spoken.scheme, provider.greeting, Route(provider.ca_file, provider.proxy))
-
-
-def make_rewriter_address(settings: RunConfig, key: str | None) -> Address | None:
-    """Return where prompts are reworded, None where nobody rewords any; errors as ``make_address``."""
-    own = settings.rewriter
-    return None if own.api is None else Address(own.api, key, greets=False, route=Route(own.ca_file))
 
 
 def open_transport(provider: ProviderSettings, address: Address, generator: Generator | None) -> Transport:
@@ -79,7 +66,6 @@ def connect(
     address: Address,
     transcript: Transcript,
     console: Console,
-    rewriter: Address | None = None,
     generator: Generator | None = None,
     pairs: int = 0,
     goes_on: str = "",
@@ -94,13 +80,13 @@ def connect(
         console.print(address.warning)
     transport = open_transport(provider, address, generator)
     allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
-    with closing(transport), _reach_rewriter(settings, rewriter, transcript) as second:
+    with closing(transport):
         meter = Meter(allowance, spoken, transcript, address.is_nearby)
         pace = Pace(choose_tick(settings.privacy.pad_selection, pairs), settings.privacy.pace)
         goes_on = goes_on or RunLayout(settings.output.folder).resume_command
         patience = replace(_make_patience(provider, console), advice=f"continue with {goes_on}")
-        gate = Gate(transcript, spoken, address, transport, patience, pace, meter, second)
-        yield Connection(gate, meter, pace, second)
+        gate = Gate(transcript, spoken, address, transport, patience, pace, meter)
+        yield Connection(gate, meter, pace)
 
 
 def _make_patience(provider: ProviderSettings, console: Console) -> RetryPolicy:
@@ -115,58 +101,11 @@ def _make_patience(provider: ProviderSettings, console: Console) -> RetryPolicy:
     return replace(usual, hint=f"{ignored} is not used: --set provider.proxy=URL names a proxy")
 
 
-@contextmanager
-def _reach_rewriter(
-    settings: RunConfig, address: Address | None, transcript: Transcript
-) -> Iterator[Rewriter | None]:
-    """The second provider as the gate needs it, with connections of its own."""
-    if address is None:
-        yield None
-        return
-    own = settings.rewriter
-    limits = Allowance(own.max_requests, own.max_cost, own.price)
-    with closing(HttpTransport(settings.provider.timeout, address.route)) as transport:
-        meter = Meter(limits, RewriterDialect(), transcript, address.is_nearby, rewords=True)
-        yield Rewriter(address, transport, meter)
-
-
 def choose_fields(given: tuple[str, ...] | None, model: str) -> tuple[str, ...]:
     """Return how a chat API takes a request's fields: the user's word, or what a model's name tells."""
     if given is not None:
         return given
     return CHAT_FAMILIES["reasoning" if _REASONING.search(model) else "standard"]
-
-
-def plan_rewriter(settings: RunConfig) -> PlannedRewriter | None:
-    """Return the second provider as the plan has it, if there is one; ``UsageError`` for options out of bounds."""
-    own = settings.rewriter
-    if own.api is None:
-        return None
-    fields = choose_fields(own.fields, own.model or "")
-    temperature = None if "temperature=" in fields else USUAL_TEMPERATURE
-    texts = {"kind": "text", "tokens": own.tokens, "temperature": temperature, "fields": fields}
-    asked = {} if own.question is None else {"question": own.question}
-    return validate(PlannedRewriter, {"api": own.api, "model": own.model, "texts": texts, **asked}, RunConfig)
-
-
-def describe_rewriter(plan: PublicPlan) -> str:
-    """Name the second provider of a plan that rewords, and what it is asked; empty where there is none."""
-    if plan.rewriter is None:
-        return ""
-    asked = sum(call.purpose == "reword" for call in plan.calls.values())
-    return f"{plan.rewriter.model} at {plan.rewriter.api}: {asked} prompts, the plan's first and chosen ones"
-
-
-def note_rewriter(plan: PublicPlan, record: RunReader) -> Iterator[str]:
-    """Yield a note if the rewriter's answer to the plan's first prompt was no other prompt."""
-    if plan.rewriter is None:
-        return
-    trial, prompt = next(plan.rewordings(0)), plan.prompts[0][0]
-    if record.outputs.get(trial.slot) == (hashlib.sha256(prompt.encode()).hexdigest(),):
-        yield (
-            f"the rewriter's answer to the public prompt {prompt!r} was no other prompt (but a refusal, several lines, "
-            "brackets, or thought that found no end): prompts that are so answered stay as they were"
-        )
 
 
 def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterator[str]:

@@ -70,20 +70,12 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Way(_Record):
-    """The way to the rewriter of a run; ``authority`` as of ``Opened``."""
-
-    api: str
-    authority: Digest | None = None
-
-
 class Opened(_Record):
     """The first line: where requests may go, and how they get there.
 
     Attributes:
         authority: Digest of the file whose certificates alone are trusted; None for the usual authorities.
         proxy: Address of the proxy that carries the connections; None where they are direct.
-        rewriter: Where prompts go that are reworded; None where nobody rewords any.
     """
 
     kind: Literal["opened"] = "opened"
@@ -94,7 +86,6 @@ class Opened(_Record):
     greets: bool = True
     authority: Digest | None = None
     proxy: str | None = None
-    rewriter: Way | None = None
 
 
 class Planned(_Record):

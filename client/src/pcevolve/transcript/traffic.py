@@ -33,7 +33,6 @@ LINKED: Final = "images behind the API's links"
 UNPLANNED: Final = "NOT IN THE PLAN"
 KINDS: Final[dict[Purpose, str]] = {
     "create": "text-to-image",
-    "reword": "rewording of a prompt (asked of the rewriter)",
     "vary": "image-to-image",
     "look": "lookahead (planned for all candidates)",
     "extend": "more samples (planned for all of the last round)",

@@ -60,12 +60,7 @@ def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     called = "words in place of the class names" if plan.words else "the class names"
     words = f"{size}, with {called} and the words for the domain"
     if not total.images:
-        told = (
-            ""
-            if plan.rewriter is None
-            else f", also to the rewriter ({plan.rewriter.model} at {plan.rewriter.api})"
-        )
-        chosen = f" Which of the prompts had made the chosen images was{told}." if plan.varies_prompts else ""
+        chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
         return f"{words}. No image was sent.{chosen}"
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."

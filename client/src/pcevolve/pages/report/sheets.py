@@ -33,15 +33,11 @@ def count_prompts(run: FinishedRun) -> dict[str, Shares]:
             case Received(slot=slot, outputs=outputs):
                 state.note_outputs(slot, outputs)
     made = {label: Counter[str]() for label in plan.labels}
-    labels = {call.output(k): call.label for call in plan.calls.values() for k in range(call.brings)}
+    labels = {call.output(k): call.label for call in plan.calls.values() for k in range(call.count)}
     for image in run.manifest.files:
         wording, label = state.wording(image.candidate), labels[image.candidate]
         if wording is not None:
-            prompts = plan.first_prompts(label)
-            reworded = (
-                run.record.bodies.file(wording).decode() if isinstance(wording, str) else prompts[wording]
-            )
-            made[label][reworded] += 1
+            made[label][plan.first_prompts(label)[wording]] += 1
     return {
         label: tuple((count, prompt) for prompt, count in own.most_common()) for label, own in made.items()
     }
@@ -170,7 +166,7 @@ def _how(plan: PublicPlan, iteration: int) -> str:
     if not iteration:
         return "from the prompt"
     if plan.varies_prompts:
-        return "by prototypes' prompts, reworded" if plan.rewriter else "by prototypes' prompts"
+        return "by prototypes' prompts"
     return plan.modality.describe_degree(plan.strengths[iteration - 1]) if plan.strengths else OWN_DEGREE
 
 
