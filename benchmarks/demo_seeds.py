@@ -153,7 +153,7 @@ def _judges() -> tuple[Judge, ...]:
 
 def _verdict(judge: Judge, images: Sequence[Any], targets: np.ndarray, held_out: PrivateDataset) -> Row:
     training = Training(judge.look(images), targets, len(held_out.labels))
-    [said] = judge.predictions([training], SEEDS, _embed(judge, held_out))
+    [said] = judge.predictions([[training] * SEEDS], _embed(judge, held_out))
     return _row(judge, said, held_out)
 
 

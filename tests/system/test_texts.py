@@ -130,9 +130,6 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
     assert [(row["judge"], row["voted"]) for row in found["judges"]] == [("ngrams", False), ("words", True)]
     assert found["test_texts"] == 8
     assert 0 <= found["longest_copied_words"] < 9
-    shares = found["next_word"]
-    assert shares.keys() == {"dataset", "private", "both"}  # no control lies beside the run
-    assert shares["private"] > 0.8 > shares["dataset"]
     assert all(row["private"]["accuracy"]["mean"] > 0.8 for row in found["judges"])
 
 

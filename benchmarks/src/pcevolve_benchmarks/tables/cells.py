@@ -180,7 +180,7 @@ class Figure:
     Attributes:
         judge: Who said it.
         voted: Whether that judge's encoder took part in the selection.
-        name: ``accuracy``, ``mixed``, ``fid``, ``kid``, or ``accuracy@T`` after iteration T.
+        name: ``accuracy``, ``mixed``, ``fid``, or ``accuracy@T`` after iteration T.
         value: Accuracies in 0..1.
     """
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.loading import FrozenEncoder
 from pcevolve.encoders.singly import to_array
-from pcevolve.evaluation.heads import train_papers_head
-from pcevolve.evaluation.judge import Judge
 from pcevolve.private.dataset import load_folder
 from pcevolve.session.finished.judging import load_judges
 from pcevolve.session.images import STRANGER
+from pcevolve_benchmarks.heads import TableJudge, train_papers_head, with_papers_head
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.wide import WIDE, make_wide_judge
 
@@ -30,8 +29,8 @@ _SIDES: Final = {"resnet": 256, "vit": 224, "inception": 299}
 """Pixels of a side, of each family of networks: what the published code resizes images to at most."""
 
 
-def load_table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
-    """Load judges; those that did not vote come first.
+def load_table_judges(names: Iterable[str], voter: str | None) -> list[TableJudge]:
+    """Load judges, with the PCEvolve paper's head; those that did not vote come first.
 
     Args:
         names: As ``load_judges`` takes them, or an encoder's, with weights or without, behind ``pcevolve:``, or a wide
@@ -46,8 +45,8 @@ def load_table_judges(names: Iterable[str], voter: str | None) -> list[Judge]:
     published = [_as_published(name, voter) for name in asked if name.startswith(AS_PUBLISHED)]
     wide = [make_wide_judge(name) for name in asked if name.startswith(WIDE)]
     others = [name for name in asked if not name.startswith((AS_PUBLISHED, WIDE))]
-    found = [*published, *wide, *(load_judges(others, voter, "auto") if others or not asked else [])]
-    return sorted(found, key=lambda each: each.voted)
+    usual = load_judges(others, voter, "auto") if others or not asked else []
+    return sorted([*published, *wide, *map(with_papers_head, usual)], key=lambda each: each.voted)
 
 
 def has_embeddings(name: str) -> bool:
@@ -55,10 +54,10 @@ def has_embeddings(name: str) -> bool:
     return name != STRANGER and not name.startswith(WIDE)
 
 
-def _as_published(name: str, voter: str | None) -> Judge:
+def _as_published(name: str, voter: str | None) -> TableJudge:
     encoder, _, weights = name.removeprefix(AS_PUBLISHED).partition("=")
     look = _of_raw_pixels(load_encoder(encoder, weights or None, "auto")).embed
-    return Judge(name, encoder == voter, look, partial(train_papers_head, as_published=True))
+    return TableJudge(name, encoder == voter, look, partial(train_papers_head, as_published=True))
 
 
 def _of_raw_pixels(encoder: Encoder) -> Encoder:

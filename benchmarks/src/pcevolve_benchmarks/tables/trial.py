@@ -15,7 +15,7 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.closeness import FEWEST, measure_closeness
-from pcevolve.evaluation.heads import PapersHead, Predict, Training
+from pcevolve.evaluation.heads import Predict, Training
 from pcevolve.evaluation.judge import Judge, find_usable
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.session import images
@@ -25,6 +25,7 @@ from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
+from pcevolve_benchmarks.heads import PapersHead
 from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.tables.cells import Cell, Figure
 from pcevolve_benchmarks.tables.data import BenchData
@@ -197,7 +198,7 @@ def _ask(
         both = np.concatenate([looked, own[0]]), np.concatenate([shots.targets, own[1]])
         yield "mixed", _right(_train(judge, both, test, job.heads).heads, real, test)
     if "fid" in job.measures and has_embeddings(judge.name) and len(own[0]) >= FEWEST:
-        yield from _distances(own[0], real)
+        yield "fid", measure_closeness(np.asarray(own[0], np.float64), np.asarray(real, np.float64)).frechet
     if "dimension" in job.measures and has_embeddings(judge.name):
         looked_at = real if outcome is None else own[0]
         yield "dimension", estimate_intrinsic_dimension(np.asarray(looked_at, np.float64))
@@ -253,12 +254,6 @@ def _train(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
     """Train a head for each seed; ``DataError`` where a class has no image that the judge can use."""
     training = judge.prepare(*own, test.labels)
     return _Trained(training, [judge.train(training, seed) for seed in range(heads)])
-
-
-def _distances(made: NDArray[np.floating], real: NDArray[np.floating]) -> Iterator[tuple[str, float]]:
-    found = measure_closeness(np.asarray(made, np.float64), np.asarray(real, np.float64))
-    yield "fid", found.frechet
-    yield "kid", found.kid
 
 
 def _by_means(root: Path, test: HeldOut) -> float:

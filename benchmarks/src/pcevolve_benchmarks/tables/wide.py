@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from pcevolve.encoders.singly import pixel_array
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.heads import Training
-from pcevolve.evaluation.judge import Features, Judge
+from pcevolve.evaluation.judge import Features
 from pcevolve.modality import Item
+from pcevolve_benchmarks.heads import TableJudge
 
 SHALLOWEST = 10
 """Layers of a network with one block in each of its three groups; each further block has six more."""
@@ -54,7 +55,7 @@ class WideNetwork:
         return np.asarray(torch.cat(parts).numpy())
 
 
-def make_wide_judge(name: str) -> Judge:
+def make_wide_judge(name: str) -> TableJudge:
     """The judge ``wrn-DEPTH-WIDTH``; Private Evolution's is ``wrn-40-4``.
 
     Raises:
@@ -66,7 +67,7 @@ def make_wide_judge(name: str) -> Judge:
         raise UsageError(
             f"--judge {name}: write wrn-DEPTH-WIDTH with a depth of 10, 16, 22, 28, 34, 40 and so on"
         )
-    return Judge(
+    return TableJudge(
         name,
         voted=False,
         look=_look,

@@ -12,21 +12,33 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final, cast
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
+from pcevolve.evaluation.judge import Judge, find_usable
 from pcevolve.evaluation.labelled import Labelled
+from pcevolve.selectors import find_method
 from pcevolve.session import texts
 from pcevolve.session.execution import execute
-from pcevolve.session.finished.evaluating import Evaluation, Question, evaluate
+from pcevolve.session.finished.evaluating import Evaluation
 from pcevolve.session.finished.judging import load_judges
 from pcevolve.session.first.local_server import serve_locally
+from pcevolve.session.folder import RunFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
+from pcevolve.transcript import RunReader
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
+from pcevolve_benchmarks.heads import with_papers_head
 from pcevolve_benchmarks.runner import Result, run, settings_of
 from pcevolve_benchmarks.texts.attack import attack
+from pcevolve_benchmarks.texts.figures import (
+    measure_distinct_pairs,
+    measure_mauve,
+    measure_next_word_accuracy,
+)
 from pcevolve_benchmarks.texts.page import BUNDLED_ID, Row, name_writer, page
 from pcevolve_benchmarks.texts.studies import Study
 
@@ -113,28 +125,16 @@ class TextBench:
             found = _evaluate(options, folder / "run", data)
         finally:
             shutil.rmtree(folder)
-        next_word, judges = cast("tuple[dict[str, float], Any]", (found["next_word"], found["judges"]))
-        diversity = cast("dict[str, float]", found["distinct_pairs"])
-        row: Row = {
+        return {
             "world": world,
             "seed": seed,
             "method": name,
             "writer": writer,
             "requests": requests,
             "seconds": round(seconds, 1),
-            "next word": next_word["dataset"],
-            "next word private": next_word["private"],
-            "distinct pairs": diversity["dataset"],
-            "distinct pairs private": diversity["private"],
-            "copied words": found["longest_copied_words"],
+            **found,
             **attack,
         }
-        for verdict in judges:
-            for what in ("dataset", "private", "both"):
-                row[f"{verdict['judge']} {what}"] = verdict[what]["accuracy"]["mean"]
-            if "distances" in verdict:
-                row["Fréchet distance"], row["MAUVE"] = verdict["distances"]["frechet"], verdict["mauve"]
-        return row
 
     def _options(self, folder: Path, api: str, seed: int, writer: str) -> dict[str, Any]:
         return {
@@ -163,17 +163,42 @@ def _carry_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
     return outcome.summary["requests"], {} if found is None else {"attack": asdict(found)}
 
 
-def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> dict[str, object]:
+def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> Row:
     """Judge a run's dataset, alone and together with the private texts."""
     made = Result.load(out)
     if made is None:
-        return evaluate(out, Question(data["test"], data["private"], mix=True))
-    read = texts.read_run(settings_of(options, out))
-    if read.test is None:
-        raise UsageError("a table of texts needs held-out ones")
-    labels, judges = read.data.labels, load_judges((), made.voter, "auto", "text")
-    both = (Labelled.of(read.test), Labelled.of(read.data))
-    return Evaluation(out, labels, made.dataset(labels), judges, *both, mix=True, kind="text").judge()
+        plan, folder = RunReader.strict(out).require_plan(), RunFolder(out)
+        test, private = (
+            Labelled.of(texts.read_owned(data[name], plan, f"--{name}", folder))
+            for name in ("test", "private")
+        )
+        labels, dataset = plan.labels, Labelled.released(out, plan.labels)
+        voter = plan.encoder if find_method(plan.method).queries_data else None
+    else:
+        read = texts.read_run(settings_of(options, out))
+        if read.test is None:
+            raise UsageError("a table of texts needs held-out ones")
+        test, private, labels = Labelled.of(read.test), Labelled.of(read.data), read.data.labels
+        dataset, voter = made.dataset(labels), made.voter
+    judges = [with_papers_head(each) for each in load_judges((), voter, "auto", "text")]
+    found = Evaluation(out, labels, dataset, judges, test, private, mix=True, kind="text").judge()
+    row: Row = {"copied words": found["longest_copied_words"]}
+    for name, own in (("", dataset), (" private", private)):
+        row[f"next word{name}"] = measure_next_word_accuracy(own.images, test.images)
+        row[f"distinct pairs{name}"] = measure_distinct_pairs(own.images)
+    for judge, verdict in zip(judges, cast("list[dict[str, Any]]", found["judges"]), strict=True):
+        for what in ("dataset", "private", "both"):
+            row[f"{judge.name} {what}"] = verdict[what]["accuracy"]["mean"]
+        if "distances" in verdict:
+            row["Fréchet distance"] = verdict["distances"]["frechet"]
+            row["MAUVE"] = measure_mauve(*(_embed(judge, each) for each in (dataset, test)))
+    return row
+
+
+def _embed(judge: Judge, some: Labelled) -> NDArray[np.float64]:
+    """Embeddings of the texts that have one."""
+    features = judge.look(some.images)
+    return np.asarray(features[find_usable(features)], dtype=np.float64)
 
 
 def _of(row: Row) -> Wanted:

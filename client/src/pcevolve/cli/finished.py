@@ -191,7 +191,7 @@ def evaluate(
     question = Question(test, private, mix, tuple(judge or ()), control, device, weights)
     with (
         RunFolder(folder).hold(),
-        show_work(error_console(), "training classifiers", in_seconds=True) as told,
+        show_work(error_console(), "training classifiers") as told,
     ):
         found = evaluate(folder, question, told, find_encoder)
     if as_json:
@@ -211,12 +211,6 @@ def _show(found: dict[str, Any]) -> None:
         console.print(_compare_classifier(classifier, found, kind))
     if "longest_copied_words" in found:
         console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
-    if "distinct_pairs" in found:
-        shares = ", ".join(f"{name} {share:.0%}" for name, share in found["distinct_pairs"].items())
-        console.print(f"different pairs of words: {shares}")
-    if "next_word" in found:
-        said = ", ".join(f"{name} {share:.1%}" for name, share in found["next_word"].items())
-        console.print(f"next word of held-out texts guessed by a small language model of: {said}")
     if all(row["voted"] for row in found["judges"]):
         from pcevolve.session.kind import load_kind
 
@@ -274,8 +268,6 @@ def _describe_distances(row: dict[str, Any]) -> list[str]:
         lines.append(f"{row['judge']}: {_numbers(distances)}{few}")
     if control := row.get("control_distances"):
         lines.append(f"{row['judge']}, the control: {_numbers(control)}")
-    if row.get("mauve") is not None:
-        lines.append(f"{row['judge']}: MAUVE {row['mauve']:.3f}, comparable only at equal sizes")
     if memory := row.get("memorisation"):
         copies = ", ".join(memory["copies"]) or "none"
         lines.append(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from pcevolve.encoders.singly import lone_workers, thread_count
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation import PrivateFigures
-from pcevolve.evaluation.heads import Predict, Training, make_untrained_head, time_head
+from pcevolve.evaluation.heads import Predict, Training
 from pcevolve.modality import Item
 from pcevolve.private.dataset import PrivateDataset
 
@@ -35,18 +36,12 @@ class Judge:
         voted: Whether it saw the candidates when the run selected, which flatters what was selected.
         look: From images to features, a row each; NaN where there is none.
         train: From features and a seed to a classifier.
-        untrained: The same classifier before it is trained; of the features it takes their width alone.
-        seconds: About how long ``train`` takes, from a few images of the set and how many there are.
-        weights: Names the encoder's weights, so that its features of what was released may be kept; empty: none are.
     """
 
     name: str
     voted: bool
     look: Callable[[Sequence[Item | None]], Features]
     train: Callable[[Training, int], Predict]
-    untrained: Callable[[Training, int], Predict] = make_untrained_head
-    seconds: Callable[[Training, int], float] = time_head
-    weights: str = ""
 
     def prepare(self, features: Features, targets: NDArray[np.int64], labels: Sequence[str]) -> Training:
         """Return what to train on of a set: all that has features; ``DataError`` where a class has nothing."""
@@ -57,16 +52,13 @@ class Judge:
         return training
 
     def predictions(
-        self,
-        trainings: Sequence[Training],
-        seeds: Sequence[int],
-        features: Features,
-        told: Callable[[Training], None] = lambda training: None,
+        self, sets: Sequence[Sequence[Training]], features: Features, told: Callable[[], None] = lambda: None
     ) -> list[list[NDArray[np.int64]]]:
-        """Train a classifier on each set for each seed, several at once; what each says of other features, by set.
+        """Train classifiers on sets, several at once; what each says of other features, by set.
 
         Args:
-            told: Is told of each classifier, in order, on what it was trained.
+            sets: For each seed, 0, 1, 2, ..., what a classifier is trained on.
+            told: Is told when a classifier is done.
         """
 
         def ask(on: Training, seed: int) -> NDArray[np.int64]:
@@ -75,16 +67,16 @@ class Judge:
         # All sets at once: three seeds alone leave one of two cores idle.
         with lone_workers(thread_count()) as workers:
             try:
-                each = [[workers.submit(ask, on, seed) for seed in seeds] for on in trainings]
+                due = [[workers.submit(ask, on, seed) for seed, on in enumerate(of_set)] for of_set in sets]
                 said: list[list[NDArray[np.int64]]] = []
-                for on, of_set in zip(trainings, each, strict=True):
+                for of_set in due:
                     said.append([])
                     for one in of_set:
                         said[-1].append(one.result())
-                        told(on)
+                        told()
                 return said
             except BaseException:  # at Ctrl-C the others would take a minute to end
-                for on in trainings:
+                for on in chain.from_iterable(sets):
                     on.stopping.set()
                 raise
 
@@ -94,8 +86,8 @@ def find_usable(features: Features) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(features.reshape(len(features), -1)).all(axis=1))
 
 
-SEEDS = (0, 1, 2)
-_MIN_SEEDS = 3  # below that, a standard error says nothing
+SEEDS = 3
+"""Classifiers that are trained on each set; of fewer a standard error says nothing."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,7 +97,7 @@ class Accuracy(PrivateFigures):
     Attributes:
         mean: Over ``seeds``.
         sem: Standard error of that mean: the head's initialisation and batch order alone, not the
-            spread between runs of the evolution or draws of the shots.
+            spread between runs of the evolution or draws of the shots. Where labels are shuffled, also the shuffling.
         seeds: One accuracy per seed.
     """
 
@@ -116,8 +108,8 @@ class Accuracy(PrivateFigures):
     @classmethod
     def of(cls, values: Sequence[float]) -> Accuracy:
         """Summarise at least three accuracies."""
-        if len(values) < _MIN_SEEDS:
-            raise UsageError(f"accuracy over {len(values)} seeds asked for: use {_MIN_SEEDS} or more")
+        if len(values) < SEEDS:
+            raise UsageError(f"accuracy over {len(values)} seeds asked for: use {SEEDS} or more")
         spread = float(np.std(values, ddof=1))
         return cls(float(np.mean(values)), spread / len(values) ** 0.5, tuple(map(float, values)))
 
@@ -145,7 +137,7 @@ class AccuracyTest(PrivateFigures):
         """Prepare the test: let a judge look at held-out images."""
         return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
 
-    def of(self, sets: Sequence[LabelledSet], seeds: Sequence[int] = SEEDS) -> list[Accuracy]:
+    def of(self, sets: Sequence[LabelledSet], seeds: int = SEEDS) -> list[Accuracy]:
         """Train new heads on each labelled set, once per seed, and test them on the held-out data.
 
         Args:
@@ -162,7 +154,7 @@ class AccuracyTest(PrivateFigures):
             self.judge.prepare(self.judge.look(images), np.asarray(targets, dtype=np.int64), self.labels)
             for images, targets in sets
         ]
-        said = self.judge.predictions(trainings, seeds, self.features)
+        said = self.judge.predictions([[each] * seeds for each in trainings], self.features)
         return [Accuracy.of([float(np.mean(each == self.targets)) for each in of_set]) for of_set in said]
 
 

@@ -5,7 +5,7 @@ What judges and measures needs torch, which takes seconds to load, so those func
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,6 @@ from rich_pixels import Pixels
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST
 from pcevolve.config.providers import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS
-from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import BUNDLED
 from pcevolve.encoders.published import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
@@ -181,21 +180,13 @@ def list_judges() -> list[str]:
     return [*filter(is_fetched, PREFERRED), STRANGER, BUNDLED]
 
 
-def make_stranger() -> Judge:
-    """The network, trained as the PCEvolve paper does."""
-    from pcevolve.evaluation.heads import make_untrained_cnn, time_cnn, train_cnn
+def make_stranger(quick: bool = False) -> Judge:
+    """The network, or with ``quick`` one that takes a quarter of its steps."""
+    from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
     from pcevolve.evaluation.judge import Judge
 
-    return Judge(STRANGER, False, _pixels, train_cnn, make_untrained_cnn, time_cnn)
-
-
-def make_quick_stranger() -> Judge:
-    """The network, trained for 100 steps whatever the dataset's size."""
-    from pcevolve.evaluation.heads import QUICK_STEPS, make_untrained_cnn, train_cnn
-    from pcevolve.evaluation.judge import Judge
-
-    quick = partial(train_cnn, steps=QUICK_STEPS)
-    return Judge(STRANGER, voted=False, look=_pixels, train=quick, untrained=make_untrained_cnn)
+    train = partial(train_cnn, steps=QUICK_STEPS) if quick else train_cnn
+    return Judge(STRANGER, voted=False, look=_pixels, train=train)
 
 
 def _pixels(images: Iterable[Item | None]) -> Features:
@@ -205,13 +196,8 @@ def _pixels(images: Iterable[Item | None]) -> Features:
     return pixel_array(list(images), CNN_SIDE)
 
 
-def measure_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None) -> dict[str, object]:
-    """Nothing; see ``KindOfRun``."""
-    return {}
-
-
-def measure_embeddings(made: FloatArray, real: FloatArray) -> dict[str, object]:
-    """Nothing; see ``KindOfRun``."""
+def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
+    """Nothing: images have no words; see ``KindOfRun``."""
     return {}
 
 

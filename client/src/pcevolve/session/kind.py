@@ -6,7 +6,6 @@ first asked for, because they need libraries that take seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pcevolve.config.config import RunConfig
-    from pcevolve.dp.mechanisms import FloatArray
     from pcevolve.evaluation.judge import Judge
     from pcevolve.evaluation.labelled import Labelled
     from pcevolve.privacy import Budget
@@ -103,29 +101,12 @@ class KindOfRun(Protocol):
         """Names of judges where nobody names any."""
         ...
 
-    def make_stranger(self) -> Judge:
-        """The judge that is no encoder, trained as the PCEvolve paper trains."""
+    def make_stranger(self, quick: bool = False) -> Judge:
+        """The judge that is no encoder; ``quick`` where somebody waits for it."""
         ...
 
-    def make_quick_stranger(self) -> Judge:
-        """Make the judge that needs no encoder, where somebody waits for it."""
-        ...
-
-    def measure_sets(
-        self, sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None
-    ) -> dict[str, object]:
-        """Figures of the data themselves, beside those of judges.
-
-        Args:
-            sets: ``dataset``; ``random``, a control's dataset, or else ``shuffled``, the run's own under shuffled
-                labels; and where private data are trained on ``private`` and ``both``.
-            test: Held-out data.
-            private: What may have been copied; None if nothing is to be compared with it.
-        """
-        ...
-
-    def measure_embeddings(self, made: FloatArray, real: FloatArray) -> dict[str, object]:
-        """Figures of an encoder's embeddings of a dataset and of held-out data, float64 ``(items, d)`` each."""
+    def find_copied_words(self, dataset: Labelled, private: Labelled) -> dict[str, object]:
+        """Words of private data that a dataset repeats; nothing where there are no words."""
         ...
 
     # Showing.

@@ -12,16 +12,13 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TypeAlias
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    ProgressColumn,
     SpinnerColumn,
-    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -202,31 +199,18 @@ def judge_padding(longest: float, tick: float) -> str:
     )
 
 
-class _SecondsLeft(ProgressColumn):
-    """The time that is left of work that is counted in seconds, which go on passing while nothing is told."""
-
-    def render(self, task: Task) -> str:
-        if task.total is None:
-            return "-:--"
-        left = task.total - task.completed - (time.monotonic() - task.fields["told"])
-        return str(timedelta(seconds=max(0, round(left))))
-
-
 @contextmanager
-def show_work(console: Console, title: str, in_seconds: bool = False) -> Iterator[ProgressCallback]:
+def show_work(console: Console, title: str) -> Iterator[ProgressCallback]:
     """Tell about one piece of long work; what ends before anybody would ask leaves no trace."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
-    left = _SecondsLeft() if in_seconds else TimeRemainingColumn()
-    bar = Bar(*columns, left, console=console, transient=True, disable=not console.is_terminal)
-    task = bar.add_task(title, total=None, told=time.monotonic())
-    said, forecast = time.monotonic(), in_seconds
+    bar = Bar(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+    )
+    task, said = bar.add_task(title, total=None), time.monotonic()
 
     def told(done: int, total: int) -> None:
-        nonlocal said, forecast
-        if forecast and total > LINE_SECONDS:
-            console.print(f"{title} takes {spell_estimate(total)}")
-        forecast = False
-        bar.update(task, completed=done, total=total, told=time.monotonic())
+        nonlocal said
+        bar.update(task, completed=done, total=total)
         if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:
             said = time.monotonic()
             console.print(f"{title}: {done / total:.0%}")

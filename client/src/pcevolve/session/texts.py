@@ -5,7 +5,6 @@ What judges and measures needs torch, which takes seconds to load, so those func
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST
 from pcevolve.config.providers import USUAL_TEMPERATURE, USUAL_TOKENS
-from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import WORDS
 from pcevolve.errors import DataError, UsageError
 from pcevolve.modality.texts import read_text
@@ -168,17 +166,8 @@ def list_judges() -> list[str]:
     return [STRANGER, WORDS]
 
 
-def make_stranger() -> Judge:
-    """The hashed words, with the head of the PCEvolve paper."""
-    from pcevolve.evaluation.heads import train_papers_head
-    from pcevolve.evaluation.judge import Judge
-    from pcevolve.evaluation.texts import hash_ngrams
-
-    return Judge(STRANGER, voted=False, look=hash_ngrams, train=train_papers_head)
-
-
-def make_quick_stranger() -> Judge:
-    """The hashed words, with a head of 400 steps whatever the dataset's size."""
+def make_stranger(quick: bool = False) -> Judge:
+    """The hashed words, with a head whose steps are few and the same for any number of texts."""
     from pcevolve.evaluation.heads import train_linear
     from pcevolve.evaluation.judge import Judge
     from pcevolve.evaluation.texts import hash_ngrams
@@ -186,34 +175,8 @@ def make_quick_stranger() -> Judge:
     return Judge(STRANGER, voted=False, look=hash_ngrams, train=train_linear)
 
 
-def measure_sets(sets: Mapping[str, Labelled], test: Labelled, private: Labelled | None) -> dict[str, object]:
-    """Figures about words; see ``KindOfRun``."""
-    from pcevolve.evaluation.labelled import SHUFFLED
-    from pcevolve.evaluation.texts import measure_distinct_pairs, measure_next_word_accuracy
-
-    own = {name: each for name, each in sets.items() if name != SHUFFLED}  # it has the dataset's own texts
-    return {
-        **({} if private is None else _longest_copied(sets["dataset"], private)),
-        "distinct_pairs": {
-            # Of two sets together it says nothing.
-            name: measure_distinct_pairs(each.images)
-            for name, each in own.items()
-            if name != "both"
-        },
-        "next_word": {
-            name: measure_next_word_accuracy(each.images, test.images) for name, each in own.items()
-        },
-    }
-
-
-def measure_embeddings(made: FloatArray, real: FloatArray) -> dict[str, object]:
-    """MAUVE; see ``KindOfRun``."""
-    from pcevolve.evaluation.texts import measure_mauve
-
-    return {"mauve": measure_mauve(made, real)}
-
-
-def _longest_copied(dataset: Labelled, private: Labelled) -> dict[str, object]:
+def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
+    """The longest run of words that a text of the dataset shares with a private one; see ``KindOfRun``."""
     from pcevolve.evaluation.texts import find_longest_copied_span
 
     words, place = find_longest_copied_span(dataset.images, private.images)

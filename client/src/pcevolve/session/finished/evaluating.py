@@ -5,8 +5,9 @@ All of it is for the owner: figures go to ``private/`` and to the screen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from pcevolve.config.config import RunConfig
 from pcevolve.durable import write_private_bytes
 from pcevolve.encoders import Encoder
 from pcevolve.errors import UsageError
-from pcevolve.evaluation.clock import Clock
 from pcevolve.evaluation.closeness import FEWEST, measure_closeness, measure_memorisation
+from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict, find_usable
 from pcevolve.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, find_control
 from pcevolve.modality.images.sheet import draw_confusion
@@ -35,6 +36,8 @@ from pcevolve.transcript import RunReader
 
 CLASSIFIER = "dp-means-classifier"
 """The name of a run's released class means among the judges."""
+PERMUTATIONS = 10
+"""Shuffled controls, each by a permutation of its own: one, or three that agree by luck, say 83 % and chance is 50."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +66,7 @@ def evaluate(
     """Measure a finished run, keep the figures in ``private/``, and return them.
 
     Args:
-        told: Is told how many seconds of the work are done, and of how many.
+        told: Is told how many classifiers were trained, and of how many.
         load: Finds the encoder that the plan names, from a file of weights if there is one; without it, class means
             that the run released are not scored.
 
@@ -143,16 +146,15 @@ class Evaluation:
     def judge(self) -> dict[str, object]:
         """Measure, and keep nothing but pictures of confusions; errors as ``measure``."""
         sets = dict(self._sets())
-        clock = Clock.of(self.judges, sets, self.test, self.told)
-        rows = [self._row(judge, sets, clock) for judge in self.judges]
+        copied = {} if self.private is None else self._own.find_copied_words(self.dataset, self.private)
         return {
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
             f"test_{self.kind}s": len(self.test.images),
             "control": self._describe_control(sets),
-            **self._own.measure_sets(sets, self.test, self.private),
+            **copied,
             **self._score_classifier(),
-            "judges": rows,
+            "judges": [self._row(place, sets) for place in range(len(self.judges))],
         }
 
     def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
@@ -162,31 +164,21 @@ class Evaluation:
         has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))
         return self.control.name + ("" if has == due else f" (of {has} {self.kind}s, the dataset has {due})")
 
-    def _row(self, judge: Judge, sets: Mapping[str, Labelled], clock: Clock) -> dict[str, object]:
-        """Ask one judge of every set; each image is looked at once."""
-        looked: dict[int, Features] = {}
-
-        def look(some: Labelled) -> Features:
-            if (key := id(some.images)) not in looked:
-                due = some.count_due(judge)
-                looked[key] = some.seen_by(judge)
-                clock.count_look(judge, due)
-            return looked[key]
-
-        real = look(self.test)
-        seen = {name: look(each) for name, each in sets.items() if name != "both"}
-        if "both" in sets:
-            seen["both"] = np.concatenate([seen["private"], seen["dataset"]])
-        verdicts = self._verdicts(
-            judge, {name: (seen[name], sets[name].targets) for name in sets}, real, clock
-        )
+    def _row(self, place: int, sets: Mapping[str, Labelled]) -> dict[str, object]:
+        """Ask one judge of every set."""
+        judge, real = self.judges[place], self.judges[place].look(self.test.images)
+        seen = {name: judge.look(each.images) for name, each in sets.items()}
+        verdicts = self._verdicts(place, {name: (seen[name], sets[name].targets) for name in sets}, real)
         self._draw(judge, verdicts["dataset"])
-        told = {name: each.to_json() for name, each in verdicts.items()}
-        private = None if self.private is None else look(self.private)
+        private = seen.get("private")
+        if (
+            private is None and self.private is not None
+        ):  # nothing is trained on them: they may have been copied
+            private = judge.look(self.private.images)
         return {
             "judge": judge.name,
             "voted": judge.voted,
-            **told,
+            **{name: each.to_json() for name, each in verdicts.items()},
             **self._beside(judge, seen, private, real),
         }
 
@@ -203,39 +195,47 @@ class Evaluation:
             return {}
         said = self.classifier.classes(self.test.images)
         tested = said >= 0
-        verdict = Verdict.of([said[tested]] * len(SEEDS), self.test.targets[tested], self.labels)
+        verdict = Verdict.of([said[tested]] * SEEDS, self.test.targets[tested], self.labels)
         return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
 
-    def _sets(self) -> Iterable[tuple[str, Labelled]]:
-        """Yield the training sets by name; ``shuffled`` stands in for ``random`` where there is no control."""
-        dataset = self.dataset
-        yield "dataset", dataset
-        if self.control is None:
-            yield SHUFFLED, dataset.shuffle(0)
-        else:
+    def _sets(self) -> Iterator[tuple[str, Labelled]]:
+        """Yield what judges look at, by name."""
+        yield "dataset", self.dataset
+        if self.control is not None:
             yield RANDOM_CONTROL, Labelled.released(self.control, self.labels)
         if self.private is not None and self.mix:
             yield "private", self.private
-            targets = np.concatenate([self.private.targets, dataset.targets])
-            yield "both", Labelled([*self.private.images, *dataset.images], targets)
 
     def _verdicts(
-        self,
-        judge: Judge,
-        sets: Mapping[str, tuple[Features, NDArray[np.int64]]],
-        real: Features,
-        clock: Clock,
+        self, place: int, seen: Mapping[str, tuple[Features, NDArray[np.int64]]], real: Features
     ) -> dict[str, Verdict]:
-        """Train the judge on every set, all at once, and compare what it says of held-out data, by set."""
-        tested = find_usable(real)
-        said = judge.predictions(
-            [judge.prepare(*each, self.labels) for each in sets.values()],
-            SEEDS,
-            real[tested],
-            lambda training: clock.count_training(judge, training),
-        )
+        """Train a judge on every set, all at once, and compare what it says of held-out data, by set."""
+        judge, tested = self.judges[place], find_usable(real)
+        trainings = self._list_trainings(judge, seen)
+        due = sum(map(len, trainings.values()))
+        done, whole = count(place * due + 1), len(self.judges) * due
+        said = judge.predictions([*trainings.values()], real[tested], lambda: self.told(next(done), whole))
         truth = self.test.targets[tested]
-        return {name: Verdict.of(of_set, truth, self.labels) for name, of_set in zip(sets, said, strict=True)}
+        return {
+            name: Verdict.of(of_set, truth, self.labels) for name, of_set in zip(trainings, said, strict=True)
+        }
+
+    def _list_trainings(
+        self, judge: Judge, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]
+    ) -> dict[str, list[Training]]:
+        """Return what a classifier of each seed is trained on, by set."""
+        sets = dict(seen)
+        if "private" in sets:
+            (mine, own), (made, targets) = sets["private"], sets["dataset"]
+            sets["both"] = np.concatenate([mine, made]), np.concatenate([own, targets])
+        trainings = {name: [judge.prepare(*each, self.labels)] * SEEDS for name, each in sets.items()}
+        if self.control is None:
+            on = trainings["dataset"][0]
+            trainings[SHUFFLED] = [
+                replace(on, targets=np.random.default_rng(seed).permutation(on.targets))
+                for seed in range(PERMUTATIONS)
+            ]
+        return trainings
 
     def _draw(self, judge: Judge, verdict: Verdict) -> None:
         name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
@@ -257,8 +257,7 @@ class Evaluation:
         for name, features in measured.items():
             one = _embeddings(features)
             if min(len(one), len(other)) >= FEWEST:  # of fewer no distance can be told
-                found[name] = measure_closeness(one, other, clip=judge.name.startswith("clip")).to_json()
-        found |= self._own.measure_embeddings(_embeddings(made), other)
+                found[name] = measure_closeness(one, other).to_json()
         if private is not None:
             found["memorisation"] = self._measure_memorisation(made, private, real)
         return found

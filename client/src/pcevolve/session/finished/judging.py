@@ -16,7 +16,7 @@ from typing import Any
 from pcevolve.durable import write_private
 from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.published import resolve
-from pcevolve.evaluation.heads import train_linear, train_papers_head
+from pcevolve.evaluation.heads import train_linear
 from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge, LabelledSet
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evolution import Population
@@ -34,7 +34,7 @@ from pcevolve.transcript import Bodies
 def load_judges(
     names: Iterable[str], voter: str | None, device: str, kind: Kind = "image", weights: str | None = None
 ) -> list[Judge]:
-    """Load judges, each with the head of the PCEvolve paper; those that did not vote come first.
+    """Load judges; those that did not vote come first.
 
     Args:
         names: The kind's stranger, which is ``cnn`` of images and ``ngrams`` of texts, or encoders as ``NAME`` or
@@ -54,8 +54,7 @@ def load_judges(
 def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Judge]:
     """List the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
 
-    Whatever the dataset's size, a head takes 400 steps and the network from scratch 100, so that a run's end is
-    not the longest part of it; ``load_judges`` takes as long as it takes.
+    The network from scratch takes a quarter of its steps, so that a run's end is not the longest part of it.
 
     Raises:
         ModelError: Weights of another encoder that was fetched cannot be read.
@@ -63,7 +62,7 @@ def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "
     own = load_kind(kind)
     strangers = [name for name in own.list_encoders() if not _same(name, encoder.name)][:1]
     heads = [Judge(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers]
-    return [own.make_quick_stranger(), *heads, Judge(encoder.name, voted, encoder.embed, train_linear)]
+    return [own.make_stranger(quick=True), *heads, Judge(encoder.name, voted, encoder.embed, train_linear)]
 
 
 def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: Kind) -> Judge:
@@ -77,9 +76,9 @@ def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: 
     voted = (
         voter is not None and _same(encoder.name, voter) and (digest == voting or None in (digest, voting))
     )
-    # Features are kept under this name, and ``auto`` is another encoder once another one was fetched.
+    # Figures are kept under this name, and ``auto`` is another encoder once another one was fetched.
     known = name if named == encoder.name else encoder.name
-    return Judge(known, voted, encoder.embed, train_papers_head, weights=digest or "published")
+    return Judge(known, voted, encoder.embed, train_linear)
 
 
 def _same(first: str, second: str) -> bool:

@@ -29,7 +29,7 @@ SECONDS = 5.0
 FEW_BYTES = 2 * 2**30
 """Free space below which a run of many images may not end."""
 ADVICE_BY_STATUS = {401: "look at the key", 403: "look at the key", 503: "it is loading or busy: ask again"}
-EXTRAS = {"torch": "torch", "pyarrow": "parquet", "transformers": "text", "mauve": "mauve"}
+EXTRAS = {"torch": "torch", "pyarrow": "parquet", "transformers": "text"}
 """Libraries of optional features, by the extra that brings them."""
 
 
