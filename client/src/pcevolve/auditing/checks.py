@@ -16,14 +16,7 @@ from typing import Any
 
 from pcevolve.auditing.capture import reconcile
 from pcevolve.auditing.lines import collect, find_body_faults
-from pcevolve.auditing.rebuilt import (
-    CARDS_CLAIM,
-    MOST_ROUNDED,
-    RebuiltRelease,
-    check_cards,
-    check_exports,
-    export_claim,
-)
+from pcevolve.auditing.rebuilt import RebuiltRelease, check_exports, export_claim, holds_bytes
 from pcevolve.auditing.rerun import LoadEncoder, Rerun, Selections, find_encoder
 from pcevolve.auditing.second_check import find_request_faults
 from pcevolve.durable import replace_folder_durably
@@ -182,11 +175,6 @@ class Audit:
         """True if a claim was looked at and does not hold."""
         return any(each.faults for each in self.findings)
 
-    @property
-    def in_other_words(self) -> bool:
-        """True if nothing was left unchecked but the words of cards."""
-        return {each.claim for each in self.findings if each.unchecked} == {CARDS_CLAIM}
-
     @cached_property
     def summary(self) -> dict[str, Any] | None:
         """The figures of the run; None unless all that they follow from was verified."""
@@ -197,17 +185,16 @@ class Audit:
 
     @property
     def unverified(self) -> list[str]:
-        """Every file and folder of the run that was not verified, a folder with a slash at its end."""
+        """Every file and folder of the run that was not verified, a folder with a slash at its end.
+
+        A card, report or summary is verified where it is what this version renders of the record.
+        """
         root = self.run.layout.root
         verified = self._list_verified()
         there = [path for path in sorted(root.iterdir()) if path.name not in verified]
         names = [f"{path.name}/" if kind_of(path) == stat.S_IFDIR else path.name for path in there]
-        # Only where cards were judged: nothing follows from a release whose faults say so.
-        judged = self.released is not None and any(each.claim == CARDS_CLAIM for each in self.findings)
-        return [
-            *names,
-            *([each.path for each in self.released.other_cards] if judged and self.released else []),
-        ]
+        # Nothing follows from a release whose faults say so, its cards included.
+        return names + ([] if self.released is None or self.broken else self.released.other_cards)
 
     def _list_verified(self) -> set[str]:
         """The folders that were compared with the record, file by file; what is wrong with them the findings tell."""
@@ -215,10 +202,10 @@ class Audit:
             return set()
         if self.released is None:
             return {TRANSCRIPT}
-        compared = {each.claim for each in self.findings if not each.unchecked}
-        return {TRANSCRIPT, RELEASE} | {
-            name for form, name in EXPORTS.items() if export_claim(form) in compared
-        }
+        root, compared = self.run.layout.root, {each.claim for each in self.findings if not each.unchecked}
+        exported = {name for form, name in EXPORTS.items() if export_claim(form) in compared}
+        views = self._render_views("")
+        return {TRANSCRIPT, RELEASE} | exported | {each for each in views if holds_bytes(root / each, views[each])}
 
     def write_pages(self) -> Path:
         """Write what this audit renders itself into the run's ``audit/``, in the place of an earlier one's pages.
@@ -235,16 +222,18 @@ class Audit:
 
     def _pages(self) -> dict[str, bytes]:
         """Content by name."""
-        pages = {WIRE_PAGE: render_viewer(self.run, self.findings)}
+        pages = {WIRE_PAGE: render_viewer(self.run, self.findings), **self._render_views(WIRE_PAGE)}
+        if self.released is not None and self.summary is not None:
+            pages[CARD] = write_card(self.released.release, len(self.released.files)).encode()
+        return pages
+
+    def _render_views(self, wire_page: str) -> dict[str, bytes]:
+        """Report and summary of a run of which nothing is broken, else nothing; ``wire_page`` is linked, if any."""
         if self.released is None or self.summary is None:
-            return pages
+            return {}
         run, plan = self.released.run, self.released.plan
-        report = render(FinishedRun(run, plan, self.released.manifest()), (), WIRE_PAGE)
-        return pages | {
-            CARD: write_card(self.released.release, len(self.released.files)).encode(),
-            REPORT: report.encode(),
-            SUMMARY: encode(self.summary),
-        }
+        report = render(FinishedRun(run, plan, self.released.manifest()), (), wire_page)
+        return {REPORT: report.encode(), SUMMARY: encode(self.summary)}
 
 
 def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
@@ -271,9 +260,7 @@ def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
         return [
             Finding(claim, (), 0, f"none of {measured} measurements and what followed was checked: {why}")
         ]
-    faults = collect(chosen.faults())
-    room = f" (but for this machine's rounding: room for {chosen.room} bits)" if chosen.room else ""
-    return [Finding(f"{claim}{room}", faults, measured)]
+    return [Finding(claim, collect(chosen.faults()), measured)]
 
 
 def _of_record(run: RunReader, again: Rerun) -> list[Finding]:
@@ -338,17 +325,11 @@ def _list_derived(run: RunReader) -> list[str]:
 
 
 def _rebuilt(released: RebuiltRelease) -> list[Finding]:
-    """Make what may be shared beside the transcript again from it; compare the data and judge the cards."""
-    faults = collect(released.faults())
-    slack = (
-        f" (but for {MOST_ROUNDED} value that rounding may have moved by one level: room for {released.capacity} bits)"
-        if released.capacity
-        else ""
-    )
-    claim = f"the release is what the record gives, byte for byte{slack}"
+    """Make the data that may be shared beside the transcript again from it, and compare them byte for byte."""
+    claim, faults = "the release is what the record gives, byte for byte", collect(released.faults())
     made = Finding(claim, faults, len(released.files))
     try:
-        return [made, *check_exports(released), check_cards(released)]
+        return [made, *check_exports(released)]
     except (ClientError, ArithmeticError, LookupError, TypeError, ValueError):
         # Nothing follows from such a record, which the faults of the release tell.
         return [made]

@@ -33,7 +33,7 @@ from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import Measurement
 from pcevolve.selectors.choosing import Chooser, choose_renditions, find_frame
 from pcevolve.selectors.scene import join_scenes
-from pcevolve.selectors.usefulness import assess, count_rounding_bits
+from pcevolve.selectors.usefulness import assess, resembles
 from pcevolve.transcript import RunReader
 from pcevolve.usability import Usability
 
@@ -207,12 +207,11 @@ def _of_other_versions(plan: PublicPlan) -> str:
 
 @dataclass
 class Selections:
-    """All choices of a run; ``room`` has the bits that rounding leaves to a forger, once ``faults`` was asked."""
+    """All choices of a run."""
 
     run: RunReader
     again: Rerun
     load: LoadEncoder
-    room: int = 0
 
     def why_unchecked(self) -> str:
         """Say why choices cannot be checked: the encoder that made them is not at hand; empty if it is."""
@@ -260,27 +259,18 @@ class Selections:
             if receipt.measured:
                 measured = self._decode(receipt.measured)
                 shown = join_scenes(scenes)
-                bits = (
-                    None
-                    if measured is None
-                    else chooser.selector.count_rounding_bits(measured, shown, receipt.events)
-                )
-                if bits is None:
+                if measured is None or not chooser.selector.could_measure(measured, shown, receipt.events):
                     yield f"{where}: what was measured has not the form that its method gives"
                     return
-                self.room += bits
             if measured is None or not chooser.follows(measured, scenes, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
 
     def _check_assessment(self, chooser: Chooser | None) -> Iterator[str]:
         """Check if what the closing line says of the dataset's use follows from what was released."""
         found = None if chooser is None else self._assess(chooser)
-        bits = count_rounding_bits(self.run.assessment, found)
-        if bits is None:
+        if not resembles(self.run.assessment, found):
             where = f"line {len(self.run.entries)}"
             yield f"{where}: what it says of the dataset's use does not follow from what was released"
-        else:
-            self.room += bits
 
     def _assess(self, chooser: Chooser) -> Assessment | None:
         evolved, again = self.again.evolved, self.again

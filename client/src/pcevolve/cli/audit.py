@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 UNFINISHED = 9
 """Exit code of an audit in which nothing is broken, of a run that has not come to its end."""
-OTHER_WORDS = 11
-"""Exit code of an audit in which all else holds, of a run whose card is not in this version's words."""
-VIEW = "a view, which no audit compares: --html renders the audit's own"
+VIEW = "not what this version makes of the record: --html renders the audit's own"
 UNVERIFIED = {
     "config.toml": "options, with paths of the owner's machine",
     ".lock": "held by a run under way",
@@ -76,8 +74,7 @@ def audit(
 
     Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run
     is UNFINISHED; 8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked;
-    11 if all else holds, but the dataset's card is in another version's words, which were NOT CHECKED; 2 if another
-    version made the run.
+    2 if another version made the run.
     """
     require_run(folder)
     from pcevolve.auditing import Audit, find_encoder
@@ -158,7 +155,7 @@ def _exit_code(audited: Audit, allowed: bool) -> int:
         return 1
     if audited.unfinished:
         return UNFINISHED
-    return OTHER_WORDS if audited.in_other_words else ModelError.exit_code
+    return ModelError.exit_code
 
 
 DECLARED = Setting()

@@ -8,7 +8,6 @@ is rounded to what noise lets it say, so that no digit can say more.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -111,14 +110,8 @@ class Frame:
         scale = np.average([total, spread / len(rows)], weights=shares)
         return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0), step)
 
-    def count_rounding_bits(self, centre: FloatArray, axes: FloatArray) -> int | None:
-        """Bits that rounding leaves to whoever wrote down this frame; None if it is another frame."""
-        if np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes):
-            return 0
-        numbers = self.centre.size + self.axes.size
-        return math.ceil(numbers * math.log2(3)) if self._resembles(centre, axes) else None
-
-    def _resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
+    def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """True if these are this frame's, or what another machine rounded otherwise."""
         # Off by a step at most, where another machine rounded otherwise: three values for each number.
         pairs = zip((centre, axes), (self.centre, self.axes), (self.step, STEP), strict=True)
         return all(

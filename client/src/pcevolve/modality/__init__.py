@@ -32,19 +32,6 @@ class UnreadableError(Exception):
     """Something a provider sent, or a file holds, is nothing of the kind; the text may say why."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The comparison of a released file with what it should be.
-
-    Attributes:
-        fault: What is wrong with it, to be read after its name; empty if nothing is.
-        rounded: By how many levels it is off, as far as rounding explains that.
-    """
-
-    fault: str = ""
-    rounded: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class CandidateCheck:
     """The findings about something that a provider sent, by looking at it alone.

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from pcevolve.modality import (
     FROM_PARQUET,
     CandidateCheck,
-    Comparison,
     Item,
     Look,
     Shown,
@@ -212,14 +211,6 @@ class TextMedium:
     def decode_release(self, released: bytes) -> Item | None:
         """The text of a released file."""
         return read_text(released)
-
-    def count_values(self, released: bytes) -> int:
-        """None: nothing is computed."""
-        return 0
-
-    def compare(self, found: bytes, expected: bytes, exact: bool) -> Comparison:
-        """A text is the same or another one."""
-        return Comparison("is not the text that the provider sent")
 
 
 TEXTS: Final = TextMedium()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +44,6 @@ from pcevolve.selectors.method import Method
 from pcevolve.transcript.layout import CLASSIFIER, Form
 from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import Guarantee, Manifest, ReleasedImage, TranscriptEnd
-from pcevolve_shared.reading import parse_json
 
 
 @dataclass(frozen=True)
@@ -152,10 +150,6 @@ LIMITS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 SHARDS: Final[dict[Form, str]] = {"parquet": "data/*.parquet", "webdataset": "data/*.tar"}
 
 
-_TOP: Final = re.compile(r"---\n(.*?)\n---\n", re.DOTALL)
-_FACTS: Final = re.compile(r"""^\s*["']?pcevolve["']?\s*:(.*)$""", re.MULTILINE)
-
-
 def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
     """Licence, size, tags, title and promise of a dataset."""
     lines = [
@@ -181,24 +175,6 @@ def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
         "relation": promised.relation,
         "unit": promised.unit,
     }
-
-
-def read_facts(card: str) -> dict[str, Any] | None:
-    """The facts at the top of a card; None where there are none, or more than one reading of them."""
-    top = _TOP.match(card)
-    found = _FACTS.findall(top[1]) if top else []
-    try:
-        stated = parse_json(found[0], object_pairs_hook=_without_repeats) if len(found) == 1 else None
-    except ValueError:
-        return None
-    return stated if isinstance(stated, dict) else None
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object that says everything once; ``ValueError`` for a key that is there twice."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key stands there twice")
-    return dict(pairs)
 
 
 def _tags(plan: PublicPlan) -> Iterator[str]:

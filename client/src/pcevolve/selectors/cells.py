@@ -81,15 +81,15 @@ class Cells:
         of_classes = enumerate(zip(parts, anchors, strict=True))
         return tuple(_best(part, own, scene, target) for target, (part, own) in of_classes)
 
-    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        """0 for a number without idle digits for each candidate of all classes; else None."""
+    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+        """True for a number without idle digits for each cell of all classes."""
         sizes = _sizes(scene)
         cells = sum(len(each) for each in find_anchors(scene, sizes))
         form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
         if not has_shape(measured, form) or not np.array_equal(measured["anchors"], sizes):
-            return None
+            return False
         step = idle_step(deviation(single_event(events), histogram_sensitivity(scene.relation)))
-        return 0 if is_rounded_to(measured["cells"], step) else None
+        return is_rounded_to(measured["cells"], step)
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``."""

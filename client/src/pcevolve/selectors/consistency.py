@@ -112,10 +112,10 @@ class Drawn:
         """
         return tuple(surround(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
 
-    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        """0 for one candidate of each class that could be drawn, which no rounding touches; else None."""
+    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+        """True for one candidate of each class that could be drawn."""
         form = {"chosen": (np.int64, (len(scene.labels),))}
-        return 0 if has_shape(measured, form) and are_entrants(measured["chosen"], scene) else None
+        return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the drawn candidates and their nearest neighbours, rounding aside."""

@@ -60,14 +60,8 @@ class Means:
         """Of each class, different candidates that are like its released mean, and not all alike."""
         return tuple(self._choose(measured, scene, target) for target in range(len(scene.labels)))
 
-    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        """Check that means of all classes are on record, without idle digits, in the public frame.
-
-        Returns:
-            0 where this machine has the same frame, bit for bit, as a frame from a file always is; where it rounds
-            otherwise, what it takes to choose one of three values for each number of the frame; None if the record is
-            not of this form.
-        """
+    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+        """True for means of all classes, without idle digits, in the public frame as this or another machine has it."""
         frame = scene.coordinates
         width, most = frame.axes.shape
         doubts = choose_release(frame, scene, events).doubts
@@ -79,12 +73,11 @@ class Means:
             **{name: (np.float64, shapes[name]) for name in doubts},
         }
         if not has_shape(measured, form):
-            return None
+            return False
         # Half a step, because a doubt may lie at a power of two.
         if not all(is_rounded_to(measured[name], idle_step(doubt) / 2) for name, doubt in doubts.items()):
-            return None
-        bits = frame.count_rounding_bits(measured["centre"], measured["axes"])
-        return bits if scene.frame is None or bits == 0 else None
+            return False
+        return frame.resembles(measured["centre"], measured["axes"])
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""

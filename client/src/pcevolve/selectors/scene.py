@@ -203,15 +203,11 @@ class Selector(Protocol):
         """
         ...
 
-    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        """Check what is public in a measurement on record, where another machine may have rounded otherwise.
+    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+        """True if what is public in a measurement on record could be what ``measure`` released.
 
         Args:
             scene: What was shown; of several appearances, joined.
-
-        Returns:
-            How many bits this check leaves to whoever made the measurement, because machines round differently;
-            None if it cannot be what ``measure`` released.
         """
         ...
 

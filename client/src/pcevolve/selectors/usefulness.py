@@ -21,8 +21,6 @@ from pcevolve.selectors.sums import CentreFirst
 
 SIGNIFICANT = 4
 """Digits of a large number that embeddings of six digits leave certain."""
-ROOM = 5
-"""Bits in three numbers that each may be one of three values."""
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
@@ -111,19 +109,16 @@ def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | No
     return round(float((own * theirs).sum()) / scale, DIGITS) if scale else 0.0
 
 
-def count_rounding_bits(recorded: Assessment | None, found: Assessment | None) -> int | None:
-    """Bits that rounding leaves to whoever wrote an assessment down; None if it is not what was found."""
+def resembles(recorded: Assessment | None, found: Assessment | None) -> bool:
+    """True if an assessment is what was found, or what another machine rounded otherwise."""
     if recorded is None or found is None:
-        return 0 if recorded == found else None
-    if recorded == found:
-        return 0
+        return recorded is found
     pairs = (
         (recorded.classes_apart, found.classes_apart),
         (recorded.distance, found.distance),
         (recorded.agreement, found.agreement),
     )
-    near = all(_a_step_apart(theirs, ours) for theirs, ours in pairs)
-    return ROOM if near else None
+    return all(_a_step_apart(theirs, ours) for theirs, ours in pairs)
 
 
 def _a_step_apart(theirs: float | None, ours: float | None) -> bool:

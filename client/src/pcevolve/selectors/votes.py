@@ -83,15 +83,15 @@ class Votes:
         parts = _by_class(measured["votes"], scene)
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
 
-    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        """0 for a number without idle digits for each candidate of all classes, and each class if asked; else None."""
+    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+        """True for a number without idle digits for each candidate of all classes, and each class if asked."""
         sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
         if not has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}):
-            return None
+            return False
         sensitivity = histogram_sensitivity(scene.relation)
         steps = {name: idle_step(deviation(event, sensitivity)) for name, event in paid.items()}
-        return 0 if all(is_rounded_to(measured[name], step) for name, step in steps.items()) else None
+        return all(is_rounded_to(measured[name], step) for name, step in steps.items())
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``: votes and public randomness decide, and no rounding."""
@@ -149,10 +149,10 @@ class ExponentialVotes:
         """The drawn candidates, in the order of the draws, and from the first again where more are wanted."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
 
-    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        """0 for as many candidates of each class as were paid for, all of which could be drawn; else None."""
+    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+        """True for as many candidates of each class as were paid for, all of which could be drawn."""
         form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
-        return 0 if has_shape(measured, form) and are_entrants(measured["chosen"], scene) else None
+        return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``: the draws decide, and no rounding."""

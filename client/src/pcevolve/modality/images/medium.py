@@ -1,4 +1,4 @@
-"""Images as one kind of data: checked, shown, released, compared, and in a table."""
+"""Images as one kind of data: checked, shown, released, and in a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pcevolve.modality import FROM_PARQUET, CandidateCheck, Comparison, Shown, UnreadableError
+from pcevolve.modality import FROM_PARQUET, CandidateCheck, Shown, UnreadableError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.modality.images.files import RejectedImageError, read_image
@@ -146,33 +146,6 @@ class ImageMedium:
     def decode_release(self, released: bytes) -> DecodedImage | None:
         """A released file as an encoder is shown it; None for no image. One that its appearance made flat is one."""
         return decode_picture(released)
-
-    def count_values(self, released: bytes) -> int:
-        """Count the numbers of a released file that rounding could change: pixels times channels, from its header."""
-        header = containers.read(released)
-        return CHANNELS * header.width * header.height
-
-    def compare(self, found: bytes, expected: bytes, exact: bool) -> Comparison:
-        """Hold a released file that is not what was expected against it.
-
-        Args:
-            expected: What ``encode_release`` gives.
-            exact: Whether no arithmetic was done, which machines might round differently by one level.
-        """
-        try:
-            image = images.decode(found)
-            canonical = images.encode(image) == found
-            one, other = (np.asarray(each, dtype=np.int64) for each in (image, images.decode(expected)))
-        except images.ImageError:
-            return Comparison("is no image")
-        gaps = np.abs(one - other) if one.shape == other.shape else None
-        if gaps is None or gaps.max(initial=0) > int(not exact):
-            return Comparison("is not the image that the provider sent")
-        if not canonical:
-            return Comparison(
-                "holds more than its pixels, or holds them in another encoding than this version's"
-            )
-        return Comparison(rounded=int(gaps.sum()))
 
 
 def _is_flat(image: DecodedImage) -> bool:
