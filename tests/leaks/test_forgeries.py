@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +12,10 @@ import pytest
 from leaks.forgeries.corpus import FAMILIES, FORGERIES, first_of
 from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.honest import KINDS, Honest, faults, remember
-from leaks.forgeries.papers import OTHER, VIEWS
-from leaks.forgeries.pixels import altered, moved_by, of_class, pixels_of
+from leaks.forgeries.papers import VIEWS
+from leaks.forgeries.pixels import of_class, pixels_of
 from leaks.world import Count
-from pcevolve.auditing import Audit, audit
+from pcevolve.auditing import Audit
 from pcevolve.cli.main import main
 from pcevolve.modality import find_medium
 from support.forge import reissue
@@ -61,13 +60,6 @@ def pages_of(root: Path) -> dict[str, bytes]:
     """Render an audit's own pages, and take them away again."""
     pages = Audit.of(root, lambda plan: remember()).write_pages().parent
     return {path.name: path.read_bytes() for path in pages.iterdir()}
-
-
-@pytest.mark.parametrize("forgery", [each for each in FORGERIES if each.name.startswith("card: ")], ids=str)
-def test_no_forged_card_passes(forgery: Forgery, honest: Honest, folder: Path, audited: AuditCommand):
-    root = honest.copy(forgery.kind, folder)
-    forgery.act(root)
-    assert audited(root)[0] == (11 if forgery.fault.endswith(OTHER) else 1)
 
 
 def test_there_are_at_least_three_hundred_different_forgeries():
@@ -134,24 +126,7 @@ def test_the_command_prints_no_control_characters_of_a_forger(
     assert "\x1b" not in out + said
 
 
-def test_the_audit_says_how_many_bits_rounding_leaves_room_for(honest: Honest, folder: Path):
-    told = [each.claim for each in audit(honest.copy("matched", folder), lambda name: remember())]
-    values = 2 * 2 * 16 * 16 * 3
-    assert any(f"room for {math.ceil(math.log2(1 + 2 * values))} bits" in each for each in told)
-
-
-def test_where_nothing_was_matched_there_is_no_room_for_rounding(honest: Honest, folder: Path):
-    assert not any("room for" in each.claim for each in audit(honest.copy("control", folder)))
-
-
-def test_one_value_one_level_off_is_rounding_where_images_were_matched(honest: Honest, folder: Path):
-    root = honest.copy("matched", folder)
-    altered(moved_by(1))(root)
-    assert faults(root) == []
-
-
 def test_an_image_is_not_exchanged_for_the_image_that_was_received(honest: Honest, folder: Path):
-    """The tolerance is for rounding alone: an image that was not matched differs by far more than one value."""
     root = honest.copy("matched", folder)
     path = of_class(root)[0]
     bodies = (each.read_bytes() for each in (root / "transcript" / "bodies").iterdir())
@@ -159,7 +134,7 @@ def test_an_image_is_not_exchanged_for_the_image_that_was_received(honest: Hones
     gaps = [np.abs(pixels_of(path.read_bytes()).astype(int) - pixels_of(each)).sum() for each in received]
     path.write_bytes(received[int(np.argmin(gaps))])
     reissue(root)
-    assert any("is not the image that the provider sent" in each for each in faults(root))
+    assert any(".png is not what the record gives" in each for each in faults(root))
 
 
 @pytest.fixture(scope="module")

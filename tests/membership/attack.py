@@ -69,8 +69,8 @@ class Overheard:
     def pick(self, measured: Measurement, scene: Scene) -> tuple[np.ndarray, ...]:
         return self.honest.pick(measured, scene)
 
-    def count_rounding_bits(self, measured: Measurement, scene: Scene, events: Events) -> int | None:
-        return self.honest.count_rounding_bits(measured, scene, events)
+    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+        return self.honest.could_measure(measured, scene, events)
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[np.ndarray]) -> bool:
         return self.honest.is_picked(measured, scene, picked)

@@ -109,11 +109,9 @@ CONSTANTS = (
     Row("selectors", "MAX_NOISE_TO_CLIP_RATIO", "which method is taken", REVIEWED),
     # what an audit forgives, and what it says of that
     Row("selectors.consistency", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),
-    Row("auditing.rebuilt", "MOST_ROUNDED", "values that may be one level off", REVIEWED, ("0", "2", "100")),
     Row("auditing.comparing", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
     Row("auditing.rebuilt", "FOOTER", "how much of a file's end is believed", REVIEWED),
     Row("selectors.consistency", "MACHINE_STEP", "distances of near copies", FOLLOWS, ("0.0", "{0} * 100")),
-    Row("selectors.usefulness", "ROOM", "bits that rounding forgives", REVIEWED),
     Row("transcript.layout", "MOST_OPENING_BYTES", "how much is read before a record is refused", REVIEWED),
     # verdicts and warnings
     Row("dp_audit.claim", "FEWEST_RUNS", "runs that an empirical audit needs", REVIEWED),

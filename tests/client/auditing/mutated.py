@@ -182,11 +182,6 @@ def worded(at: int, of: int) -> Mutation:
     return mutate
 
 
-def altered(honest: Honest, number: int, which: int) -> Mutation:
-    """A request in the middle with another of its own two prompts, or with another image."""
-    return worded(20 + number, which) if honest.plan.varies_prompts else carrying(number, 7)
-
-
 def _with_body(sent: Sent, body: BodyRef) -> Sent:
     longer = body.size - sent.body.size
     return sent.model_copy(update={"body": body, "wire_bytes": sent.wire_bytes + longer})

@@ -94,6 +94,6 @@ def test_the_anchors_of_later_rounds_are_those_of_the_first():
 
 def test_a_release_of_another_number_of_cells_is_none():
     measured, scene = count([0.0, 52.0], in_groups()), in_groups()
-    assert Cells().count_rounding_bits(measured, scene, FINE) == 0
-    assert Cells().count_rounding_bits(measured, replace(scene, cells=3), FINE) is None
-    assert Cells().count_rounding_bits(measured, replace(scene, cells=None), FINE) is None
+    assert Cells().could_measure(measured, scene, FINE)
+    assert not Cells().could_measure(measured, replace(scene, cells=3), FINE)
+    assert not Cells().could_measure(measured, replace(scene, cells=None), FINE)

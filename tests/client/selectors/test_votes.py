@@ -84,13 +84,11 @@ def test_of_two_events_the_first_pays_for_class_counts_and_both_are_on_record_wi
     events = (Event("gaussian", "1/2"), Event("gaussian", "1"))
     measured = Votes().measure(data, SCENE, events, SeededNoise(3))
     assert measured["counts"] == pytest.approx([30, 10], abs=3)
-    assert Votes().count_rounding_bits(measured, SCENE, events) == 0
+    assert Votes().could_measure(measured, SCENE, events)
     votes = {"votes": measured["votes"]}
-    assert Votes().count_rounding_bits(votes, SCENE, events) is None
-    assert Votes().count_rounding_bits(votes, SCENE, events[1:]) == 0
-    assert (
-        Votes().count_rounding_bits({**measured, "counts": measured["counts"] + 1e-9}, SCENE, events) is None
-    )
+    assert not Votes().could_measure(votes, SCENE, events)
+    assert Votes().could_measure(votes, SCENE, events[1:])
+    assert not Votes().could_measure({**measured, "counts": measured["counts"] + 1e-9}, SCENE, events)
 
 
 def test_events_for_nothing_that_is_counted_are_refused_before_anything_is_drawn():

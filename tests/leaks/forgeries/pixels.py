@@ -17,8 +17,7 @@ from support.forge import reissue
 from support.pngs import SIGNATURE, chunk, raw_png
 from support.provider import png
 
-ENCODING = r"release/cut/.*\.png holds more than its pixels, or holds them in another encoding"
-ANOTHER = r"release/(cut|good)/.*\.png is not the image that the provider sent"
+ANOTHER = r"release/(cut|good)/.*\.png is not what the record gives"
 Change = Callable[[bytes], bytes]
 ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 """First row, first column, rows and columns between two pixels of each pass of an interlaced PNG."""
@@ -207,7 +206,6 @@ LAYOUTS: dict[str, Change] = {
 }
 PICTURES: dict[str, Change] = {
     "a private picture": lambda data: PRIVATE,
-    "one value two levels off": moved_by(2),
     "a picture of another size": resized,
     "another picture as JPEG": saved(kind="JPEG", quality=30),
 }
@@ -218,13 +216,7 @@ BROKEN: dict[str, Change] = {
 }
 
 MATCHED = ("control", "matched")
-ROUNDED = "values are one level off"
 PIXELS = "forged pixels"
-IN_MATCHED: dict[str, Row] = {
-    "two values one level off": (altered(moved_by(1, 2)), f"2 {ROUNDED}"),
-    "a value one level off in each of two images": (altered(moved_by(1), moved_by(1)), f"2 {ROUNDED}"),
-    "an image that nobody matched": (of_an_earlier_round, ANOTHER),
-}
 IN_CONTROL: dict[str, Row] = {
     "an image of another class": (of_another_class, ANOTHER),
     "an image of an earlier round": (of_an_earlier_round, ANOTHER),
@@ -236,14 +228,10 @@ FORGERIES: list[Forgery] = [
         "forged layout of an image",
         {name: altered(change) for name, change in LAYOUTS.items()},
         *MATCHED,
-        fault=ENCODING,
+        fault=ANOTHER,
     ),
     *forged(PIXELS, {name: altered(change) for name, change in PICTURES.items()}, *MATCHED, fault=ANOTHER),
-    *forged(
-        PIXELS,
-        {name: altered(change) for name, change in BROKEN.items()},
-        fault=r"release/cut/.*\.png is no image",
-    ),
+    *forged(PIXELS, {name: altered(change) for name, change in BROKEN.items()}, fault=ANOTHER),
     *forged(PIXELS, {"two images exchanged": swapped}, *MATCHED, fault=ANOTHER),
     *forged(
         PIXELS,
@@ -251,13 +239,9 @@ FORGERIES: list[Forgery] = [
             "the lowest bits of every value": altered(in_lowest_bits),
             "one value one level off": altered(moved_by(1)),
         },
-        "control",
-        "as-is",
+        *("control", "as-is", "matched", "auto"),
         fault=ANOTHER,
     ),
-    *forged(
-        PIXELS, {"the lowest bits of every value": altered(in_lowest_bits)}, "matched", "auto", fault=ROUNDED
-    ),
-    *forged(PIXELS, IN_MATCHED, "matched"),
+    *forged(PIXELS, {"an image that nobody matched": (of_an_earlier_round, ANOTHER)}, "matched"),
     *forged(PIXELS, IN_CONTROL),
 ]

@@ -205,7 +205,11 @@ class Audit:
         root, compared = self.run.layout.root, {each.claim for each in self.findings if not each.unchecked}
         exported = {name for form, name in EXPORTS.items() if export_claim(form) in compared}
         views = self._render_views("")
-        return {TRANSCRIPT, RELEASE} | exported | {each for each in views if holds_bytes(root / each, views[each])}
+        return (
+            {TRANSCRIPT, RELEASE}
+            | exported
+            | {each for each in views if holds_bytes(root / each, views[each])}
+        )
 
     def write_pages(self) -> Path:
         """Write what this audit renders itself into the run's ``audit/``, in the place of an earlier one's pages.

@@ -110,6 +110,10 @@ class Frame:
         scale = np.average([total, spread / len(rows)], weights=shares)
         return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0), step)
 
+    def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """True if these are this frame's, bit for bit."""
+        return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
+
     def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
         """True if these are this frame's, or what another machine rounded otherwise."""
         # Off by a step at most, where another machine rounded otherwise: three values for each number.

@@ -128,8 +128,7 @@ class Scene:
 
     def with_recorded_frame(self, centre: FloatArray, axes: FloatArray) -> Self:
         """Return the scene in a frame with this centre and these axes, which another machine may have rounded."""
-        own = self.coordinates
-        if np.array_equal(own.centre, centre) and np.array_equal(own.axes, axes):
+        if self.coordinates.equals(centre, axes):
             return self
         return replace(self, frame=self._find_frame((centre, axes)))
 
