@@ -193,8 +193,10 @@ class Audit:
         verified = self._list_verified()
         there = [path for path in sorted(root.iterdir()) if path.name not in verified]
         names = [f"{path.name}/" if kind_of(path) == stat.S_IFDIR else path.name for path in there]
-        # Nothing follows from a release whose faults say so, its cards included.
-        return names + ([] if self.released is None or self.broken else self.released.other_cards)
+        if self.released is None:
+            return names
+        # No card follows from a record or a release that is not what it says.
+        return [*names, *(self.released.cards if self.broken else self.released.other_cards)]
 
     def _list_verified(self) -> set[str]:
         """The folders that were compared with the record, file by file; what is wrong with them the findings tell."""

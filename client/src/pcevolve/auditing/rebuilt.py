@@ -78,17 +78,23 @@ class RebuiltRelease:
         """The release as the record states it."""
         return Release.of(self.run, self.dataset)
 
+    @property
+    def cards(self) -> dict[str, Form | None]:
+        """Paths of the cards that are there, and the form that each lies beside; None for the release."""
+        forms: dict[str, Form | None] = {RELEASE: None, **{folder: form for form, folder in EXPORTS.items()}}
+        paths = {f"{folder}/{CARD}": form for folder, form in forms.items()}
+        return {
+            path: form for path, form in paths.items() if kind_of(self.run.layout.root / path) == stat.S_IFREG
+        }
+
     @cached_property
     def other_cards(self) -> list[str]:
-        """Paths of the cards, of the release and of its other forms, that are not what this version renders."""
-        cards: dict[str, Form | None] = {f"{folder}/{CARD}": form for form, folder in EXPORTS.items()}
-        root, made = self.run.layout.root, {f"{RELEASE}/{CARD}": None, **cards}
-        return [
-            path
-            for path, form in made.items()
-            if kind_of(root / path) == stat.S_IFREG
-            and not holds_bytes(root / path, write_card(self.release, len(self.files), form).encode())
-        ]
+        """Paths of the cards that are not what this version renders."""
+        made = {
+            path: write_card(self.release, len(self.files), form).encode()
+            for path, form in self.cards.items()
+        }
+        return [path for path, card in made.items() if not holds_bytes(self.run.layout.root / path, card)]
 
     def _find_other_images(self) -> Iterator[str]:
         """Images of the dataset that are not what the provider sent, cleaned and in the released appearance."""
