@@ -281,7 +281,7 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert "with the lines 'file,patient' and, for each image, such as 'a/a0/0.png,a0'" in told
     assert f"pcevolve check {root} --write-unit-map FILE" in told
     assert "units per class (one patient each) a 3, b 3" in told
-    assert "fits --shots 3 yes" in told
+    assert "fits --shots 3 not known until the rest is mended" in told
     with pytest.raises(DataError, match="the class folders hold folders, such as a/a0"):
         list_folder(root, None)
     code, told = check(root, "--shots", 3, "--write-unit-map", units)
@@ -302,6 +302,95 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert f"next: pcevolve preview --private {root} --shots 3 --unit-map {units} --domain WORDS" in told
 
 
+def write_map(path: Path, root: Path, unit: Callable[[str], str]) -> Path:
+    """A map of the images of a folder, of which each has its unit's name."""
+    names = list_folder(root, None, nested=True).names
+    path.write_text("file,patient\n" + "".join(f"{name},{unit(name)}\n" for name in names), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("content", ["file,patient\n", "file,patient\ncut/0.png,P1\n", "x", None])
+def test_nothing_is_advised_of_units_whose_map_cannot_be_used(check, folder, tmp_path, content):
+    if content is not None:
+        (tmp_path / "u.csv").write_text(content)
+    code, told = check(folder, "--shots", 10, "--unit-map", tmp_path / "u.csv")
+    assert code == 3
+    assert "to mend: --unit-map" in told
+    assert "fits --shots 10 not known until the rest is mended" in told
+    for word in ("give --shots", "use all of them", "units per class", "other unit"):
+        assert word not in told
+
+
+@pytest.mark.parametrize("fault", ["loose", "twin", "damaged", "odd"])
+def test_no_number_of_shots_is_advised_before_what_changes_it_is_mended(check, folder, fault):
+    data = (folder / "cut" / "0.png").read_bytes()
+    if fault == "loose":
+        (folder / "x.png").write_bytes(data)
+    elif fault == "twin":
+        (folder / "cut" / "x.png").write_bytes(data)
+    else:
+        (folder / "cut" / ("x.png" if fault == "damaged" else "x.heic")).write_bytes(b"\0")
+    code, told = check(folder, "--shots", 10)
+    assert code == 3
+    assert "fits --shots 10 not known until the rest is mended" in told
+    assert "use all of them" not in told
+
+
+def test_a_map_is_not_read_before_what_lies_elsewhere_is_moved(check, folder, tmp_path):
+    units = write_map(tmp_path / "u.csv", folder, lambda name: "P1")
+    units.write_text(units.read_text() + "cut/x.png,P1\n")
+    save(folder / "x.png", 99)
+    told = check(folder, "--shots", 4, "--unit-map", units)[1]
+    assert "x.png lies outside the class folders" in told
+    assert "lists what is not in the private folder" not in told
+
+
+def test_patients_in_two_spellings_are_named_and_not_merged(check, folder, tmp_path):
+    spelled = {"cut/0.png": "007", "cut/1.png": "7", "good/0.png": "P-1", "good/1.png": "p01"}
+    units = write_map(tmp_path / "u.csv", folder, lambda name: spelled.get(name, name))
+    code, told = check(folder, "--shots", 4, "--unit-map", units)
+    assert code == 0
+    assert "or marks alone: 2: '007' and '7', 'P-1' and 'p01'. Each counts as a patient of its own" in told
+    assert "units per class (one patient each) cut 4, good 4" in told
+
+
+def test_patients_of_texts_in_two_spellings_are_named(check, tmp_path):
+    rows = "".join(
+        f"text {n} of {c},{c},{p}\n" for c in "ab" for n, p in enumerate(("7", "007", "1.2E+11", "8"))
+    )
+    (tmp_path / "t.csv").write_text(f"text,label,patient\n{rows}")
+    code, told = check(tmp_path / "t.csv", "--shots", 4, "--set", "data.unit_column=patient")
+    assert code == 0
+    assert "names of a patient that differ in case" in told
+    assert "1: '7' and '007'" in told
+    assert "as a spreadsheet shortens long numbers: 1: 1.2E+11" in told
+
+
+def test_masks_and_copies_by_name_are_told_until_a_map_joins_them(check, folder, tmp_path):
+    save(folder / "cut" / "0_mask.png", 91)
+    save(folder / "good" / "0 (1).png", 92)
+    code, told = check(folder, "--shots", 5)
+    assert code == 0
+    assert "named after others: 2: cut/0.png and cut/0_mask.png, good/0.png and good/0 (1).png. Each" in told
+    joined = {"cut/0_mask.png": "cut/0.png", "good/0 (1).png": "good/0.png"}
+    units = write_map(tmp_path / "u.csv", folder, lambda name: joined.get(name, name))
+    assert "named after" not in check(folder, "--shots", 4, "--unit-map", units)[1]
+
+
+def test_folders_of_truth_beside_splits_or_in_classes_are_no_patients(check, tmp_path):
+    split = tree(
+        tmp_path / "mvtec", "train/good", "test/broken", "test/good", "ground_truth/broken", images=2
+    )
+    told = check(split, "--shots", 2)[1]
+    assert f"holds splits, each with class folders: give --private {split}/train --test {split}/test" in told
+    assert "ground_truth beside them" in told
+    assert "patient" not in told
+    inner = tree(tmp_path / "covid", "ill/images", "ill/masks", "well/images", "well/masks", images=2)
+    told = check(inner, "--shots", 2)[1]
+    assert "such as ill/images: move their images up, and move those of 'masks' elsewhere" in told
+    assert "patient" not in told
+
+
 def test_no_unit_map_of_texts_is_offered_that_was_not_written(tmp_path, command):
     (tmp_path / "t.csv").write_text("text,label\na,b\nc,d\n")
     told = command("check", tmp_path / "t.csv", "--write-unit-map", tmp_path / "units.csv")
@@ -316,7 +405,7 @@ def test_faults_of_texts_are_all_told_at_once(check, tmp_path):
     assert code == 3
     for fault in (
         *("row 6 has no text", "row 7 has more cells than the first line", "row 8 has the text of row 5"),
-        *("the classes hold 2 (b) to 4 (a) units each", "texts 6"),
+        *("fits --shots 4 not known until the rest is mended", "texts 6"),
         "data.window is about images, and this API writes texts: leave it out",
         "--unit-map is about images, and this API writes texts: leave it out",
     ):

@@ -11,6 +11,7 @@ import pytest
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import read_key_file, read_prompts, spell_prompts
+from pcevolve.config.sections import DataSettings
 from pcevolve.config.sources import gather, read_toml
 from pcevolve.errors import UsageError
 
@@ -120,6 +121,9 @@ def test_a_file_is_taken_in_the_order_of_the_classes(tmp_path: Path):
     path = tmp_path / "prompts.json"
     path.write_text(spell_prompts({"good": ["g1", "g2"], "cut": ["c1", "c2"]}))
     assert read_prompts(path, 10, "leather texture", LABELS) == (("c1", "c2"), ("g1", "g2"))
+    path.write_text(spell_prompts({"e\u0301": ["e"], "b": ["b"]}), "utf-8")
+    assert read_prompts(path, 0, "", ("\u00e9", "b")) == (("e",), ("b",))
+    assert DataSettings(private="x", words={"e\u0301": "w"}).words == {"\u00e9": "w"}
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,24 @@ def test_a_secret_is_one_value_and_not_a_list_that_would_be_passed_over(tmp_path
         read_records(write(tmp_path / "t.jsonl", rows), Columns(secrets=("patient",)))
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet"])
+def test_columns_and_labels_are_the_same_however_unicode_spells_them(tmp_path, name):
+    rows: list[dict[str, object]] = [
+        {"Pre\u0301cis": "one", "label": "e\u0301t\u00e9", "patie\u0301": "1"},
+        {"Pre\u0301cis": "two", "label": "\u00e9te\u0301", "patie\u0301": "2"},
+        {"Pre\u0301cis": "six", "label": "b", "patie\u0301": "2"},
+    ]
+    found = read_records(write(tmp_path / name, rows), Columns("Pr\u00e9cis", unit="pati\u00e9"))
+    assert found.texts == ("one", "two", "six")
+    assert found.labels == ("\u00e9t\u00e9", "\u00e9t\u00e9", "b")
+    assert found.units == ("1", "2", "2")
+
+
+def test_a_column_of_numbers_is_read_as_it_stands(tmp_path):
+    (tmp_path / "t.csv").write_text("text,label,patient\na,x,007\nb,x,7\nc,y,7.0\nd,y,1e3\n")
+    assert read_records(tmp_path / "t.csv", Columns(unit="patient")).units == ("007", "7", "7", "1e3")
+
+
 def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
     before, long = csv.field_size_limit(), "word " * 5_000
     (tmp_path / "long.csv").write_text(f'text,label\n"{long * 10}",a\n"{long}",b\n')

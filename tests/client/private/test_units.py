@@ -55,6 +55,28 @@ def test_every_image_is_a_unit_of_its_own_or_grouped_across_classes_and_the_head
     assert dataset.privacy_units() == (PrivateUnit((a, c), "p0"), PrivateUnit((b, d), "p1"))
 
 
+@pytest.mark.parametrize(("on_disk", "in_map"), [("\u00e9", "e\u0301"), ("e\u0301", "\u00e9")])
+def test_files_and_classes_are_found_by_their_names_however_unicode_spells_them(tmp_path, on_disk, in_map):
+    for shade, name in enumerate((f"r{on_disk}d/{on_disk}.png", f"r{on_disk}d/b.png", "good/a.png")):
+        save(tmp_path / "data" / name, shade)
+    rows = f"file,patient\nr{in_map}d/{in_map}.png,1\nr{in_map}d/b.png,1\ngood/a.png,2\n"
+    (tmp_path / "units.csv").write_text(rows, "utf-8")
+    dataset = group_by_file(tmp_path / "units.csv", load_folder(tmp_path / "data"))
+    assert dataset.labels == ("good", "r\u00e9d")
+    assert sorted(zip(dataset.names, dataset.unit_of.tolist(), strict=True)) == [
+        ("good/a.png", 1),
+        ("r\u00e9d/b.png", 0),
+        ("r\u00e9d/\u00e9.png", 0),
+    ]
+
+
+def test_two_files_that_unicode_spells_in_two_ways_are_refused(folder):
+    save(folder / "bad" / "\u00e9.png", 20)
+    save(folder / "bad" / "e\u0301.png", 21)
+    with pytest.raises(DataError, match="bad/\u00e9\\.png is two files: rename one"):
+        list_folder(folder)
+
+
 def test_a_unit_and_a_file_are_the_same_however_a_table_spells_them(grouped):
     rows = ROWS.replace("p0", "Zoe\u0301", 1).replace("p0", " Zo\u00e9").replace("good/b", ".\\good\\b")
     assert grouped(rows).unit_of.tolist() == grouped(ROWS).unit_of.tolist()

@@ -14,6 +14,7 @@ from pcevolve.errors import AllowanceError, DeclinedError, UsageError
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.transcript import RunReader
 from support import online
+from support.provider import png
 
 pytestmark = pytest.mark.system
 
@@ -52,6 +53,20 @@ def test_a_person_who_says_no_sends_no_prompt(run, server, terminal, capfd):
     os.write(terminal, b"y\nn\n")
     assert (run(price=0.5) / "release").is_dir()
     run("--resume", "run", price=0.5)  # nothing is left to be asked for, so nobody is asked
+
+
+def test_the_owner_is_told_of_names_that_may_be_of_one(run, capfd, tmp_path):
+    of = {"cut/a.png": "007", "good/a.png": "7", "cut/a_mask.png": "8", "good/b.png": "9"}
+    for seed, name in enumerate(of):
+        (tmp_path / "private" / name).write_bytes(png(seed))
+    rows = "".join(f"{name},{patient}\n" for name, patient in of.items())
+    (tmp_path / "u.csv").write_text(f"file,patient\n{rows}")
+    run(unit_map="u.csv", shots=2, method="random")
+    told = " ".join(capfd.readouterr().err.split())
+    assert (
+        "or marks alone: 1: '007' and '7'. Each counts as a patient of its own, and nothing is merged" in told
+    )
+    assert "images that are named after others: 1: cut/a.png and cut/a_mask.png" in told
 
 
 DOUBTFUL = {"method": "pcevolve", "iterations": 1, "candidates": 10}

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from pcevolve.errors import UsageError
 from pcevolve.public.requests import Prompt
-from pcevolve.public.words import make_prompts
+from pcevolve.public.words import make_prompts, nfc
 from pcevolve_shared.reading import read_file
 
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
@@ -104,7 +104,7 @@ def spell_prompts(prompts: Mapping[str, Sequence[str]]) -> str:
 
 def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
     try:
-        found = _FILE.validate_json(read_file(path, MOST_BYTES))
+        found = {nfc(name): each for name, each in _FILE.validate_json(read_file(path, MOST_BYTES)).items()}
     except OSError as error:
         raise UsageError(f"{option} {path}: {error.strerror or error}") from None
     except ValidationError as error:

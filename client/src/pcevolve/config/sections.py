@@ -18,6 +18,7 @@ from pcevolve.encoders.published import AUTO
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import EXACT, OWN, Setting, spell
+from pcevolve.public.words import nfc
 from pcevolve.transcript.layout import Form
 
 SHORTEST_TICK = 0.001
@@ -53,7 +54,7 @@ def _read_words(value: object) -> object:
         raise ValueError(
             f"the words of {odd[0]!r} must be one line of at most {public.MOST_WORDS} characters"
         )
-    return dict(value)
+    return {nfc(name): each for name, each in value.items()}
 
 
 class DataSettings(public.Section):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +23,9 @@ from shlex import quote
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advise, tell_kind
 from pcevolve.private.sources import OF_CLASSES, OF_IMAGES, require_folder
+from pcevolve.private.spelling import names_companions, names_pictures
 from pcevolve.private.subsample import PrivateItems, pick
-from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_faults
+from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_faults, nfc
 from pcevolve_shared.reading import open_file
 
 MAX_IMAGES = 1_000_000
@@ -75,8 +77,8 @@ class Listing(PrivateItems):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Path of each image inside the folder, with slashes on every machine."""
-        return tuple(file.relative_to(self.root).as_posix() for file in self.files)
+        """Path of each image inside the folder, with slashes and in one spelling (NFC) on every machine."""
+        return tuple(nfc(file.relative_to(self.root).as_posix()) for file in self.files)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -174,7 +176,7 @@ def _of_classes(path: Path, nested: bool) -> Listing:
             return replace(inside, faults=(*own, *faults, *inside.faults))
         faults.append(_of_patients(path, {folder: within[folder] for folder in deep}))
         nested = True
-    labels = tuple(folder.name for folder in outer)
+    labels = tuple(nfc(folder.name) for folder in outer)
     if len(outer) == 1:
         faults.append(describe_single_class(path, labels[0]))
     faults += [f"{fault}; rename it" for fault in find_label_faults(labels)]
@@ -215,7 +217,7 @@ def _loose_faults(loose: Sequence[Path]) -> list[str]:
 
 def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
     """The folder of class folders within another one, and what to give instead; None where these are the classes."""
-    named = {folder: _split_name(folder) for folder in folders}
+    named = {folder: _split_name(folder) for folder in folders if not names_companions(folder.name)}
     training = [folder for folder, name in named.items() if name in _TRAINING]
     held_out = [folder for wanted in _HELD_OUT for folder, name in named.items() if name == wanted]
     if training and set(named.values()) <= _TRAINING | set(_HELD_OUT):
@@ -224,7 +226,13 @@ def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
         if len(training) > 1:
             several = list_some([folder.name for folder in training])
             given = f"one folder, in which the class folders of {several} are put together, or one of them: {given}"
-        return training[0], f"{path} holds splits, each with class folders: give {given}"
+        apart = [folder.name for folder in folders if folder not in named]
+        more = (
+            f"; {list_some(apart)} beside them, which by its name holds no pictures, is not read"
+            if apart
+            else ""
+        )
+        return training[0], f"{path} holds splits, each with class folders: give {given}{more}"
     if len(folders) == 1:
         (inner,) = folders
         return inner, f"the class folders of {path} lie one folder deeper: give {quote(str(inner))}"
@@ -246,6 +254,14 @@ def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
             "needs them the other way round, as CLASS/PATIENT/image, and --unit-map"
         )
     first = next(entry for entry in next(iter(deep.values())) if _is_folder(entry))
+    if all(names_companions(name) or names_pictures(name) for name in inner):
+        apart = next((each for each in sorted(set(inner)) if names_companions(each)), "")
+        away = (
+            f", and move those of {apart!r} elsewhere, which by their name belong to pictures"
+            if apart
+            else ""
+        )
+        return f"the class folders hold folders, such as {shorten(first)}: move their images up{away}"
     example = next(Folders().files_below(first), first / "image.png")
     return (
         f"the class folders hold folders, such as {shorten(first)}: if each is of one patient, give --unit-map FILE, a "
@@ -298,7 +314,11 @@ def _sort_out(
     files, targets = tuple(file for file, _ in images), tuple(target for _, target in images)
     skipped = tuple(file for file, kind in kinds.items() if kind is Kind.NOTES)
     emptiness = [_emptiness(root, labels, target) for target in empty]
-    return Listing(root, labels, files, targets, skipped, (*faults, *odd, *emptiness))
+    found_once = Listing(root, labels, files, targets, skipped, (*faults, *odd, *emptiness))
+    twice = [name for name, count in Counter(found_once.names).items() if count > 1]
+    return replace(
+        found_once, faults=(*found_once.faults, *(f"{name} is two files: rename one" for name in twice))
+    )
 
 
 def _is_folder(path: Path) -> bool:
@@ -318,11 +338,11 @@ def tell_file_kind(file: Path) -> Kind:
 
 def _advice(file: Path) -> str:
     """Advise on a file that is neither image nor notes."""
-    return (
-        "is a folder: move its images up, or remove it"
-        if _is_folder(file)
-        else advise(file.name, read_head(file))
-    )
+    if not _is_folder(file):
+        return advise(file.name, read_head(file))
+    if names_companions(file.name):
+        return "is a folder that by its name holds what belongs to pictures: move it elsewhere"
+    return "is a folder: move its images up, or remove it"
 
 
 def read_head(file: Path) -> bytes:

@@ -18,7 +18,7 @@ from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, advise_by_name,
 from pcevolve.modality.texts import MOST_BYTES, Text, normalise, read_text
 from pcevolve.private.listing import Folders
 from pcevolve.private.units import normalise_unit
-from pcevolve.public.words import find_label_fault
+from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000
@@ -76,6 +76,8 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
             f"data.unit_column {columns.unit!r} says what a unit is: name the column in plain words, by what its texts "
             "have in common"
         )
+    unit_column = None if columns.unit is None else nfc(columns.unit)
+    columns = Columns(nfc(columns.text), nfc(columns.label), unit_column, tuple(map(nfc, columns.secrets)))
     wanted = columns.wanted(labelled=label is None)
     number = 0
     try:
@@ -121,7 +123,7 @@ def _read_cell(value: object) -> str | None:
     whole = isinstance(value, float) and value.is_integer()
     said = str(f"{value:.0f}" if whole else value)
     said.encode()  # half of a pair, which JSON can spell and nothing else: ``ValueError``, as of a text
-    return said.strip() or None
+    return nfc(said).strip() or None
 
 
 def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str | None, Any]]]:
@@ -164,7 +166,8 @@ def _lines_of(path: Path) -> Iterator[BoundedLines]:
 def _read_separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
     with _lines_of(path) as lines:
         rows = csv.DictReader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
-        _require_columns(path, wanted, rows.fieldnames or ())
+        rows.fieldnames = [*map(nfc, rows.fieldnames or ())]
+        _require_columns(path, wanted, rows.fieldnames)
         while (row := _next_wide(rows, lines)) is not None:
             yield row
 
@@ -189,6 +192,7 @@ def _lines(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, An
             row = parse_json(line)
             if not isinstance(row, dict):
                 raise ValueError("a row is no object")
+            row = row if line.isascii() else {nfc(name): value for name, value in row.items()}
             if first:
                 _require_columns(path, wanted, tuple(row))
             first = False
@@ -201,8 +205,8 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
 
     with open_file(path, MOST_FILE_BYTES) as source:
         schema = parquet.ParquetFile(source).schema_arrow
-        _require_columns(path, wanted, schema.names)
-        names = list(dict.fromkeys(wanted))
+        _require_columns(path, wanted, [*map(nfc, schema.names)])
+        names = [name for name in schema.names if nfc(name) in wanted]
         for name in names:
             if not _is_cell(types, schema.field(name).type):
                 raise DataError(
@@ -219,7 +223,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
             left -= size
             if left < 0 or size > MOST_BATCH:
                 raise _unbearable(path)
-            yield from batch.to_pylist()
+            yield from batch.rename_columns([*map(nfc, batch.schema.names)]).to_pylist()
 
 
 def _require_bearable(path: Path, metadata: Any, names: Sequence[str], most: int) -> None:  # noqa: ANN401
@@ -323,6 +327,6 @@ def read_folder(path: Path, label: str | None) -> Iterator[Row]:
                 fault = f"cannot be read: {error.strerror}"
             else:
                 fault = "" if text else f"is empty, not in UTF-8, or of over {MOST_BYTES:,} bytes"
-        yield name, text, label or file.parent.name, None, (), fault
+        yield name, text, label or nfc(file.parent.name), None, (), fault
     for fault in folders.faults:
         yield fault, None, label, None, (), fault

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +20,9 @@ from pcevolve.errors import DataError, printable
 from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import UnitMap, list_some
+from pcevolve.private.spelling import names_companions, names_pictures
 from pcevolve.public.options import advise
-from pcevolve.public.words import find_label_fault
+from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import read_file
 
 MAX_BYTES = 100_000_000
@@ -67,9 +67,12 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
 
 
 def map_folders(there: Sequence[str]) -> UnitMap | None:
-    """The folder within a class folder as the patient, and an image without one as its own; None if there are none."""
+    """The folder within a class folder as the patient, an image without one as its own; None where no patient is."""
     parts = {name: name.split("/") for name in there}
-    if all(len(each) <= 2 for each in parts.values()):
+    inner = {each[1] for each in parts.values() if len(each) > 2}
+    if all(
+        names_companions(each) or names_pictures(each) for each in inner
+    ):  # as ground_truth: nobody is called that
         return None
     return UnitMap(
         "patient", {name: normalise_unit(each[1]) if len(each) > 2 else name for name, each in parts.items()}
@@ -80,7 +83,7 @@ def write_units(path: Path, there: Sequence[str]) -> None:
     """Write a map that ``read_units`` reads: the folder within a class folder is the patient; else ``DataError``."""
     found = map_folders(there)
     if found is None:
-        raise DataError(f"--write-unit-map {path}: no image lies in a folder within a class folder")
+        raise DataError(f"--write-unit-map {path}: no image lies in a patient's folder within a class folder")
     if odd := [name for name in there if _normalise(name).strip() != name or not _is_unicode(name)]:
         raise DataError(
             f"--write-unit-map {path}: {printable(list_some(odd))} cannot be listed: rename files and folders "
@@ -135,7 +138,7 @@ def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
 
 def normalise_unit(name: str) -> str:
     """A unit's name in one spelling; a whole number is the same with and without ".0", which some programs write."""
-    spelled = unicodedata.normalize("NFC", name).strip()
+    spelled = nfc(name).strip()
     whole = _WHOLE.fullmatch(spelled)
     return whole[1] if whole else spelled
 
@@ -147,7 +150,7 @@ def _is_unicode(name: str) -> bool:
 
 def _normalise(file: str) -> str:
     """A path as the dataset writes it, whatever wrote the CSV."""
-    return file.replace("\\", "/").removeprefix("./")
+    return nfc(file).replace("\\", "/").removeprefix("./")
 
 
 def _refuse(path: Path, fault: str, names: Sequence[str]) -> None:

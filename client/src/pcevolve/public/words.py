@@ -151,6 +151,11 @@ def fill(template: str, domain: str, label: str) -> str:
     return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], template)
 
 
+def nfc(text: str) -> str:
+    """Return a text in the one spelling in which texts are compared: some file systems take names apart (NFD)."""
+    return unicodedata.normalize("NFC", text)
+
+
 def put_in_one_line(said: str) -> str:
     """Return somebody's words in one line, with one space for whatever cannot be seen."""
     return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in said).split())

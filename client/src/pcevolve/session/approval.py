@@ -30,9 +30,6 @@ from pcevolve.session.components import Components
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.reaching import Connection
 
-NAMED = 5
-"""Files that one note names."""
-
 
 @dataclass(frozen=True)
 class Fact:
@@ -77,9 +74,7 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
         guesses = protection(secret_budget(plan.secrecy.prior, plan.secrecy.bound))
         yield Fact("secrets", f"{describe_guesses(guesses)}; by this release alone")
     yield from _note_shots(components, plan)
-    if components.skipped:
-        more = f" and {len(components.skipped) - NAMED} more" if len(components.skipped) > NAMED else ""
-        yield Fact("passed over", f"no images: {', '.join(components.skipped[:NAMED])}{more}")
+    yield from (Fact(title, text) for title, text in components.notes)
 
 
 def detail_run(components: Components, plan: PublicPlan, advice: Advice | None) -> Iterator[Fact]:

@@ -47,7 +47,7 @@ class Components:
         encoder_reason: Why ``auto`` chose the encoder; empty when the user did.
         appearance: Whether the dataset is given the private images' appearance, unless the user says.
         test_is_public: Whether figures about them may be shown.
-        skipped: Names of files that lie among the private images and are none.
+        notes: What the owner alone is told of the private data, each with a title.
     """
 
     settings: RunConfig
@@ -62,7 +62,7 @@ class Components:
     data: PrivateDataset
     test: PrivateDataset | None
     test_is_public: bool
-    skipped: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...]
     limits: Limits
     generator: Generator | None = None
     _declared: list[Sources] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Components:
             data=data,
             test=test,
             test_is_public=read.test_is_public,
-            skipped=read.skipped,
+            notes=read.notes,
             limits=limits,
             generator=run.generator,
         )

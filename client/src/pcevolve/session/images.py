@@ -5,7 +5,7 @@ What judges and measures needs torch, which takes seconds to load, so those func
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
@@ -38,7 +38,16 @@ from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE, summarise_promp
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.private_data import NOTHING_LEFT, SPLIT_SEED, RunData, require_shots, tell_drawable
+from pcevolve.session.private_data import (
+    NOTHING_LEFT,
+    SPLIT_SEED,
+    RunData,
+    count_and_name,
+    note_companions,
+    note_ids,
+    require_shots,
+    tell_drawable,
+)
 from pcevolve.transcript import RunReader
 
 if TYPE_CHECKING:
@@ -113,8 +122,16 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
     require_shots(settings, used.count_units(), counted, used.count_drawable())
     window = window_ends(settings.data.window)
     data = group_into_units(load(used, told=told, window=window), used.units)
-    skipped = tuple(shorten(file) for file in listing.skipped)
-    return RunData(data, _test(settings, data, left), skipped=skipped)
+    return RunData(data, _test(settings, data, left), notes=tuple(_note(listing)))
+
+
+def _note(listing: Listing) -> Iterator[tuple[str, str]]:
+    """Yield what the owner may not expect of the names of files and units."""
+    if listing.skipped:
+        yield "passed over", f"no images, {count_and_name([shorten(file) for file in listing.skipped])}"
+    if listing.units is not None:
+        yield from (("NOTE", each) for each in note_ids(listing.unit_keys, listing.units.kind))
+    yield from (("NOTE", each) for each in note_companions(listing))
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:

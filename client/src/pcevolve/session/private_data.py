@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.errors import DataError, UsageError
 from pcevolve.privacy import Event, Relation
 from pcevolve.private.dataset import PrivateDataset
+from pcevolve.private.listing import Listing
 from pcevolve.private.secrets import Sources, cap_weights, read_secrets
+from pcevolve.private.spelling import find_companions, find_respelled, find_shortened
 from pcevolve.private.units import Shots
 from pcevolve.providers import dialect
 from pcevolve.public.options import spell_flag, validate
@@ -35,12 +37,54 @@ NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewe
 
 @dataclass(frozen=True, repr=False)
 class RunData:
-    """The data that a run reads; ``skipped`` names files among the private images that are none."""
+    """The data that a run reads; ``notes``, each with a title, are for the owner alone."""
 
     data: PrivateDataset
     test: PrivateDataset | None
     test_is_public: bool = False
-    skipped: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
+    """Say which names of units may be of one, as somebody spelled them in two ways; nothing is merged."""
+    known = list(dict.fromkeys(ids))
+    if pairs := find_respelled(known):
+        named = count_and_name([f"{one!r} and {other!r}" for one, other in pairs])
+        yield (
+            f"names of a {kind} that differ in case, zeros in front, accents, blanks or marks alone: {named}. Each "
+            f"counts as a {kind} of its own, and nothing is merged: where two are one {kind}, give them one name, or "
+            "the guarantee covers less than is said"
+        )
+    if short := find_shortened(known):
+        yield (
+            f"names of a {kind} as a spreadsheet shortens long numbers: {count_and_name(short)}. Digits are lost, so "
+            f"that several may have become one: format the column as text, and export it again"
+        )
+
+
+def note_companions(listing: Listing) -> Iterator[str]:
+    """Say which images are named after others of another unit, as masks and copies are."""
+    keys, names = listing.unit_keys, listing.names
+    pairs = [(one, other) for one, other in find_companions(names) if keys[one] != keys[other]]
+    if pairs:
+        named = count_and_name([f"{names[one]} and {names[other]}" for one, other in pairs])
+        yield (
+            f"images that are named after others: {named}. Each counts as a unit of its own, so that the guarantee "
+            "holds for each image and not for what both show: leave out masks, previews and copies, or have --unit-map "
+            "say which are one"
+        )
+
+
+NAMED = 3
+"""Files, names or pairs that one line names."""
+
+
+def count_and_name(names: Sequence[str]) -> str:
+    """Return the number of names and the first few."""
+    if not names:
+        return "none"
+    more = ", ..." if len(names) > NAMED else ""
+    return f"{len(names)}: {', '.join(names[:NAMED])}{more}"
 
 
 def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDataset:

@@ -38,6 +38,7 @@ from pcevolve.session.private_data import (
     SPLIT_SEED,
     RunData,
     find_secrets,
+    note_ids,
     require_shots,
     tell_drawable,
 )
@@ -93,7 +94,8 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
     if isinstance(source, PICTURES):
         raise UsageError("--private digits are images, as cells are, and this API writes texts")
     data, rest = read_texts(settings, source)
-    return RunData(data, rest)
+    notes = note_ids(data.unit_names, data.unit_name)
+    return RunData(data, rest, notes=tuple(("NOTE", each) for each in notes))
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -24,10 +24,8 @@ from pcevolve.private.tables import Columns
 from pcevolve.private.units import Shots, map_folders, read_units, require_unit_size, write_units
 from pcevolve.public import settings as public
 from pcevolve.session.preflight import find_foreign_options
-from pcevolve.session.private_data import trusts_shots
+from pcevolve.session.private_data import count_and_name, note_companions, note_ids, trusts_shots
 
-NAMED = 3
-"""Files or pairs that one row names."""
 LABEL = "images"
 """Stands for the one class where the folder has none."""
 
@@ -82,47 +80,67 @@ def check_folder(
         found_with_map = check_folder(folder, mapped, told)
         written = f"{write_unit_map} is written: give a run --unit-map {quote(str(write_unit_map))}"
         return replace(found_with_map, warnings=(written, *found_with_map.warnings))
-    try:
-        assumed = None if meant.unlabelled else map_folders(listing.names)
-        units = read_units(meant.unit_map, listing.names) if meant.unit_map else assumed
-        listing, unit_faults = replace(listing, units=units), []
-        if meant.unit_size and units is not None:
-            require_unit_size(listing.unit_keys, listing.names, units.kind, meant.unit_size)
-    except DataError as error:
-        unit_faults = [str(error)]
+    unit_faults, units_known = [], False
+    if not (meant.unit_map and listing.faults):  # what has to be moved is not yet where a map says
+        try:
+            listing, units_known = _with_units(listing, meant), True
+            if meant.unit_size and listing.units is not None:
+                require_unit_size(listing.unit_keys, listing.names, listing.units.kind, meant.unit_size)
+        except DataError as error:
+            unit_faults.append(str(error))
     window = public.window_ends(meant.window)
     done = count(1)
     found = inspect(listing, lambda: told(next(done), len(listing.files)), window)
-    counts = listing.count_units()
-    own = find_shot_faults(counts, listing.count_drawable(), settings)
-    many = _find_class_faults(len(listing.labels))
-    foreign = find_foreign_options(settings, "image")
-    faults = [*foreign, *listing.faults, *many, *unit_faults, *found.faults, *_twin_faults(found), *own]
-    rows = tuple(_rows(found, counts, meant, not own, len(faults)))
-    return Checkup(rows, tuple(faults), tuple(_warnings(found)), len(listing.labels))
+    before = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found)]
+    # What to say as --shots is known once nothing has to be moved, mended or left out.
+    own = [] if before else find_shot_faults(listing.count_units(), listing.count_drawable(), settings)
+    faults = [
+        *find_foreign_options(settings, "image"),
+        *before,
+        *_find_class_faults(len(listing.labels)),
+        *own,
+    ]
+    rows = [*_rows(found, units_known), _fits(meant, before, own), _count_faults(faults)]
+    return Checkup(tuple(rows), tuple(faults), tuple(_warnings(found, units_known)), len(listing.labels))
 
 
-def _rows(
-    found: Inspection,
-    counts: Mapping[str, int],
-    meant: DataSettings,
-    enough: bool,
-    faults: int,
-) -> Iterator[tuple[str, str]]:
+def _with_units(listing: Listing, meant: DataSettings) -> Listing:
+    """The listing with units by the map (``DataError`` if it cannot be used), or by its folders where there is none."""
+    if meant.unit_map:
+        return replace(listing, units=read_units(meant.unit_map, listing.names))
+    return listing if meant.unlabelled else replace(listing, units=map_folders(listing.names))
+
+
+def _rows(found: Inspection, units_known: bool) -> Iterator[tuple[str, str]]:
     listing = found.listing
-    unit = "image" if listing.units is None else listing.units.kind
     yield "classes", f"{len(listing.labels)}: {', '.join(listing.labels)}"
-    yield f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in counts.items())
+    if units_known:
+        yield _count_units(listing.count_units(), "image" if listing.units is None else listing.units.kind)
     yield "images", _images(listing)
     yield "sizes", _sizes(found)
     yield "values, and how they are shown", _values(found)
-    yield "passed over", _count_and_name([shorten(file) for file in listing.skipped])
-    yield "same pixels twice", _count_and_name([_pair(found, pair) for pair in found.twins])
-    alike = _count_and_name([_pair(found, pair) for pair in found.alike])
-    unsought = f"not looked for in more than {MOST_COMPARED:,} images"
-    yield "look the same, other unit", alike if found.compared else unsought
-    yield f"fits {spell_units(meant)}", "yes" if enough else "NO"
-    yield "would be refused", f"{faults}, see below" if faults else "nothing"
+    yield "passed over", count_and_name([shorten(file) for file in listing.skipped])
+    yield "same pixels twice", count_and_name([_pair(found, pair) for pair in found.twins])
+    if units_known:
+        alike = count_and_name([_pair(found, pair) for pair in found.alike])
+        unsought = f"not looked for in more than {MOST_COMPARED:,} images"
+        yield "look the same, other unit", alike if found.compared else unsought
+
+
+def _count_units(counts: Mapping[str, int], unit: str) -> tuple[str, str]:
+    return f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in counts.items())
+
+
+def _fits(meant: DataSettings, before: Sequence[str], own: Sequence[str]) -> tuple[str, str]:
+    """The row that says whether there are as many units as was said, where that is known."""
+    return (
+        f"fits {spell_units(meant)}",
+        "not known until the rest is mended" if before else "NO" if own else "yes",
+    )
+
+
+def _count_faults(faults: Sequence[str]) -> tuple[str, str]:
+    return "would be refused", f"{len(faults)}, see below" if faults else "nothing"
 
 
 def _images(listing: Listing) -> str:
@@ -165,13 +183,6 @@ def _values(found: Inspection) -> str:
 def _pair(found: Inspection, pair: Pair) -> str:
     one, other = (shorten(found.listing.files[place]) for place in pair)
     return f"{one} = {other}"
-
-
-def _count_and_name(names: list[str]) -> str:
-    if not names:
-        return "none"
-    more = ", ..." if len(names) > NAMED else ""
-    return f"{len(names)}: {', '.join(names[:NAMED])}{more}"
 
 
 def _twin_faults(found: Inspection) -> Iterator[str]:
@@ -220,16 +231,21 @@ def find_shot_faults(
     return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give {offers}"]
 
 
-def _warnings(found: Inspection) -> Iterator[str]:
-    """Advise on a window; warn of images that show nothing, and of pairs that look the same."""
+def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
+    """Advise on a window; warn of images that show nothing, and of what may be of one unit and counts as several."""
     if any(each.how == REFUSED for each in found.seen):
         yield (
             "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "
             "for soft tissue in CT (plus what the files add to their values), and not by these images"
         )
     if found.flat:
-        names = _count_and_name([shorten(found.listing.files[place]) for place in found.flat])
+        names = count_and_name([shorten(found.listing.files[place]) for place in found.flat])
         yield f"show next to nothing, black, white or one grey: {names}"
+    if not units_known:
+        return
+    if found.listing.units is not None:
+        yield from note_ids(found.listing.unit_keys, found.listing.units.kind)
+    yield from note_companions(found.listing)
     targets = found.listing.targets
     across = [pair for pair in found.alike if targets[pair[0]] != targets[pair[1]]]
     within = len(found.alike) - len(across)
@@ -255,28 +271,24 @@ def check_texts(path: Path, settings: RunConfig) -> Checkup:
         return Checkup((), (str(error),), ())
     if not records.names:
         return Checkup((), records.faults, ())
+    before = list(records.faults)
     try:
         records.dataset(columns.unit)
         if meant.unit_size and columns.unit is not None:
             require_unit_size(records.units, records.names, columns.unit, meant.unit_size)
-        dataset_faults = []
     except DataError as error:
-        dataset_faults = [str(error)]
+        before.append(str(error))
     counts = records.count_units()
-    own = find_shot_faults(counts, records.count_drawable(), settings)
-    many = _find_class_faults(len(counts))
-    foreign = find_foreign_options(settings, "text")
-    faults = [*foreign, *records.faults, *many, *dataset_faults, *own]
-    rows = list(_text_rows(records, columns, counts))
-    rows.append((f"fits {spell_units(meant)}", "NO" if own else "yes"))
-    rows.append(("would be refused", f"{len(faults)}, see below" if faults else "nothing"))
-    return Checkup(tuple(rows), tuple(faults), ())
+    own = [] if before else find_shot_faults(counts, records.count_drawable(), settings)
+    faults = [*find_foreign_options(settings, "text"), *before, *_find_class_faults(len(counts)), *own]
+    rows = [*_text_rows(records, columns, counts), _fits(meant, before, own), _count_faults(faults)]
+    notes = note_ids(records.units, columns.unit) if columns.unit else ()
+    return Checkup(tuple(rows), tuple(faults), tuple(notes))
 
 
 def _text_rows(records: Records, columns: Columns, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     lengths = sorted(len(text.split()) for text in records.texts)
-    held = ", ".join(f"{label} {units}" for label, units in counts.items())
     yield "classes", f"{len(counts)}: {', '.join(counts)}"
-    yield f"units per class (one {columns.unit or 'text'} each)", held
+    yield _count_units(counts, columns.unit or "text")
     yield "texts", f"{len(records.texts)}"
     yield "words", f"{lengths[0]} to {lengths[-1]}, half of the texts have up to {lengths[len(lengths) // 2]}"
