@@ -153,8 +153,8 @@ def test_how_often_a_request_failed_and_the_key_changed_is_told_for_either_could
 
 
 def test_a_way_to_the_api_that_none_can_go_is_told(copy: Path):
-    edited("opened", lambda event: event.update(proxy="patient 17: positive"))(copy)
-    assert any("provider.proxy must be scheme, host and port only" in each for each in faults_of(copy))
+    edited("opened", lambda event: event.update(proxied=True))(copy)
+    assert "line 1: a proxy carries https alone" in faults_of(copy)
 
 
 def test_the_choices_of_a_run_that_was_cut_off_are_checked_too(tmp_path: Path):

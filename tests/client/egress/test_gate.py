@@ -10,6 +10,7 @@ from email.utils import format_datetime
 
 import pytest
 
+from pcevolve.egress.address import Address, Route
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.retry import Busy, RetryPolicy
 from pcevolve.egress.transport import Incoming
@@ -300,3 +301,17 @@ def test_a_date_in_retry_after_is_waited_for():
 def test_an_api_that_asks_for_more_time_than_there_is_patience_is_not_waited_for(asked, told):
     with pytest.raises(ProviderUnreachableError, match=rf"asks for {told} of patience.*daily quota"):
         pauses_of(asked, 300, lambda seconds: pytest.fail("slept"))
+
+
+def test_the_record_says_that_there_is_a_proxy_and_not_which(tmp_path):
+    way = Address(
+        "https://127.0.0.1:9", "secret-key", route=Route(proxy="http://proxy.ward-7.clinic.example:3128")
+    )
+    run = SmallRun.open(tmp_path, small_plan(api="https://127.0.0.1:9"), address=way)
+    run.finish()
+    assert run.transcript.entries[0].record.proxied
+    kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"ward-7" in each for each in kept)
+    run.close()
+    with pytest.raises(EgressError, match="on record with another API"):  # the same way without the proxy
+        SmallRun.open(tmp_path, run.plan, address=Address("https://127.0.0.1:9", "secret-key"))

@@ -378,5 +378,7 @@ def _terms(run: RunReader) -> Iterator[str]:
         return
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
+    if opened.proxied and not plan.api.startswith("https:"):
+        yield "line 1: a proxy carries https alone"
     if plan.library != _library(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"

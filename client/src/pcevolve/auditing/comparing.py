@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
-from pcevolve.egress.address import Address, Route
+from pcevolve.egress.address import Address
 from pcevolve.egress.answers import require_max_size
 from pcevolve.egress.policy import UNKEPT, Policy, Source
 from pcevolve.egress.transport import HIDDEN, Incoming, Outgoing
@@ -118,8 +118,7 @@ class ComparingGate:
     def __post_init__(self) -> None:
         """Begin before the first line."""
         self.lines = Lines(self.run.entries)
-        route = Route(proxy=self.run.opened.proxy)
-        self.address = Address(self.run.opened.api, STAND_IN, self.dialect.scheme, route=route)
+        self.address = Address(self.run.opened.api, STAND_IN, self.dialect.scheme)
         self.policy = Policy(self.dialect, self.address, self.run.bodies.file)
 
     def begin(self) -> None:

@@ -76,7 +76,7 @@ class Gate:
             dialect=self._dialect.name,
             greets=self._address.greets,
             authority=self._address.route.authority,
-            proxy=self._address.route.proxy,
+            proxied=self._address.route.proxy is not None,
         )
         if not self._transcript.entries:
             self._transcript.append(opened)

@@ -75,7 +75,7 @@ class Opened(_Record):
 
     Attributes:
         authority: Digest of the file whose certificates alone are trusted; None for the usual authorities.
-        proxy: Address of the proxy that carries the connections; None where they are direct.
+        proxied: Whether a proxy carries the connections. Its address, which would tell of the owner, is not kept.
     """
 
     kind: Literal["opened"] = "opened"
@@ -85,7 +85,7 @@ class Opened(_Record):
     dialect: str
     greets: bool = True
     authority: Digest | None = None
-    proxy: str | None = None
+    proxied: bool = False
 
 
 class Planned(_Record):
