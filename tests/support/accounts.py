@@ -7,7 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pcevolve.ledger.ledger import Account, Ledger, Limits, Paid, PrivateUnit, Terms
+from pcevolve.ledger.account import Record
+from pcevolve.ledger.ledger import NO_RECORD, Account, Ledger, Limits, Paid, PrivateUnit, Terms
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 
@@ -45,11 +46,13 @@ def account(
     delta: float = 0.0,
     relation: Relation = "replace-one",
     unit: str = "image",
+    record: Record = NO_RECORD,
     **terms: Any,
 ) -> Account:
     """An account in a ledger that is opened for it; more keywords are its terms."""
     limits = budget(limit, lifetime, delta)
-    return Ledger(path).account(run, units, relation, limits, unit, Terms(**terms)).enrol()
+    mine = Ledger(path).account(run, units, relation, limits, unit, Terms(**terms), record=record)
+    return mine.enrol()
 
 
 def query(iteration: int, run: str = "a") -> Query:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -49,6 +50,28 @@ def test_only_what_was_paid_for_is_committed(path):
     forged = Receipt("a", 1, outcome("y")().choices, receipt.events, receipt.relation)
     assert not mine.is_committed(forged)
     assert not mine.is_committed(Receipt("b", 1, receipt.choices, receipt.events, receipt.relation))
+
+
+@dataclass
+class OnRecord:
+    """A record that ends in a line, and has some receipts."""
+
+    head: str
+    receipts: tuple[Receipt, ...] = ()
+
+    def has(self, receipt: Receipt) -> bool:
+        return receipt in self.receipts
+
+
+def test_a_release_is_handed_out_to_the_record_that_it_was_drawn_from_and_to_no_other_copy(path):
+    first, second = (account(path, record=OnRecord(head)) for head in ("one", "two"))
+    receipt = pay(first, 1)
+    assert pay(account(path, record=OnRecord("one")), 1) == receipt
+    assert pay(account(path, record=OnRecord("later", (receipt,))), 1) == receipt
+    for ask in (lambda: second.receipt(query(1)), lambda: second.pay(query(1), [ONE], never)):
+        with pytest.raises(LedgerError, match="another copy of this run's folder has gone on meanwhile"):
+            ask()
+    assert [each.record for each in Ledger(path).payments("a")] == ["one"]
 
 
 def test_a_measurement_is_remembered_for_the_private_side_alone(path):

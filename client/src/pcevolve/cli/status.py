@@ -16,13 +16,13 @@ from pcevolve.public.figures import format_loss
 from pcevolve.screen import lay_out
 
 if TYPE_CHECKING:
-    from pcevolve.ledger.ledger import RunRow
+    from pcevolve.ledger.ledger import Ledger, RunRow
 
 
 def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on."""
     with open_ledger(ledger) as known:
-        rows = [_describe(each) for each in known.runs()]
+        rows = [_describe(each, known) for each in known.runs()]
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
@@ -40,7 +40,8 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
             typer.echo(f"to go on: {row['goes_on']}")
 
 
-def _describe(row: RunRow) -> dict[str, Any]:
+def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
+    from pcevolve.session.continuity import find_fault
     from pcevolve.session.folder import RunFolder
 
     folder, state = RunFolder(Path(row.folder)), "gone"
@@ -51,9 +52,12 @@ def _describe(row: RunRow) -> dict[str, Any]:
             # Another run may lie in the folder by now.
             if run.plan is not None and run.opened.run_id == row.run_id:
                 published = run.finished and folder.manifest.is_file()
-                state, more = (
-                    ("finished", {}) if published else ("unfinished", {"goes_on": folder.resume_command})
-                )
+                if (fault := find_fault(run, ledger)) is not None:
+                    state, more = "inconsistent", {"fault": fault}
+                elif published:
+                    state = "finished"
+                else:
+                    state, more = "unfinished", {"goes_on": folder.resume_command}
     # Damaged, or another version's; other runs are listed all the same.
     except (ClientError, OSError) as error:
         state, more = "unreadable", {"fault": str(error)}

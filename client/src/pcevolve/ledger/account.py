@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 from pcevolve.dp.accountants import epsilon, merge, within
 from pcevolve.errors import BudgetError, LedgerError
-from pcevolve.ledger.entries import Enrolment, Entries
+from pcevolve.ledger.entries import Enrolment, Entries, Payment
 from pcevolve.ledger.others import CumulativeLoss, PriorRuns, name_runs
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
@@ -59,6 +59,29 @@ class Paid:
     values: tuple[float, ...] = ()
 
 
+class Record(Protocol):
+    """The record of a run, as far as its account has to know it."""
+
+    @property
+    def head(self) -> str:
+        """Digest that stands for all that is on record."""
+        ...
+
+    def has(self, receipt: Receipt) -> bool:
+        """True if a receipt is on record."""
+        ...
+
+
+class NoRecord:
+    """The record of a run that keeps none."""
+
+    head = ""
+
+    def has(self, _receipt: Receipt) -> bool:
+        """Nothing is on record."""
+        return False
+
+
 @dataclass(frozen=True)
 class Account:
     """One run's view of the ledger, which knows nothing of a run before ``enrol``."""
@@ -66,6 +89,7 @@ class Account:
     entries: Entries
     run: Enrolment
     limits: Limits
+    record: Record
 
     @property
     def ledger(self) -> Path:
@@ -133,7 +157,7 @@ class Account:
         with self.entries.store.writing():
             # Before the limits: what was paid is given again even where nothing is
             # left, or a crash after the commit would lose it.
-            known = self.entries.receipt(query)
+            known = self.receipt(query)
             if known is not None:
                 return known
             if not self.enrolled:
@@ -150,12 +174,24 @@ class Account:
                 paid.values,
                 hashlib.sha256(paid.measured).hexdigest() if paid.measured else "",
             )
-            self.entries.pay(query, receipt, paid.measured)
+            self.entries.pay(query, Payment(receipt, self.record.head), paid.measured)
         return receipt
 
     def receipt(self, query: Query) -> Receipt | None:
-        """The receipt of a query that was paid for before, if it was."""
-        return self.entries.receipt(query)
+        """The receipt of a query that was paid for before, if it was.
+
+        Raises:
+            LedgerError: It was drawn among the candidates of another copy of this run.
+        """
+        known = self.entries.payment(query)
+        if known is None:
+            return None
+        if not self.record.has(known.receipt) and known.record != self.record.head:
+            raise LedgerError(
+                "another copy of this run's folder has gone on meanwhile, and the ledger has its release: go on with "
+                "that copy; in this one nothing was released"
+            )
+        return known.receipt
 
     def read_measured(self, iteration: int) -> bytes:
         """Return the private side's copy of a round's paid measurement; empty if there was none."""
@@ -165,11 +201,12 @@ class Account:
         """True if exactly this receipt was paid for by this run."""
         query = Query(receipt.run_id, receipt.iteration)
         # The whole receipt and not its place alone: whoever made up the choices of a paid round is refused too.
-        return receipt.run_id == self.run.run_id and self.receipt(query) == receipt
+        known = self.entries.payment(query)
+        return receipt.run_id == self.run.run_id and known is not None and known.receipt == receipt
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Everything this run paid for, oldest first: the export that auditors read."""
-        return self.entries.receipts(self.run.run_id)
+        return tuple(each.receipt for each in self.entries.payments(self.run.run_id))
 
     def compute_spent_before(self) -> float:
         """ε of all other runs on the worst subject that this run concerns, at the lifetime limit's δ; may be inf.

@@ -106,6 +106,19 @@ class Access:
     events: tuple[Event, ...]
 
 
+@dataclass(frozen=True)
+class Payment:
+    """A paid release, and where the run stood when it was drawn.
+
+    Attributes:
+        record: Digest of the last line of the run's record then, which stands for all of it: the candidates among
+            which the release chose, and everything before them.
+    """
+
+    receipt: Receipt
+    record: str
+
+
 class Entries:
     """Reads and adds a ledger's rows; what was read once is kept, because rows never change."""
 
@@ -135,11 +148,11 @@ class Entries:
             self._partitions[run.units] = UnitPartition.of(run.units)
         return RunUnits(run.run_id, run.unit, self._partitions[run.units], run.terms.unit_size)
 
-    def receipt(self, query: Query) -> Receipt | None:
-        """Return the receipt of a query, if it was paid for."""
+    def payment(self, query: Query) -> Payment | None:
+        """Return what was paid for a query, if anything was."""
         with self.store.reading():
             number = self._number(query)
-            return None if number is None else _receipt(self.store.row(number))
+            return None if number is None else _payment(self.store.row(number))
 
     def read_measured(self, query: Query) -> bytes:
         """Return the private side's copy of a paid query; nothing if it was not paid."""
@@ -147,10 +160,10 @@ class Entries:
             number = self._number(query)
             return b"" if number is None else self.store.row(number).private
 
-    def receipts(self, run_id: str) -> tuple[Receipt, ...]:
+    def payments(self, run_id: str) -> tuple[Payment, ...]:
         """Everything a run paid for, oldest first."""
         with self.store.reading():
-            return tuple(_receipt(self.store.row(number)) for number in self._list_paid(run_id))
+            return tuple(_payment(self.store.row(number)) for number in self._list_paid(run_id))
 
     def accesses(self, run_id: str) -> tuple[Access, ...]:
         """Everything a run did to private data, oldest first."""
@@ -183,9 +196,13 @@ class Entries:
         prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
         self.store.append(enrolment.run_id, ENROLMENT, _encode(content), prints)
 
-    def pay(self, query: Query, receipt: Receipt, measured: bytes) -> None:
+    def pay(self, query: Query, payment: Payment, measured: bytes) -> None:
         """Add a row for a paid release; within ``store.writing()``."""
-        content = {"time": self._clock(), "receipt": receipt.as_dict()}
+        content = {
+            "time": self._clock(),
+            "receipt": payment.receipt.as_dict(),
+            "record": payment.record,
+        }
         self.store.append(query.run_id, query.key, _encode(content), measured)
 
     def _number(self, query: Query) -> int | None:
@@ -235,9 +252,10 @@ def _units(prints: bytes, images: int, names: int) -> Units:
     return Units(prints[:sizes], prints[sizes:ends], prints[ends:])
 
 
-def _receipt(row: Row) -> Receipt:
+def _payment(row: Row) -> Payment:
     with _understanding(row):
-        return Receipt.from_dict(json.loads(row.content)["receipt"])
+        values = json.loads(row.content)
+        return Payment(Receipt.from_dict(values["receipt"]), values["record"])
 
 
 def _access(row: Row) -> Access:

@@ -15,18 +15,18 @@ from typing import Any
 
 from pcevolve.dp.accountants import ACCOUNTANTS, epsilon, merge
 from pcevolve.errors import DataError, LedgerError
-from pcevolve.ledger.account import Account, Limits, Paid
+from pcevolve.ledger.account import Account, Limits, NoRecord, Paid, Record
 from pcevolve.ledger.creation import open_store
-from pcevolve.ledger.entries import Enrolment, Entries, Origin, Terms
+from pcevolve.ledger.entries import Enrolment, Entries, Origin, Payment, Terms
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
 from pcevolve.public.figures import finite_or_none
-from pcevolve.public.release import Query, Receipt
 
-__all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "PrivateUnit", "Terms"]
+__all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "Payment", "PrivateUnit", "Terms"]
 
 NO_TERMS = Terms()
 NOWHERE = Origin()
+NO_RECORD = NoRecord()
 LEAST_OF_AN_ID = 4
 """Characters of a run's id that are enough to name it, where no other run's begins so."""
 
@@ -96,12 +96,14 @@ class Ledger:
         unit: str = IMAGE,
         terms: Terms = NO_TERMS,
         origin: Origin = NOWHERE,
+        record: Record = NO_RECORD,
     ) -> Account:
         """Open a run's account with its privacy units; of a new run nothing is on record until it enrols.
 
         Args:
             unit: What a privacy unit is: ``"image"``, ``"patient"``.
             terms: How the run uses the data, besides.
+            record: What the run has on record; a release is paid for with the digest of it.
 
         Raises:
             LedgerError: The run was begun with other data, or under another promise.
@@ -114,7 +116,7 @@ class Ledger:
                 f"a {unit} has more images than data.unit_size {terms.unit_size} says: nothing was spent"
             )
         enrolment = Enrolment(run_id, relation, unit, limits.run, prints, terms, origin)
-        account = Account(self._entries, enrolment, limits)
+        account = Account(self._entries, enrolment, limits, record)
         account.require_same_terms()
         return account
 
@@ -150,9 +152,17 @@ class Ledger:
         with self._store.reading():
             return {"runs": [self._export(each) for each in self._enrolments()]}
 
-    def is_committed(self, receipt: Receipt) -> bool:
-        """True if exactly this receipt was paid for, by whatever run; no private image is needed to ask."""
-        return self._entries.receipt(Query(receipt.run_id, receipt.iteration)) == receipt
+    def knows(self, run_id: str) -> bool:
+        """True if a run is on record here, whether it has paid for anything or not."""
+        return self._entries.enrolment(run_id) is not None
+
+    def payments(self, run_id: str) -> tuple[Payment, ...]:
+        """Everything that a run paid for, oldest first; nothing for a run that the ledger does not know."""
+        return self._entries.payments(run_id)
+
+    def find_paid(self, folder: Path) -> list[RunRow]:
+        """Runs that began in a folder and paid for a release, oldest first."""
+        return [each for each in self.runs() if each.folder == str(folder.absolute()) and each.rounds]
 
     def close(self) -> None:
         """Close the ledger file."""
@@ -230,7 +240,7 @@ class Ledger:
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
             "epsilon": {each.name: finite_or_none(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
             "events": [asdict(event) for event in merge(events)],
-            "receipts": [receipt.as_dict() for receipt in self._entries.receipts(run.run_id)],
+            "receipts": [each.receipt.as_dict() for each in self._entries.payments(run.run_id)],
         }
 
 

@@ -22,7 +22,7 @@ from pcevolve.durable import write_durably
 from pcevolve.errors import LedgerError
 
 APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
-VERSION = 4
+VERSION = 5
 SCHEMA = (
     "CREATE TABLE rows (number INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL,"
     " content BLOB NOT NULL, private BLOB NOT NULL, seal BLOB NOT NULL, UNIQUE (run_id, name))",

@@ -29,6 +29,7 @@ from pcevolve.selectors.usefulness import assess
 from pcevolve.session.approval import Fact, approve, list_doubts, require_liking
 from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
+from pcevolve.session.continuity import open_record
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
 from pcevolve.session.planning import (
@@ -218,8 +219,8 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
         settings = components.settings
         with (
             folder.claim(run.resume),
-            closing(Transcript(folder.transcript)) as transcript,
-            closing(open_ledger(settings, begun=transcript.plan() is not None)) as ledger,
+            closing(open_ledger(settings, begun=folder.has_plan())) as ledger,
+            open_record(folder, ledger) as transcript,
             components.connect(transcript, console) as connection,
         ):
             with show_work(console, f"embedding private {components.dialect.makes}s") as told:
@@ -239,6 +240,9 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
             with connection.gate.private_section():
                 account.enrol()
                 connection.gate.begin(plan, account.is_committed, account.read_measured)
+                # One more than is on record, where the process was killed behind the charge.
+                for receipt in account.receipts():
+                    connection.gate.record_receipt(receipt)
             chooser = components.chooser(plan, transcript)
             usability = Usability(plan, transcript.bodies.file)
             parts = (components, folder, plan, transcript, account, connection, chooser, usability)

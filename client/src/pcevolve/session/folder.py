@@ -37,7 +37,6 @@ class RunFolder(RunLayout):
         self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
         with self._lock():
-            self._clear_false_start()
             self.private.mkdir(mode=0o700, exist_ok=True)
             yield
 
@@ -112,9 +111,9 @@ class RunFolder(RunLayout):
             if self.private.name in folders and folder == str(self.root):
                 folders.remove(self.private.name)
 
-    def _clear_false_start(self) -> None:
-        """A run that never fixed its plan has sent no prompt and paid nothing: begin afresh."""
-        if self.log.exists() and not self.has_plan():
+    def clear_false_start(self) -> None:
+        """Begin afresh where a run never fixed its plan: it has sent no prompt and paid nothing."""
+        if self.log.exists():
             shutil.rmtree(self.bodies, ignore_errors=True)
             self.log.unlink()
             self.config.unlink(missing_ok=True)

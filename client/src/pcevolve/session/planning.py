@@ -14,7 +14,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.files import Prompts, find_ledger_volume, read_prompts
 from pcevolve.config.providers import FAR_AT_ONCE, NEAR_AT_ONCE
 from pcevolve.encoders import frame_digest, named_weights
-from pcevolve.errors import LedgerError, UsageError
+from pcevolve.errors import UsageError
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
@@ -304,11 +304,7 @@ def prepare(
     run_id, recorded = _run_id(transcript), transcript.plan()
     # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
     plan = resolve_plan(components, run_id, FALLBACK_SIZE)
-    account = _account(components, plan, ledger)
-    if recorded is not None and not account.enrolled:
-        raise LedgerError(
-            f"the ledger {ledger.path} does not know this run, which has begun: restore the one that it began with"
-        )
+    account = _account(components, plan, ledger, transcript)
     # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
     account.require([event for each in components.method.plan_events(plan).values() for event in each])
     components.prepare(plan, told)
@@ -318,7 +314,7 @@ def prepare(
     return account, draft, tuple(note_private(components, draft, account))
 
 
-def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Account:
+def _account(components: Components, plan: PublicPlan, ledger: Ledger, transcript: Transcript) -> Account:
     """The run's view of the ledger; nothing is on record of it yet."""
     terms = Terms(
         plan.api,
@@ -329,7 +325,9 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger) -> Accoun
     )
     units = components.data.privacy_units()
     origin = Origin(str(components.settings.output.folder.absolute()), plan.domain)
-    return ledger.account(plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin)
+    return ledger.account(
+        plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin, transcript
+    )
 
 
 def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:

@@ -171,10 +171,14 @@ class RunReader:
         return sum(isinstance(each.record, Sent | Answered) for each in self.entries)
 
     @cached_property
+    def stored(self) -> frozenset[str]:
+        """Digests of the stored files that a line refers to."""
+        return frozenset(name for each in self.entries for name in list_files(each.record))
+
+    @cached_property
     def files(self) -> frozenset[str]:
         """Every file of the transcript that a line refers to, and its log."""
-        named = (name for each in self.entries for name in list_files(each.record))
-        return frozenset(f"{BODIES}/{name}" for name in named) | {LOG}
+        return frozenset(f"{BODIES}/{name}" for name in self.stored) | {LOG}
 
     def require_finished(self) -> PublicPlan:
         """The plan of a run whose record is closed; ``UsageError`` if it is unfinished."""
