@@ -47,11 +47,12 @@ def account(
     relation: Relation = "replace-one",
     unit: str = "image",
     record: Record = NO_RECORD,
+    data: bytes = b"",
     **terms: Any,
 ) -> Account:
     """An account in a ledger that is opened for it; more keywords are its terms."""
     limits = budget(limit, lifetime, delta)
-    mine = Ledger(path).account(run, units, relation, limits, unit, Terms(**terms), record=record)
+    mine = Ledger(path).account(run, units, relation, limits, unit, Terms(**terms), record=record, data=data)
     return mine.enrol()
 
 

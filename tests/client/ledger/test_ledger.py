@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sqlite3
@@ -72,6 +73,16 @@ def test_a_release_is_handed_out_to_the_record_that_it_was_drawn_from_and_to_no_
         with pytest.raises(LedgerError, match="another copy of this run's folder has gone on meanwhile"):
             ask()
     assert [each.record for each in Ledger(path).payments("a")] == ["one"]
+
+
+def test_a_run_is_bound_to_what_its_choices_follow_from_and_the_ledger_tells_nothing_of_it(path):
+    classes = hashlib.sha256(b"cut, good").digest()
+    account(path, data=classes)
+    with pytest.raises(LedgerError, match="but not as they were: an image or a text is in another class"):
+        account(path, data=hashlib.sha256(b"good, cut").digest())
+    stored = path.read_bytes()
+    assert classes not in stored
+    assert classes.hex().encode() not in stored
 
 
 def test_a_measurement_is_remembered_for_the_private_side_alone(path):

@@ -203,3 +203,36 @@ def test_a_part_of_a_dataset_keeps_whose_its_items_are_and_what_is_secret_in_the
 def test_classes_take_new_names_in_any_order():
     renamed = OF_TWO.rename({"b": "second", "a": "first"})
     assert [renamed.labels[target] for target in renamed.targets] == ["first", "second", "second"]
+
+
+DIGESTS = tuple(bytes([number]) * 32 for number in range(4))
+
+
+def describe(
+    targets=(0, 0, 1, 1), units=(0, 0, 1, 2), names=("p", "q", "r"), marks=(), order=(0, 1, 2, 3)
+) -> bytes:
+    """Digest of four texts, in some order."""
+    return PrivateDataset(
+        ("cut", "good"),
+        tuple("abcd"[at] for at in order),
+        np.array([targets[at] for at in order]),
+        tuple(DIGESTS[at] for at in order),
+        unit_of=np.array([units[at] for at in order]),
+        unit_name="patient",
+        unit_names=names,
+        marks=tuple(marks[at] for at in order) if marks else (),
+    ).compute_digest()
+
+
+def test_the_digest_of_a_dataset_changes_with_whatever_a_selection_follows_from_and_with_nothing_else():
+    same = {describe(), describe(order=(3, 1, 0, 2)), describe(units=(1, 1, 0, 2), names=("q", "p", "r"))}
+    others = [
+        describe(targets=(0, 1, 0, 1)),
+        describe(targets=(1, 0, 1, 0)),
+        describe(units=(0, 1, 0, 2)),
+        describe(names=("p", "q", "s")),
+        describe(marks=(("x",), ("",), ("",), ("",))),
+        describe(marks=(("",), ("x",), ("",), ("",))),
+    ]
+    assert len(same) == 1
+    assert len({*same, *others}) == 1 + len(others)

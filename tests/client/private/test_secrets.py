@@ -108,6 +108,15 @@ def test_a_declaration_is_recognised_by_what_it_says_alone():
     assert len({each.compute_digest(data) for each in (one, *others)}) == len(others) + 1
 
 
+def test_a_stricter_promise_is_another_one_whatever_the_order_of_the_list():
+    jane, john = Secret("jane", ETA), Secret("john", ETA / 2)
+    said = [Sources(listed, (), ETA).compute_budgets_digest() for listed in ((jane, john), (john, jane))]
+    assert said[0] == said[1]
+    stricter = [replace(jane, budget=ETA / 2), john]
+    assert Sources(tuple(stricter), (), ETA).compute_budgets_digest() != said[0]
+    assert Sources((jane, john), (), ETA / 2).compute_budgets_digest() != said[0]
+
+
 def test_columns_are_declared_with_what_they_say_of_each_text_in_whatever_order():
     columns = Sources((), ("patient", "town"), ETA)
     declared = columns.compute_digest(dataset(*TEXTS, marks=MARKS))

@@ -60,6 +60,21 @@ def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(cut_of
     assert server.heard == []
 
 
+def test_private_images_that_were_moved_to_another_class_are_other_data(cut_off, command, server):
+    def exchange() -> None:
+        one, other = (Path("private") / label / "a.png" for label in ("cut", "good"))
+        first, second = one.read_bytes(), other.read_bytes()
+        one.write_bytes(second)
+        other.write_bytes(first)
+
+    exchange()
+    refused = command("run", "--resume", "run")
+    assert (refused.code, server.heard) == (4, [])
+    assert "but not as they were: an image or a text is in another class" in refused.said
+    exchange()
+    assert command("run", "--resume", "run").code == 0
+
+
 def test_an_unfinished_run_audits_as_unfinished_with_an_exit_code_of_its_own(cut_off, command):
     stored = cut_off / "transcript" / "bodies" / hashlib.sha256(b"answer").hexdigest()
     stored.write_bytes(b"answer")  # of a crash before the record's line: no fault

@@ -120,7 +120,8 @@ class Account:
         """Refuse to resume a run with other data than it began with, or under another promise; pass a new run.
 
         Raises:
-            LedgerError: The privacy units, the relation, the kind of unit or the terms are not those of the enrolment.
+            LedgerError: The privacy units, their classes or secrets, the relation, the kind of unit or the terms are
+                not those of the enrolment.
         """
         # A resumed run is answered from its receipts, which are true of the units that they were drawn from alone.
         known = self.entries.enrolment(self.run.run_id)
@@ -130,6 +131,11 @@ class Account:
             raise LedgerError(
                 "the private data are not those that this run began with: restore them, or begin a new run; nothing "
                 "more was spent"
+            )
+        if known.data != self.run.data:
+            raise LedgerError(
+                "the private data are those that this run began with, but not as they were: an image or a text is in "
+                "another class, or another secret is declared; restore them, or begin a new run; nothing more was spent"
             )
         if (known.relation, known.unit, known.terms) != (self.run.relation, self.run.unit, self.run.terms):
             raise LedgerError(

@@ -80,6 +80,8 @@ class Enrolment:
     """A run and the data that it is bound to.
 
     Attributes:
+        data: Keyed fingerprint, in hexadecimal digits, of all private that its choices follow from: classes, units and
+            secrets of each image. ``units`` says no more than whose image is used.
         began: Seconds since 1970 by this machine's clock, when it was entered; 0 before.
     """
 
@@ -88,6 +90,7 @@ class Enrolment:
     unit: str
     budget: Budget
     units: Units
+    data: str = ""
     terms: Terms = Terms()
     origin: Origin = Origin()
     began: float = 0.0
@@ -189,6 +192,7 @@ class Entries:
             "delta": enrolment.budget.delta,
             "terms": asdict(enrolment.terms),
             "origin": asdict(enrolment.origin),
+            "data": enrolment.data,
             "images": enrolment.units.image_count,
             "names": len(enrolment.units.names) // SIZE,
         }
@@ -235,7 +239,8 @@ def _enrolment(row: Row) -> Enrolment:
         units = _units(row.private, values["images"], values["names"])
         origin = Origin(**values["origin"])
         return Enrolment(
-            row.run_id, values["relation"], values["unit"], budget, units, terms, origin, values["time"]
+            *(row.run_id, values["relation"], values["unit"], budget, units, values["data"], terms, origin),
+            values["time"],
         )
 
 

@@ -97,12 +97,14 @@ class Ledger:
         terms: Terms = NO_TERMS,
         origin: Origin = NOWHERE,
         record: Record = NO_RECORD,
+        data: bytes = b"",
     ) -> Account:
         """Open a run's account with its privacy units; of a new run nothing is on record until it enrols.
 
         Args:
             unit: What a privacy unit is: ``"image"``, ``"patient"``.
             terms: How the run uses the data, besides.
+            data: Digest of all private that the run's choices follow from; it is kept as a keyed fingerprint.
             record: What the run has on record; a release is paid for with the digest of it.
 
         Raises:
@@ -115,7 +117,8 @@ class Ledger:
             raise DataError(
                 f"a {unit} has more images than data.unit_size {terms.unit_size} says: nothing was spent"
             )
-        enrolment = Enrolment(run_id, relation, unit, limits.run, prints, terms, origin)
+        bound_to = self._store.key.data_fingerprint(data)
+        enrolment = Enrolment(run_id, relation, unit, limits.run, prints, bound_to, terms, origin)
         account = Account(self._entries, enrolment, limits, record)
         account.require_same_terms()
         return account

@@ -228,6 +228,10 @@ class Key:
         """Return the ledger's fingerprint of an image: 32 bytes, the same for the same image."""
         return self._mac(b"fingerprint", (digest,))
 
+    def data_fingerprint(self, digest: bytes) -> str:
+        """Return the ledger's fingerprint of all private data of a run, by their digest, in hexadecimal digits."""
+        return self._mac(b"data", (digest,)).hex()
+
     def name_fingerprint(self, kind: str, name: str) -> bytes:
         """Return the ledger's fingerprint of a unit's name: 32 bytes, the same for the same name of the same kind.
 

@@ -8,6 +8,8 @@ part of what a run declares.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -87,6 +89,16 @@ class PrivateDataset:
         # In the order of their numbers, because the ledger compares the units of two starts of a run.
         names = self.unit_names or (None,) * (max(digests, default=-1) + 1)
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit]) for unit in sorted(digests))
+
+    def compute_digest(self) -> bytes:
+        """Digest of all in it that a selection follows from, in whatever order; for the ledger's fingerprint alone."""
+        names = self.unit_names or ("",) * (int(self.unit_of.max(initial=-1)) + 1)
+        marks = self.marks or ((),) * len(self)
+        each = zip(self.digests, self.targets.tolist(), self.unit_of.tolist(), marks, strict=True)
+        rows = sorted(
+            [digest.hex(), self.labels[target], names[unit], list(own)] for digest, target, unit, own in each
+        )
+        return hashlib.sha256(json.dumps(rows).encode()).digest()
 
     def rename(self, names: Mapping[str, str]) -> PrivateDataset:
         """Give the same images other labels, in their order; ``UsageError`` unless each label has its new name."""

@@ -83,6 +83,11 @@ class Sources:
         marked = sorted((digest.hex(), [own[at] for at in order]) for digest, own in held)
         return hashlib.sha256(b"secrets\n" + json.dumps([*said, marked]).encode()).digest()
 
+    def compute_budgets_digest(self) -> bytes:
+        """Digest of what is promised of each listed secret, and of every value in a column."""
+        said = sorted((each.letters, each.budget) for each in self.listed)
+        return hashlib.sha256(json.dumps([said, self.budget]).encode()).digest()
+
     def find_held(self, data: PrivateDataset) -> Iterable[Held]:
         """Every secret that texts hold, once, with all that hold it: by the list or in any column."""
         found: dict[str, Held] = {}

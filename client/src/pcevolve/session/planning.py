@@ -325,8 +325,11 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger, transcrip
     )
     units = components.data.privacy_units()
     origin = Origin(str(components.settings.output.folder.absolute()), plan.domain)
+    private = components.data.compute_digest()
+    if plan.secrecy is not None:
+        private += components.read_secrets(plan.secrecy).compute_budgets_digest()
     return ledger.account(
-        plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin, transcript
+        *(plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin, transcript, private)
     )
 
 
