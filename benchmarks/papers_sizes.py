@@ -82,9 +82,9 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
         _write_private(folder / "private", classes)
         worked = time.process_time()
         pcevolve.evolve(
-            private=folder / "private", domain="pattern", provider=Patterns(), out=folder / "run", quiet=True,
-            yes=True, ledger=folder / "ledger.sqlite", method="pe", iterations=1, shots=5, encoder="bundled",
-            unlabelled=classes == 1,
+            private=folder / "private", domain="pattern", provider=pcevolve.Provider(model="patterns"),
+            out=folder / "run", quiet=True, yes=True, ledger=folder / "ledger.sqlite", method="pe", iterations=1,
+            shots=5, encoder="bundled", unlabelled=classes == 1, at_once=1, pad_selection=0.0,
             **scaled,
         )  # fmt: skip
         stages.busy["anything else"] = time.process_time() - worked - sum(stages.busy.values())
@@ -100,18 +100,21 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
 
 
 def _watch_run() -> Stages:
-    from pcevolve.egress import gate, in_process
+    from pcevolve.egress import gate
     from pcevolve.private.judge import PrivateJudge
     from pcevolve.selectors.choosing import Chooser
-    from pcevolve.session import execution
+    from pcevolve.session import execution, reaching
     from pcevolve.transcript.bodies import Bodies
     from pcevolve.transcript.log import Transcript
+    from pcevolve_benchmarks import in_process
 
     stages = Stages()
     stages.watch(Chooser, "_look", "embed candidates")
     for method in ("_begin", "_end", "_send"):
         stages.watch(gate.Gate, method, "gate")
     stages.watch(in_process.InProcess, "send", "generator")
+    # The generator takes the place of the network.
+    vars(reaching)["HttpTransport"] = lambda *_: in_process.InProcess(Patterns(), "patterns")
     stages.watch(Transcript, "append", "record")
     stages.watch(Bodies, "_write", "record")
     stages.watch(PrivateJudge, "release", "ledger and choice")
@@ -130,7 +133,7 @@ def _write_private(folder: Path, classes: int) -> None:
 
 
 def _audit(run: Path, stages: Stages) -> int:
-    """Audit a run, whose one fault is that there was no boundary, and return how many requests it made."""
+    """Audit a run, and return how many requests it made."""
     from pcevolve.auditing import Audit, checks
     from pcevolve.auditing.rerun import Rerun
 
@@ -150,7 +153,7 @@ def _audit(run: Path, stages: Stages) -> int:
     audited = Audit.of(run)
     inside = sum(stages.busy.values()) - before
     broken = [each.claim for each in audited.findings if not each.holds]
-    assert len(broken) == 1, broken
+    assert not broken, broken
     # What the audit embeds belongs to its own choices.
     stages.busy["audit: choices"] += stages.busy["embed candidates"] - looked
     stages.busy["embed candidates"] = looked

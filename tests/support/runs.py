@@ -23,9 +23,7 @@ from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import asks_for
 from pcevolve.public.calls import Call
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
@@ -76,7 +74,7 @@ def small_plan(**changes: object) -> PublicPlan:
     if changes.get("dialect") == "chat":
         values |= {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}, "encoder": "words"}
     else:
-        asked = asks_for(dialect(str(changes.get("dialect", "getimg"))), changes.get("api") == IN_PROCESS)
+        asked = dialect(str(changes.get("dialect", "getimg"))).capabilities
         unasked = {
             "steps": ("steps", None),
             "guidance": ("guidance", None),

@@ -60,14 +60,6 @@ def test_the_script_for_an_online_endpoint_runs(run: Run, tmp_path: Path):
     assert all(each.holds for each in audit(tmp_path / "runs" / "online"))
 
 
-def test_the_script_with_an_own_generator_says_that_there_was_no_boundary(run: Run, capsys):
-    run((DOCS / "examples" / "own_generator.py").read_text())
-    printed = capsys.readouterr()
-    assert "NO BOUNDARY" in printed.out
-    assert "NO BOUNDARY" in printed.err
-    assert "audit holds: False" in printed.out
-
-
 def test_the_notebook_s_cells_run_and_hold_no_outputs(run: Run):
     notebook = json.loads(NOTEBOOK.read_text())
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from pcevolve.config.config import RunConfig
+from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.retry import Busy, RetryPolicy, require_final
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UsageError
@@ -28,10 +29,9 @@ from pcevolve.providers.dialect import ModelSize, WireRequest
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho
-from pcevolve.session.components import Components, Generator
+from pcevolve.session.components import Components
 from pcevolve.session.planning import resolve_plan
 from pcevolve.session.preflight import check_run
-from pcevolve.session.reaching import open_transport
 from pcevolve_benchmarks.baselines.catalogue import baseline
 from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
 
@@ -94,13 +94,13 @@ def settings_of(options: Options, out: Path) -> RunConfig:
     return RunConfig.of({**given, **delta, **chosen.usual(given), "method": chosen.base, "out": out})
 
 
-def run(options: Options, out: Path, generator: Generator | None = None) -> Result:
+def run(options: Options, out: Path, transport: Transport | None = None) -> Result:
     """Make a baseline's dataset out of PUBLIC images; one that is in the folder is not made again.
 
     Args:
         options: See ``settings_of``.
         out: Folder of the run; one that was cut off is made anew, for there is no record to go on from.
-        generator: Makes the images in this process; an API does if not given.
+        transport: The way to who makes the images; the network if not given.
 
     Raises:
         ClientError: Why it could not be made.
@@ -112,11 +112,11 @@ def run(options: Options, out: Path, generator: Generator | None = None) -> Resu
     partial = out.with_name(f"{out.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     settings = settings_of(options, partial)
-    components = Components.of(check_run(settings, generator=generator))
+    components = Components.of(check_run(settings))
     partial.mkdir(parents=True)
-    transport = open_transport(settings.provider, components.address, generator)
-    with closing(transport):
-        session = _session(chosen, components, transport, options)
+    way = transport or HttpTransport(settings.provider.timeout, components.address.route)
+    with closing(way):
+        session = _session(chosen, components, way, options)
         made = chosen.carry_out(session)
     _write(partial, chosen, session, made)
     if out.is_dir() and not any(out.iterdir()):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
+from pcevolve_benchmarks.in_process import InProcess
 from pcevolve_benchmarks.runner import NO_GATE, run
 
 
@@ -54,7 +54,7 @@ def options(name: str, data: Path, **more: object) -> dict[str, object]:
         "method": name,
         "private": str(data),
         "domain": "leather texture",
-        "api": IN_PROCESS,
+        "api": "http://127.0.0.1:9",
         "model": "Patterns",
         "encoder": "bundled",
         "shots": 4,
@@ -74,13 +74,13 @@ def test_a_baseline_makes_its_dataset_says_that_it_has_no_gate_and_makes_the_sam
     name: str, data: Path, tmp_path: Path
 ):
     rounds = {"iterations": 1} if BASELINES[name].evolves else {}
-    found = run(options(name, data, **rounds), tmp_path / "one", Patterns())
+    found = run(options(name, data, **rounds), tmp_path / "one", InProcess(Patterns(), "Patterns"))
     assert found.facts["about"] == NO_GATE == "no gate, no ledger, no record: for public research data only"
     dataset = found.dataset(["cut", "good"])
     assert len(dataset.images) == len(dataset.names) == 8
     assert dataset.targets.tolist() == [0] * 4 + [1] * 4
     assert sorted(each.name for each in (tmp_path / "one").iterdir()) == ["dataset", "run.json"]
-    other = run(options(name, data, **rounds), tmp_path / "two", Patterns())
+    other = run(options(name, data, **rounds), tmp_path / "two", InProcess(Patterns(), "Patterns"))
     assert other.facts["rounds"] == found.facts["rounds"]
     assert files(tmp_path / "one") == files(tmp_path / "two")
 

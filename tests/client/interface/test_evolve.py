@@ -85,6 +85,13 @@ def test_a_key_opens_the_api_and_is_written_nowhere(evolved, native, tmp_path):
     assert found.stdout == ""
 
 
+def test_a_model_as_an_object_is_told_that_a_server_is_its_way(evolved):
+    with pytest.raises(
+        pcevolve.UsageError, match="not a object: a model of your own is reached through a server"
+    ):
+        evolved(provider=object())
+
+
 def test_an_option_that_there_is_not_is_refused_by_name(evolved, tmp_path):
     with pytest.raises(pcevolve.UsageError, match=r"^shot: there is no such option"):
         evolved(shot=3)

@@ -15,7 +15,6 @@ from pcevolve.errors import EgressError, ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
 from pcevolve.providers.openai import PlainOpenAIDialect
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve.selectors import find_method
 from pcevolve_server.work import Picture, Task
 from pcevolve_shared import images, wire
@@ -108,7 +107,6 @@ def test_an_adapter_that_the_model_has_not_and_negative_prompts_that_it_does_not
         ("siliconflow", {"adapter": "ip", "adapter_scale": 1.0}, "adapter is asked for, and it is not"),
         ("getimg", {"steps": None}, "steps is not asked for, and it is"),
         ("getimg", {"sized": False}, "size is not asked for, and it is"),
-        ("getimg", {"api": IN_PROCESS, "guidance": 7.5}, "guidance is asked for, and it is not"),
     ],
 )
 def test_a_plan_that_says_what_its_requests_do_not_lets_nothing_out(

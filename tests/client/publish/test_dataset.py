@@ -16,7 +16,6 @@ from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.modality import find_medium
 from pcevolve.privacy import Event
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.publish.dataset import publish
@@ -63,10 +62,9 @@ def test_metadata_that_the_provider_put_in_is_gone():
     assert images.decode(cleaned).getpixel((0, 0)) == (255, 0, 0)
 
 
-def test_nothing_is_promised_where_noise_came_from_a_seed_or_no_boundary_stood():
+def test_nothing_is_promised_where_noise_came_from_a_seed():
     assert "without paid noise" in state_promise(small_plan())
-    for plan in (small_plan(noise="INSECURE-seeded"), small_plan(api=IN_PROCESS)):
-        assert state_promise(plan) == ""
+    assert state_promise(small_plan(noise="INSECURE-seeded")) == ""
 
 
 def test_what_is_not_an_image_is_left_out_and_named(tmp_path):

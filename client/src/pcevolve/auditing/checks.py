@@ -29,7 +29,7 @@ from pcevolve.public.finding import Finding
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import encode, summarise
-from pcevolve.publish.promises import NO_BOUNDARY, list_marks
+from pcevolve.publish.promises import list_marks
 from pcevolve.publish.release import write_card
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import (
@@ -111,7 +111,6 @@ class Audit:
         again = Rerun.of(run)
         self.findings += [Finding("the chain of records is unbroken", (), len(run.entries)), _end(run)]
         self.findings += _of_record(run, again)
-        self.findings += _boundary(run)
         self.findings += _choices(run, again, load)
         plan = run.plan if run.finished and _list_derived(run) else None
         evolved = again.evolved
@@ -247,13 +246,6 @@ def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
     return reconcile(run, capture)
-
-
-def _boundary(run: RunReader) -> list[Finding]:
-    """That there was none, where there was none: no check of a record can make up for it."""
-    if run.plan is None or not run.plan.in_process:
-        return []
-    return [Finding("a boundary stood between the private images and the generator", (NO_BOUNDARY,), 1)]
 
 
 def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:

@@ -9,7 +9,6 @@
 - ``answers``: how large an answer may be, which model may give it, and which of its links may be followed.
 - ``transport``: requests and answers, and the seam ``Transport``; ``http_transport``: ``HttpTransport``, with sockets.
 - ``address``: ``Address``: where requests go, by which way, with which key.
-- ``in_process``: ``InProcess``: a generator of the owner's in the place of the network; for research.
 - ``chat``: ``Chat``: a language model, asked with public words alone; no run knows it.
 
 This package imports none of its modules: ``auditing`` takes ``policy`` and does not load the gate.

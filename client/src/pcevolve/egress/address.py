@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UsageError
 from pcevolve.providers.dialect import Scheme, WireRequest
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve.transcript.records import Header
 from pcevolve_shared.reading import read_file
 
@@ -69,8 +68,6 @@ class Address:
     @property
     def is_nearby(self) -> bool:
         """True if the API runs on this machine or at a private address; no name but localhost's is looked up."""
-        if self.base_url == IN_PROCESS:
-            return True
         host = urlsplit(self.base_url).hostname or ""
         try:
             return host == "localhost" or ipaddress.ip_address(host).is_private

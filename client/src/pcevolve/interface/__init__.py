@@ -25,13 +25,11 @@ from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.interface.options import PlanOptions, RunOptions
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.pages.notebook import render_notebook, render_table
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import export_run, summarise
 from pcevolve.selectors.planner import BudgetPlan
-from pcevolve.session.components import Generator
 from pcevolve.session.finished.whole import carry_out
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 from pcevolve.session.folder import RunFolder
@@ -44,7 +42,6 @@ __all__ = [
     "AuditResult",
     "BudgetPlan",
     "DatasetImage",
-    "Generator",
     "Progress",
     "Provider",
     "Result",
@@ -230,7 +227,7 @@ def evolve(
     *,
     private: str | os.PathLike[str],
     domain: str,
-    provider: Provider | Generator | str = LOCAL,
+    provider: Provider | str = LOCAL,
     epsilon: float | str | Fraction = 10,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -243,8 +240,7 @@ def evolve(
     Args:
         private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it leaves.
         domain: Public words for what the images show.
-        provider: Who makes images, or the address alone. Or, for research, an object that makes them in this process:
-            then there is no boundary, everything that is made of the run says so, and its audit fails.
+        provider: Who makes images, or the address alone. A model of your own is served by ``pcevolve-server``.
         epsilon: Total privacy budget of the run, > 0. A text or a fraction is taken exactly.
         out: Folder of the run; a new one under ``runs`` if None. Nothing in it is ever overwritten.
         resume: Continue the run that is in ``out`` where it was cut off.
@@ -263,30 +259,20 @@ def evolve(
     asked = Provider(provider) if isinstance(provider, str) else provider
     folder = RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}" if out is None else Path(out)
     values = {"private": os.fspath(private), "domain": domain, "epsilon": epsilon, "out": folder}
-    where, key, generator = _split_address(asked)
+    if not isinstance(asked, Provider):
+        raise UsageError(
+            f"provider is an address or a pcevolve.Provider, not a {type(asked).__name__}: a model of your own is "
+            "reached through a server: pcevolve-server serve --model DIR"
+        )
     if twice := sorted({"api", "dialect", "model", "api_key_file"} & options.keys()):
         raise UsageError(
             f"{twice[0]} is said by the provider: give provider=Provider(url, dialect, key, model)"
         )
     console = Console(quiet=True) if quiet else error_console()
     with spell_as(AS_KEYWORDS):
-        run = check_run(RunConfig.of({**options, **values, **where}), resume, key, generator)
+        run = check_run(RunConfig.of({**options, **values, **asked.settings}), resume, asked.key)
         outcome = carry_out(run, Audience(console, progress))
     return Result.of(outcome.folder.root, outcome.summary)
-
-
-def _split_address(asked: Provider | Generator) -> tuple[dict[str, Any], str | None, Generator | None]:
-    """Options that say where requests go, the key for it, and the object that they go to instead, if there is one."""
-    if isinstance(asked, Provider):
-        return asked.settings, asked.key, None
-    if not all(hasattr(asked, part) for part in ("size", "create", "vary")):
-        raise UsageError(
-            "provider is an address, a pcevolve.Provider, or an object with size, create and vary, not a "
-            f"{type(asked).__name__}"
-        )
-    # Nobody is on the other side who could measure how long private work takes, so none of it is padded.
-    where = {"api": IN_PROCESS, "dialect": "getimg", "model": type(asked).__name__, "pad_selection": 0.0}
-    return where, None, asked
 
 
 class PricedPlan(BudgetPlan):

@@ -17,8 +17,6 @@ from pcevolve_shared import wire
 from pcevolve_shared.few_steps import is_few_step, steps_in
 
 Scheme = Literal["Bearer", "Basic"]
-IN_PROCESS_ASKS = frozenset({"create", "vary", "strength", "seed", "batch"})
-"""What ``egress.in_process`` hands to a generator."""
 
 
 @dataclass(frozen=True)
@@ -219,16 +217,9 @@ class Dialect(Protocol):
         return fault(status, body, self.reasons)
 
 
-def asks_for(dialect: Dialect, in_process: bool) -> frozenset[str]:
-    """Return the options that can be asked for: hardly any of a generator in this process."""
-    return dialect.capabilities & IN_PROCESS_ASKS if in_process else dialect.capabilities
-
-
-def require(dialect: Dialect, needed: AbstractSet[str], in_process: bool = False) -> None:
+def require(dialect: Dialect, needed: AbstractSet[str]) -> None:
     """Refuse a run that its dialect cannot carry out, before anything is paid (``UsageError``)."""
-    missing = ", ".join(sorted(needed - asks_for(dialect, in_process)))
-    if missing and in_process:
-        raise UsageError(f"a generator inside this process is not asked for {missing}: leave that out")
+    missing = ", ".join(sorted(needed - dialect.capabilities))
     if missing:
         raise UsageError(
             f"dialect '{dialect.name}' lacks {missing}, which this run needs: "
@@ -242,7 +233,7 @@ def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     """Yield a sentence for each option that the plan says requests ask for and they do not, or the other way round."""
     if plan.modality.kind != "image":
         return
-    images, asked = plan.images, asks_for(dialect, plan.in_process)
+    images, asked = plan.images, dialect.capabilities
     always = {
         "steps": images.steps is not None,
         "guidance": images.guidance is not None,

@@ -23,8 +23,6 @@ from pcevolve.public.words import (
 )
 
 _WITHOUT_WORDS = {TEMPLATE: UNLABELLED_TEMPLATE, TEXT_TEMPLATE: UNLABELLED_TEXT_TEMPLATE}
-IN_PROCESS = "http://in-process.invalid"
-"""The address in a plan whose generator ran inside the client's own process: no host's name."""
 FEWEST = 2
 """Candidates of a class between which there is something to choose."""
 ExactEpsilon = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
@@ -123,11 +121,6 @@ class PlanFields(BaseModel):
     def promised_secrecy(self) -> Secrecy | None:
         """The promise about declared secrets; None where the noise came from a seed."""
         return self.secrecy if self.secure else None
-
-    @property
-    def in_process(self) -> bool:
-        """True if the generator ran inside the client's own process, so that no boundary stood around it."""
-        return self.api == IN_PROCESS
 
     @property
     def releases(self) -> tuple[int, ...]:

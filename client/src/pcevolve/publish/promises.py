@@ -66,11 +66,6 @@ def quote_code(text: str) -> str:
     return f"`{text.replace('`', chr(39)) or ' '}`"
 
 
-NO_BOUNDARY = (
-    "NO BOUNDARY: the generator ran inside the client's own process, where it could read the private images; nothing "
-    "here shows that it did not"
-)
-ON_TRUST = "all of this only if the generator looked at nothing but what it was asked, which nobody can check"
 PROMISE = "Nothing computed from a private {kind} leaves without paid noise."
 NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
 
@@ -90,7 +85,7 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
         relation=plan.relation,
         unit=plan.unit,
         events=tuple(events),
-        statement=_statement(plan, method),
+        statement=reword_for(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE,
         assumed_public=tuple(list_assumptions(plan)),
     )
 
@@ -104,8 +99,8 @@ def _state_loss(events: Iterable[Event], plan: PublicPlan) -> float:
 
 
 def state_promise(plan: PublicPlan) -> str:
-    """The promise of every run in one sentence; empty for one with seeded noise, or without a boundary."""
-    return PROMISE.format(kind=plan.modality.kind) if plan.secure and not plan.in_process else ""
+    """The promise of every run in one sentence; empty for one with seeded noise."""
+    return PROMISE.format(kind=plan.modality.kind) if plan.secure else ""
 
 
 def scale_to_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
@@ -141,12 +136,6 @@ def _bears(events: Iterable[Event], delta: float) -> str:
         if isfinite(total)
         else "more than any epsilon bounds"
     )
-
-
-def _statement(plan: PublicPlan, method: Method) -> str:
-    """The promise in words, and what it hangs on where no boundary stood around the generator."""
-    said = reword_for(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE
-    return f"{said}; {ON_TRUST}" if plan.in_process else said
 
 
 def describe_making(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
@@ -245,8 +234,6 @@ def _unit_sizes(plan: PublicPlan) -> list[str]:
 def list_marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
     said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
-    if plan.in_process:
-        said.append(NO_BOUNDARY)
     if plan.forgets_insecure:
         said.append(
             "INSECURE runs on the same data are left out of the account (privacy.forget_insecure): what they revealed "

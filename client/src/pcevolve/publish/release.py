@@ -182,8 +182,6 @@ def _tags(plan: PublicPlan) -> Iterator[str]:
     yield "pcevolve"
     yield "synthetic" if plan.library is None else "public-images"
     yield "differential-privacy" if plan.secure else "insecure-no-privacy"
-    if plan.in_process:
-        yield "no-boundary"
 
 
 def _configs(form: Form | None) -> Iterator[str]:
@@ -215,12 +213,7 @@ def write_card(release: Release, images_released: int, form: Form | None = None)
 def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
     """Say where the files are listed, or which class has which number."""
     if form is None:
-        shows = (
-            "tells what the generator was asked, not what it saw"
-            if plan.in_process
-            else "proves what was sent"
-        )
-        return f"`manifest.json` lists every file with its digest and names the transcript that {shows}.\n"
+        return "`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
     numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))
     return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
 
@@ -231,11 +224,6 @@ def _what(release: Release, images_released: int) -> str:
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
     selected = f"selected by private {kind}s{under}" if looked else f"no private {kind} was looked at"
-    if plan.in_process:
-        return (
-            f"{images_released} {kind}s in {len(plan.labels)} classes, made by the object `{plan.model}` inside the "
-            f"client's own process and {selected}. Whether a private {kind} is in here, nobody can tell."
-        )
     if plan.library is None:
         return (
             f"{images_released} synthetic {kind}s in {len(plan.labels)} classes, made by `{plan.model}` behind an API "

@@ -13,9 +13,6 @@ from pcevolve import selectors
 from pcevolve.config.config import RunConfig
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.egress.address import Address
-from pcevolve.egress.in_process import (
-    Generator as Generator,  # also for the package, which must not know egress
-)
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.published import resolve
 from pcevolve.evolution import Judge
@@ -64,7 +61,6 @@ class Components:
     test_is_public: bool
     notes: tuple[tuple[str, str], ...]
     limits: Limits
-    generator: Generator | None = None
     _declared: list[Sources] = field(default_factory=list)
     _capped: list[FloatArray] = field(default_factory=list)
 
@@ -88,11 +84,7 @@ class Components:
         look = "as-is" if spoken.makes == "text" else settings.method.appearance
         method, reason = selectors.resolve_method(settings.method.name, limits.run, scope, look)
         iterations = method.iterations(settings.method.iterations, limits.run, scope)
-        require(
-            spoken,
-            method.needs_for(iterations, settings.method.vary_by) | _list_required(settings),
-            run.generator is not None,
-        )
+        require(spoken, method.needs_for(iterations, settings.method.vary_by) | _list_required(settings))
         encoder, why = resolve(settings.encoder.name, spoken.makes)
         return cls(
             settings=settings.changed(encoder=encoder),
@@ -109,7 +101,6 @@ class Components:
             test_is_public=read.test_is_public,
             notes=read.notes,
             limits=limits,
-            generator=run.generator,
         )
 
     @property
@@ -118,13 +109,12 @@ class Components:
         return _measure_scope(self.settings, self.data, self.iterations)
 
     def connect(self, transcript: Transcript, console: Console) -> AbstractContextManager[Connection]:
-        """Open the gate to the API, or to the generator in this process."""
+        """Open the gate to the API."""
         scope = self.scope
         # Of all rounds, which a pool may keep.
         candidates = scope.classes * scope.candidates * (scope.iterations + 1)
         return connect(
             *(self.settings, self.dialect, self.address, transcript, console),
-            self.generator,
             scope.classes * scope.shots * candidates,
         )
 

@@ -23,7 +23,6 @@ from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import (
     ALARMS,
     NO_GUARANTEE,
-    ON_TRUST,
     count_found_members,
     describe_library,
     list_marks,
@@ -127,8 +126,6 @@ def _say_sent(plan: PublicPlan, greetings: int) -> str:
     asked = (
         f"{_number(greetings + len(calls), 'request')} for {_number(sum(call.count for call in calls), kind)}"
     )
-    if plan.in_process:
-        return f"{asked}, inside this process: there is no boundary, and nothing can be promised about what it sees"
     goes_back = plan.iterations and not plan.varies_prompts
     made = "had sent before" if plan.library else "itself had made"
     back = f", and {kind}s that the server {made}" if goes_back else ""
@@ -145,8 +142,7 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     loss = format_loss(epsilon(paid, plan.delta))
     promised = f"epsilon {loss} at delta {in_full(plan.delta)}, for one {plan.unit} {change}"
     means = f"who wrongly accuses {ALARMS} of 100 outsiders finds at most {count_found_members(paid)} of 100 members"
-    trust = f"; {ON_TRUST}" if plan.in_process else ""
-    return f"{promised}: {means}{trust}"
+    return f"{promised}: {means}"
 
 
 def report_early_stop(folder: RunFolder) -> StoppedError:

@@ -295,7 +295,7 @@ def _settle_batch(
     components: Components, connection: Connection, plan: PublicPlan, console: Console
 ) -> PublicPlan:
     """Ask for one text a request where the API takes no number of them, which only asking for two at once tells."""
-    is_known = components.settings.provider.fields is not None or plan.in_process
+    is_known = components.settings.provider.fields is not None
     if is_known or plan.modality.kind != "text" or all(call.count == 1 for call in plan.calls.values()):
         return plan
     if connection.gate.takes_several(plan.model):

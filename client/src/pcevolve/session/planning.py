@@ -19,7 +19,7 @@ from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
 from pcevolve.private import ProgressCallback, no_progress
-from pcevolve.providers.dialect import Advice, ModelSize, asks_for
+from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.options import validate
 from pcevolve.public.parts import Earlier, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
@@ -63,8 +63,7 @@ def resolve_plan(
     """
     _require_fitting(components)
     settings = components.settings
-    asked = asks_for(components.dialect, components.generator is not None)
-    asked -= frozenset() if graded else {"strength"}
+    asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
     if "strength" not in asked:
         why = ": the API takes no strength and varies to a degree of its own: leave it out"
         refuse_options(settings, STRENGTHS, why)
@@ -172,22 +171,12 @@ def _batch(components: Components, modality: Mapping[str, object]) -> int:
 
 
 def choose_at_once(components: Components, batch: int) -> int:
-    """Return how many images may be under way at once: one where a generator inside this process makes them.
+    """Return how many images may be under way at once, unless the user says.
 
     An API nearby gets two whole requests: it works on one while the client reads and records the other's answer.
-
-    Raises:
-        UsageError: Several are asked for in this process.
     """
-    asked = components.settings.provider.at_once
-    if components.generator is None:
-        near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
-        return asked or (near if components.address.is_nearby else FAR_AT_ONCE)
-    if asked not in (None, 1):
-        raise UsageError(
-            "provider.at_once: a generator inside this process makes one request's images after the other's"
-        )
-    return 1
+    near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
+    return components.settings.provider.at_once or (near if components.address.is_nearby else FAR_AT_ONCE)
 
 
 def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:

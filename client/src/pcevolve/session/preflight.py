@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST, find_ledger_volume
@@ -26,14 +26,10 @@ from pcevolve.private.sources import (
     parse_source,
     require_folder,
 )
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.modality import Kind
 from pcevolve.public.options import list_options, spell, spell_before, spell_flag
 from pcevolve.session.folder import RunFolder
-
-if TYPE_CHECKING:
-    from pcevolve.egress.in_process import Generator
 
 
 @dataclass(frozen=True)
@@ -46,19 +42,10 @@ class CheckedRun:
     budget: Budget
     lifetime: Budget
     key: str | None = field(default=None, repr=False)
-    generator: Generator | None = None
 
 
-def check_run(
-    settings: RunConfig,
-    resume: bool = False,
-    key: str | None = None,
-    generator: Generator | None = None,
-) -> CheckedRun:
+def check_run(settings: RunConfig, resume: bool = False, key: str | None = None) -> CheckedRun:
     """Refuse a run that cannot be carried out as it was asked for; nothing is made or changed.
-
-    Args:
-        generator: Makes the images inside this process; the settings have ``IN_PROCESS`` for an address then.
 
     Raises:
         UsageError: An option or the folder of the run is not as it must be.
@@ -71,12 +58,11 @@ def check_run(
     key = settings.key() if key is None else key
     # From what takes least to tell to what takes most, so that a typing error is answered at once.
     _check_figures(settings)
-    _require_somebody(settings, generator)
     _check_paths(settings, folder, resume)
     _check_names(settings, key)
     budget = _budget(settings)
     lifetime = _lifetime(settings, budget)
-    return CheckedRun(settings, folder, resume, budget, lifetime, key, generator)
+    return CheckedRun(settings, folder, resume, budget, lifetime, key)
 
 
 def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
@@ -148,15 +134,6 @@ def _require_writers(settings: RunConfig) -> None:
 
         for form in settings.output.formats:
             require_writer(form)
-
-
-def _require_somebody(settings: RunConfig, generator: Generator | None) -> None:
-    """Refuse a run that would call itself one inside the process and is none, and the other way round."""
-    if (settings.provider.api == IN_PROCESS) != (generator is not None):
-        raise UsageError(
-            f"--api {IN_PROCESS} is what a run has for an address whose generator is handed to pcevolve.evolve as an "
-            "object; it leads nowhere: give the address of an API, or such a generator"
-        )
 
 
 def _require_encoder(settings: RunConfig) -> None:

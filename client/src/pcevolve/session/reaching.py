@@ -18,10 +18,8 @@ from pcevolve.egress.address import Address, Route
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.egress.in_process import Generator, InProcess
 from pcevolve.egress.pace import Pace, choose_tick
 from pcevolve.egress.retry import RetryPolicy
-from pcevolve.egress.transport import Transport
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.dialect import Dialect, find_few_steps, find_own_name
 from pcevolve.public.plan import PublicPlan
@@ -52,13 +50,6 @@ def make_address(provider: ProviderSettings, spoken: Dialect, api: str, key: str
     return Address(api, key, spoken.scheme, provider.greeting, Route(provider.ca_file, provider.proxy))
 
 
-def open_transport(provider: ProviderSettings, address: Address, generator: Generator | None) -> Transport:
-    """Return the way to an address: the network, or the generator in this process."""
-    if generator is None:
-        return HttpTransport(provider.timeout, address.route)
-    return InProcess(generator, provider.model)
-
-
 @contextmanager
 def connect(
     settings: RunConfig,
@@ -66,11 +57,10 @@ def connect(
     address: Address,
     transcript: Transcript,
     console: Console,
-    generator: Generator | None = None,
     pairs: int = 0,
     goes_on: str = "",
 ) -> Iterator[Connection]:
-    """Open the gate to a run's API, or to a generator in this process, on the run's record; nothing is sent yet.
+    """Open the gate to a run's API on the run's record; nothing is sent yet.
 
     Private work is padded as the owner says, or else by ``pairs``: see ``choose_tick``. ``goes_on`` is the command by
     which the owner continues once the API is back; ``run --resume`` if empty.
@@ -78,7 +68,7 @@ def connect(
     provider = settings.provider
     if address.warning:
         console.print(address.warning)
-    transport = open_transport(provider, address, generator)
+    transport = HttpTransport(provider.timeout, address.route)
     allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
     with closing(transport):
         meter = Meter(allowance, spoken, transcript, address.is_nearby)

@@ -19,7 +19,6 @@ from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.report.brief import Brief
 from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Protection
 from pcevolve.privacy import Event
-from pcevolve.public.fields import IN_PROCESS
 from pcevolve.public.parts import Earlier, Secrecy
 from pcevolve.transcript import RunReader
 
@@ -80,7 +79,6 @@ def test_the_odds_are_about_the_neighbours_of_the_promise(
         ({"noise": "INSECURE-seeded"}, PAID, "No bound."),
         ({"noise": "INSECURE-seeded"}, [], "No bound."),
         ({}, [], "Nothing: no private image was looked at."),
-        ({"api": IN_PROCESS}, [], "Nobody can tell."),
     ],
 )
 def test_where_nothing_is_promised_or_paid_there_is_no_figure(
@@ -89,13 +87,6 @@ def test_where_nothing_is_promised_or_paid_there_is_no_figure(
     found = brief_of(finished(), events, **changes).odds
     assert (found.short, found.together) == (words, "")
     assert not re.search(r"\d", found.words)
-
-
-def test_the_odds_hang_on_the_generator_where_there_was_no_boundary(finished: Make):
-    root = finished()
-    found = brief_of(root, PAID, api=IN_PROCESS).odds.words
-    assert found.endswith("That holds only if the generator looked at nothing but what it was asked.")
-    assert "generator" not in brief_of(root, PAID).odds.words
 
 
 def test_earlier_releases_to_the_provider_are_added_for_whom_all_of_them_concern(finished: Make):
@@ -118,10 +109,6 @@ def test_the_provider_sees_which_images_were_chosen_only_where_some_went_back_to
         "the provider sees which of its images were chosen;" in Brief.of(plan, PAID, traffic, attempts).stayed
     )
     assert "the provider sees nothing;" in Brief.of(plan, PAID, prompts, attempts).stayed
-
-
-def test_without_a_boundary_nothing_is_said_to_have_stayed(finished: Make):
-    assert brief_of(finished(), PAID, api=IN_PROCESS).stayed.startswith("Nobody can tell")
 
 
 def test_images_without_a_reason_take_the_reassurance_away(finished: Make):

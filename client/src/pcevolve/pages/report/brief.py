@@ -68,8 +68,6 @@ def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
 
 def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     """Say what was not sent, in words that hold for this run."""
-    if plan.in_process:
-        return "Nobody can tell: the generator ran inside the process that held the private images."
     if traffic.unexplained:
         return "This cannot be said: images are on record for whose leaving there is no reason."
     if not looked:
@@ -91,8 +89,7 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
             "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."
         )
     if not paid:
-        nobody = "Nobody can tell." if plan.in_process else "Nothing: no private image was looked at."
-        return Odds(nobody)
+        return Odds("Nothing: no private image was looked at.")
     paid = list(scale_to_folder(plan, paid))
     used = "used" if plan.subsample is None else "in the folder that was drawn from"
     unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
@@ -102,13 +99,8 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
         f"Suppose that somebody knows everything else and has to say whether {unit} {verb} {used}{other}. Whoever "
         f"wrongly says yes in {ALARMS} of 100 cases rightly says yes in at most {count_found_members(paid)} of 100."
     )
-    trust = (
-        " That holds only if the generator looked at nothing but what it was asked."
-        if plan.in_process
-        else ""
-    )
     short = f"Right in at most {count_found_members(paid)} of 100; guessing is right in {ALARMS}."
-    return Odds(short, words + trust, _together(plan, paid))
+    return Odds(short, words, _together(plan, paid))
 
 
 def _together(plan: PublicPlan, paid: list[Event]) -> str:

@@ -1,8 +1,6 @@
-"""A generator inside this process, in the place of a network: for research, and without any boundary.
+"""A generator inside this process, in the place of a network: for measurements on public data alone.
 
-The gate builds, records and bounds its requests as it does everybody's. But what runs in the process that holds the
-private images can read them, and no record of requests could show it. So the address of such a run is ``IN_PROCESS``,
-and everything that is made from its plan says that there was no boundary.
+What runs in the process that holds the images can read them, and no record of requests could show it.
 """
 
 from __future__ import annotations
