@@ -54,7 +54,6 @@ REVIEWED = {
     "pcevolve.modality.images.dicom": {"MOST_READS": 500_000, "MOST_ELEMENT_BYTES": 1_048_576, "PIECE": 65_536},
     "pcevolve_benchmarks.datasets.pickles": {"MOST_BYTES": 1_073_741_824, "MOST_READS": 1_000_000},
     "pcevolve.ledger.store": {"SIZE": 32},
-    "pcevolve.session.dashboard": {"ANSWER_SECONDS": 60.0},
     "pcevolve_shared.limits": {
         "MAX_IMAGE_BYTES": 16_777_216, "MAX_PIXELS": 16_777_216, "MAX_SIDE": 8192, "MAX_PROMPT_CHARS": 2048,
         "MAX_MESSAGE_CHARS": 2048, "MAX_FIELDS_BYTES": 65_536, "MAX_RESPONSE_BYTES": 268_435_456, "MAX_BATCH": 64,

@@ -23,7 +23,7 @@ from support.typed import spell_words
 Meddle = Callable[[Outgoing], Incoming | None]
 LABELS = ("cut", "good")
 SECONDS = 300
-PUBLIC = ("release", "transcript", "report.html")
+PUBLIC = ("release", "transcript", "report.html", "live.html")
 
 
 @dataclass

@@ -209,7 +209,4 @@ CONSTANTS = (
     Row("pcevolve_shared.limits", "MAX_SIDE", "side of an image that is decoded", REVIEWED),
     Row("pcevolve_shared.limits", "MAX_IMAGE_BYTES", "bytes of an image", REVIEWED),
     Row("pcevolve_shared.limits", "MAX_RESPONSE_BYTES", "bytes of an answer", REVIEWED),
-    Row("session.dashboard", "CONNECTIONS", "connections of the page", "client/session/test_dashboard.py"),
-    Row("session.dashboard", "HEAD_BYTES", "bytes of a head", "client/session/test_dashboard.py"),
-    Row("session.dashboard", "HEAD_SECONDS", "seconds of a head", "client/session/test_dashboard.py"),
 )

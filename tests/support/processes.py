@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -143,19 +142,6 @@ class Client:
             "ledger": out.with_suffix(".ledger"),
         }
         return ["run", "--yes", *spell_words(**options | changes)]
-
-
-def wait_for_page(told: Path) -> tuple[int, str]:
-    """Port and path of a run's page, once the client has told its address."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        found = re.search(
-            r"http://127\.0\.0\.1:(\d+)(/[\w-]{40,}/)", told.read_text() if told.exists() else ""
-        )
-        if found:
-            return int(found[1]), found[2]
-        time.sleep(0.05)
-    raise AssertionError("no address was told")
 
 
 def free_port() -> int:

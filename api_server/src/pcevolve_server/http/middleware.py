@@ -19,10 +19,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pcevolve_server.errors import AuthenticationError, HostError, OriginError, RequestError
 from pcevolve_server.http import reference
+from pcevolve_server.http.browsers import is_foreign
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Key, is_loopback
 from pcevolve_shared import limits, wire
-from pcevolve_shared.browsers import is_foreign
 
 logger = logging.getLogger(__name__)
 

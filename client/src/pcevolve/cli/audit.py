@@ -38,6 +38,7 @@ UNVERIFIED = {
     "summary.json": VIEW,
     "report.html": VIEW,
     "preview.html": "the first images, for the owner to look at before anything is spent",
+    "live.html": "the run as it went on, for the owner to look at meanwhile",
 }
 """Entries of a run's folder that do not follow from its record, or are views of it."""
 

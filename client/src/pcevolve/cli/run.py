@@ -33,7 +33,7 @@ def run(
         bool,
         typer.Option(
             "--dashboard",
-            help="Show the run in a browser while it goes on: a page on this machine alone, at a secret address.",
+            help="Open RUN/live.html, which shows the run while it goes on, in the browser; or say where it lies.",
         ),
     ] = False,
     verbose: Verbose = False,
@@ -51,7 +51,7 @@ def run(
     from pcevolve.session.finished.whole import carry_out
     from pcevolve.session.progress import Audience
 
-    outcome = carry_out(request, Audience(verbose=verbose), in_sight=dashboard)
+    outcome = carry_out(request, Audience(verbose=verbose), open_page=dashboard)
     show(outcome.summary, as_json, verbose)
 
 

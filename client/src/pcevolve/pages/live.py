@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,14 +26,17 @@ from pcevolve.pages.rendering import (
 )
 from pcevolve.privacy import Event
 from pcevolve.public.figures import format_loss
+from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import summarise_prompts
 from pcevolve.publish.promises import list_marks
 from pcevolve.transcript import RunReader
+from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.traffic import ALL_KINDS, Counts
 
 SHOWN = 12
-"""Images of each class."""
+"""Images of each class, or fewer so that there are no more than ``MOST_SHOWN`` in all."""
+MOST_SHOWN = 60
 LOOK = "what the private images look like on the whole"
 CLASSES = 20
 """Classes of which images are shown."""
@@ -98,16 +102,20 @@ def list_opening(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]
 
 
 def render_live(run: RunReader, standing: Standing) -> bytes:
-    """The page's HTML; every string from the run is escaped, and pictures are encoded anew."""
+    """The page's HTML; every string from the run is escaped, and pictures are encoded anew.
+
+    Raises:
+        UsageError: The run has no plan yet.
+    """
+    plan = run.require_plan()
     content = {
         "style": inline_parts(read_style(), read_own("live.css")),
         "script": inline_parts(read_own("live.js")),
         "standing": standing,
-        "report": str(run.layout.report) if standing.over else "",
-        **({"plan": None, "run": run.layout.root.name} if run.plan is None else _under_way(run, run.plan)),
+        "report": run.layout.report.name if run.layout.report.is_file() else "",
+        **_under_way(run, plan),
     }
-    kind = "image" if run.plan is None else run.plan.modality.kind
-    return compile_page("live", kind, bytes=spell_size).render(content).encode()
+    return compile_page("live", plan.modality.kind, bytes=spell_size).render(content).encode()
 
 
 def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
@@ -157,14 +165,22 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
 
 def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[Sheet]:
     """The newest images of each class, as they came; those of the round before fill up what has not come yet."""
+    shown = min(SHOWN, MOST_SHOWN // min(len(plan.labels), CLASSES))
     for label in plan.labels[:CLASSES]:
         digests: tuple[str, ...] = ()
         for each in range(iteration, -1, -1):
             slots = (call.slot for call in plan.round(each) if call.label == label)
             digests = (*(digest for slot in slots for digest in run.outputs.get(slot, ())), *digests)
-            if len(digests) >= SHOWN:
+            if len(digests) >= shown:
                 break
-        yield Sheet(label, _picture_all(run, plan, digests[-SHOWN:]))
+        pictures = (_picture(plan.modality.kind, run.bodies.folder, each) for each in digests[-shown:])
+        yield Sheet(label, tuple(pictures))
+
+
+@lru_cache(maxsize=2 * MOST_SHOWN)
+def _picture(kind: Kind, folder: Path, digest: str) -> PagePicture:
+    """A picture of a stored answer; the page is written again and again, and most of its pictures stay."""
+    return make_picture(kind, Bodies(folder).file(digest))
 
 
 def _picture_all(run: RunReader, plan: PublicPlan, digests: Sequence[str]) -> tuple[PagePicture, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from pcevolve.session.approval import Fact, approve, list_doubts, require_liking
 from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.session.continuity import open_record
+from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
 from pcevolve.session.planning import (
@@ -65,8 +66,8 @@ class Outcome:
     summary: dict[str, Any]
 
 
-def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
-    """Carry out a run, or the rest of one.
+def execute(run: CheckedRun, audience: Audience | None = None, open_page: bool = False) -> Outcome:
+    """Carry out a run, or the rest of one; ``open_page`` opens the page that shows it meanwhile.
 
     Raises:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
@@ -74,12 +75,14 @@ def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:
     started, audience = time.monotonic(), audience or Audience()
     with _open_session(run, audience) as session:
         try:
-            session.show_opening()
-            # Asked on the first start only: whoever goes on has seen them.
-            if not session.begun:
-                require_liking(session.components, run.folder)
-            evolved = session.run_loop()
-            summary = session.finish(evolved, started)
+            with keep_live_page(run.folder, audience, open_page) as watched:
+                session = replace(session, audience=watched)
+                session.show_opening()
+                # Asked on the first start only: whoever goes on has seen them.
+                if not session.begun:
+                    require_liking(session.components, run.folder)
+                evolved = session.run_loop()
+                summary = session.finish(evolved, started)
         except KeyboardInterrupt:
             raise report_stop(run.folder.root, session.plan, session.account) from None
     return Outcome(run.folder, session.components, session.plan, evolved, summary)

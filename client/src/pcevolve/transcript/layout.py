@@ -69,6 +69,7 @@ JUDGEMENT: Final = "judgement.json"
 SUMMARY: Final = "summary.json"
 REPORT: Final = "report.html"
 PREVIEW: Final = "preview.html"
+LIVE: Final = "live.html"
 WIRE_PAGE: Final = "wire.html"
 CONFIG: Final = "config.toml"
 LOCK: Final = ".lock"
@@ -89,6 +90,7 @@ KINDS: Final = {
     SUMMARY: stat.S_IFREG,
     REPORT: stat.S_IFREG,
     PREVIEW: stat.S_IFREG,
+    LIVE: stat.S_IFREG,
     AUDIT: stat.S_IFDIR,
 }
 """All that may lie directly in a run's folder, and whether it is a file or a folder."""
@@ -142,6 +144,8 @@ class RunLayout:
     """Pictures and figures of the run, for people: a view of the transcript."""
     preview = _Place(PREVIEW)
     """The provider's first images, to look at before anything is spent: a view of the transcript."""
+    live = _Place(LIVE)
+    """The run as it goes on, and how it ended: a view of the transcript."""
     audit = _Place(AUDIT)
     """The pages that the last audit rendered from what it verified; no audit reads them."""
     wire_page = _Place(AUDIT, WIRE_PAGE)
