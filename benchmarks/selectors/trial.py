@@ -199,7 +199,7 @@ def ran(
                 events=method.plan_events(plan),
             )
         )
-        evolved = evolve(plan, generator, judge, watch)
+        evolved = evolve(plan, generator, judge, watch, identify=str)
         if isinstance(judge, PrivateJudge):
             paid = {each.measured: each.iteration for each in evolved.receipts}
             watch.assessed = assess(

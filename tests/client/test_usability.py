@@ -345,7 +345,9 @@ def test_nothing_more_is_released_where_a_later_round_brings_nothing_new(tmp_pat
 def finish_regardless(root: Path, provider: FakeProvider, **changes: object) -> Path:
     """A run whose client does not look at what came."""
     run = SmallRun.open(root, small_plan(**changes), provider)
-    evolved = evolve(run.plan, run.gate, PacedJudge(run.judge, run.gate, lambda pool: None), Silent())
+    judge = PacedJudge(run.judge, run.gate, lambda pool: None)
+    identify = Usability(run.plan, run.transcript.bodies.file).identify
+    evolved = evolve(run.plan, run.gate, judge, Silent(), identify)
     run.gate.finish(None)
     record = RunReader.strict(root)
     publish(root / "release", Release.of(record, evolved.dataset), record.bodies.file)

@@ -161,7 +161,9 @@ BENDS: dict[str, Bending] = {
 def bent(name: str, plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """``evolve``, but one kind of request is bent."""
     bending = BENDS[name]
-    return evolve(plan, Bent(generator, plan, judge, bending.purpose, bending.bend), judge, watcher)
+    return evolve(
+        plan, Bent(generator, plan, judge, bending.purpose, bending.bend), judge, watcher, identify=str
+    )
 
 
 def stopping(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:

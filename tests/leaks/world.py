@@ -133,7 +133,7 @@ class World:
         world = cls(run, provider)
         until = _Until(world, MOMENTS[moment])
         with suppress(_ReachedError):
-            evolve(plan, until, until, Silent())
+            evolve(plan, until, until, Silent(), identify=str)
         return world
 
     @property

@@ -34,6 +34,7 @@ from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import Method
 from pcevolve.selectors.rounds import Scope
 from pcevolve.transcript.log import Transcript
+from pcevolve.usability import Usability
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok
 from support.runs import ADDRESS, Silent, small_plan
@@ -206,7 +207,7 @@ def play(setting: Setting, side: int, noise: Noise, folder: Path, selector: Sele
     gate.hello(plan.run_id)
     gate.begin(plan, account.is_committed, account.read_measured)
     judge = _judge(setting, data, account, noise, transcript, selector)
-    evolve(plan, gate, judge, Silent())
+    evolve(plan, gate, judge, Silent(), Usability(plan, transcript.bodies.file).identify)
     transcript.close()
     ledger.close()
     return provider.seen()

@@ -144,7 +144,7 @@ class SmallRun:
         judge = PacedJudge(
             self.judge, self.gate, lambda pool: usability.require(pool, lambda: "nothing was spent")
         )
-        return evolve(self.plan, self.gate, judge, Silent())
+        return evolve(self.plan, self.gate, judge, Silent(), usability.identify)
 
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, TypeVar
+from itertools import zip_longest
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -15,6 +16,8 @@ Image = TypeVar("Image")
 
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""
+Identify: TypeAlias = Callable[[str], str]
+"""What an output shows, by the digest of its bytes: the same for equal pixels, or words; empty if it cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,13 @@ class Pool:
     Attributes:
         views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
         sources: Digest of what one of the newest candidates varies, by its id; nothing for what varies nothing.
+        repeats: What is left out, for it shows what a candidate shows that came before it.
     """
 
     candidates: Population
     views: Population = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    repeats: Population = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Evolved:
 
     Attributes:
         populations: Of every iteration, the initial one first.
-        dataset: The synthetic dataset.
+        dataset: The synthetic dataset; no two of it show the same.
         pools: What each release chose from, by its iteration.
     """
 
@@ -94,9 +99,11 @@ class Watcher(Protocol):
         ...
 
 
-def evolve(plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher) -> Evolved:
-    """Run the whole plan."""
-    return _Evolution(plan, generator, judge, watcher).run()
+def evolve(
+    plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher, identify: Identify
+) -> Evolved:
+    """Run the whole plan; outputs that ``identify`` finds equal are one candidate."""
+    return _Evolution(plan, generator, judge, watcher, identify).run()
 
 
 @dataclass
@@ -107,6 +114,7 @@ class _Evolution:
     generator: Generator
     judge: Judge
     watcher: Watcher
+    identify: Identify
     populations: list[Population] = field(default_factory=list)
     views: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)
@@ -156,7 +164,7 @@ class _Evolution:
             earlier = [self._survivors()] if self.plan.pool == "survivors" else []
         each_new = (each for of_class in newest.values() for each in of_class)
         sources = {each.id: self.known[each.parent].digest for each in each_new if each.parent in self.known}
-        return Pool(join_populations(self.plan.labels, [*earlier, newest]), self.views, sources)
+        return make_pool([*earlier, newest], self.identify, self.views, sources)
 
     def _survivors(self) -> Population:
         """Return what the last release chose, in its order, each once; nothing before the first."""
@@ -170,10 +178,17 @@ class _Evolution:
     def _keep(self) -> Population:
         """The last population with its variations, or what a last release keeps of all rounds."""
         plan = self.plan
-        if not plan.selects:
-            return join_populations(plan.labels, [self.populations[-1], self._make(plan.extensions())])
-        receipt = self._release(plan.releases[-1])
-        return {label: tuple(self.known[each.id] for each in receipt.of(label)) for label in plan.labels}
+        if plan.selects:
+            receipt = self._release(plan.releases[-1])
+            chosen = {label: receipt.of(label) for label in plan.labels}
+            made: list[Population] = [
+                {label: tuple(self.known[each.id] for each in chosen[label]) for label in chosen}
+            ]
+        else:
+            made = [self.populations[-1], self._make(plan.extensions())]
+        repeats = find_repeats(made, self.identify)
+        whole = join_populations(plan.labels, made)
+        return {label: tuple(each for each in whole[label] if each.id not in repeats) for label in whole}
 
     def _make(self, calls: Iterable[Call]) -> Population:
         made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
@@ -197,6 +212,59 @@ class _Evolution:
         receipt = self.receipts[-1]
         named = receipt.of(call.label)[call.parent]
         return Prototype(self.known[named.id], receipt)
+
+
+NOTHING: Final[Mapping[str, Any]] = {}
+
+
+def make_pool(
+    populations: Sequence[Population],
+    identify: Identify,
+    views: Population = NOTHING,
+    sources: Mapping[str, str] = NOTHING,
+) -> Pool:
+    """Pool candidates, the oldest first, so that what shows the same stands in it once; see ``find_repeats``.
+
+    Public preprocessing: it looks at nothing but what the provider sent. Of a class of which nothing else would be left
+    the first candidate stays.
+    """
+    repeats, labels = find_repeats(populations, identify), populations[0]
+    whole = join_populations(labels, populations)
+    kept = {
+        label: tuple(each for each in whole[label] if each.id not in repeats) or whole[label][:1]
+        for label in labels
+    }
+    there = {each.id for of_class in kept.values() for each in of_class}
+    left_out = {label: tuple(each for each in whole[label] if each.id not in there) for label in labels}
+    shown = there & views.keys()
+    seen = {each.id: views[each.id] for each in _in_order(populations) if each.id in shown}
+    return Pool(kept, _part_views(seen, identify), sources, left_out)
+
+
+def find_repeats(populations: Iterable[Population], identify: Identify) -> frozenset[str]:
+    """Ids of the candidates that show what one that came before shows, in whichever class.
+
+    In the order in which they were asked for: round by round, and of a round the first of every class, then the second.
+    """
+    first: dict[str, str] = {}
+    return frozenset(
+        each.id
+        for each in _in_order(populations)
+        if (shown := identify(each.digest)) and first.setdefault(shown, each.id) != each.id
+    )
+
+
+def _in_order(populations: Iterable[Population]) -> Iterator[Candidate]:
+    for population in populations:
+        for turn in zip_longest(*population.values()):
+            yield from (each for each in turn if each is not None)
+
+
+def _part_views(views: Population, identify: Identify) -> Population:
+    """Views without those that show what an earlier one shows; a candidate with no other is judged by itself."""
+    repeats = find_repeats(({each: (view,)} for each, own in views.items() for view in own), identify)
+    left = {each: tuple(view for view in own if view.id not in repeats) for each, own in views.items()}
+    return {each: own for each, own in left.items() if own}
 
 
 def join_populations(labels: Iterable[str], populations: Iterable[Population]) -> Population:

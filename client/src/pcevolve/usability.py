@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from pcevolve.public.release import Candidate
 
 MOST_COMPARED = 100
 """Candidates of a class that have to differ, however many are needed: comparing all would be quadratic."""
+MANY_REPEATS = 0.1
+"""Share of a class's newest candidates from which on the owner is told that they repeat others."""
 _NAMED = 3  # classes named in one message
 
 
@@ -31,12 +34,14 @@ class ClassUsability:
     Attributes:
         different: How many of them can be used and differ; counted up to ``needed``, and ``MOST_COMPARED``.
         needed: How many there must be that can be used.
+        repeats: How many are left out of the pool, for they show what a candidate shows that came before.
     """
 
     label: str
     sent: int
     different: int
     needed: int
+    repeats: int
     faults: Mapping[str, int]
     unchanged: int
     sizes: Mapping[str, int]
@@ -75,12 +80,13 @@ class Usability:
 
     def of(self, pool: Pool) -> tuple[ClassUsability, ...]:
         """Assess the newest candidates of each class; those of earlier rounds were looked at then."""
-        rounds = [each.iteration for of_class in pool.candidates.values() for each in of_class]
-        newest = max(rounds, default=0)
-        return tuple(
-            self._of_class(label, [each for each in of_class if each.iteration == newest], pool)
-            for label, of_class in pool.candidates.items()
-        )
+        shown = chain(*pool.candidates.values(), *pool.repeats.values())
+        newest = max((each.iteration for each in shown), default=0)
+        return tuple(self._of_class(label, newest, pool) for label in pool.candidates)
+
+    def identify(self, digest: str) -> str:
+        """What an output shows, by its digest: see ``evolution.Identify``."""
+        return self._check(digest).shows
 
     def require(self, pool: Pool, say_spent: Callable[[], str], *, is_dataset: bool = False) -> None:
         """Refuse to go on where too little came (``UnusableError``: why, and what to do).
@@ -113,6 +119,11 @@ class Usability:
         for each in self.of(pool):
             if each.faults or each.unchanged or not each.enough:
                 yield each.describe(kind) + ("; what cannot be used is left out" if each.faults else "")
+            if each.repeats and each.repeats >= MANY_REPEATS * each.sent:
+                said = (
+                    f"of class {each.label!r} {each.repeats} of {each.sent} images repeat another one exactly"
+                )
+                yield reword_for(f"{said}, as of a cache or a placeholder: equal images count as one", kind)
             for size, count in each.sizes.items():
                 asked = self.plan.modality.asked_size
                 yield f"of class {each.label!r} {count} of {each.sent} images are {size}, and {asked} was asked for"
@@ -125,21 +136,25 @@ class Usability:
             "method.min_usable lowers what is needed"
         )
 
-    def _of_class(self, label: str, candidates: Sequence[Candidate], pool: Pool) -> ClassUsability:
-        looks = [self._look(each, pool) for each in candidates]
+    def _of_class(self, label: str, newest: int, pool: Pool) -> ClassUsability:
+        kept = [each for each in pool.candidates[label] if each.iteration == newest]
+        left_out = [each for each in pool.repeats.get(label, ()) if each.iteration == newest]
+        looks = [self._look(each, pool) for each in (*kept, *left_out)]
         checks = [each for each, _ in looks]
         asked = self.plan.modality.asked_size
         sizes = Counter(each.size for each in checks if asked and each.size and each.size != asked)
         needed = self.plan.count_needed(len(checks))
-        usable = [(each, source) for each, source in looks if not each.fault]
-        changed = [each for each, source in usable if source is None or not _equal(each, source)]
+        faults = Counter(each.fault for each in checks if each.fault)
+        changed = [each for each in looks[: len(kept)] if _is_changed(*each)]
+        repeats = sum(_is_changed(*each) for each in looks[len(kept) :])
         return ClassUsability(
             label,
             len(checks),
-            self._different(changed, min(needed, MOST_COMPARED)),
+            self._different([each for each, _ in changed], min(needed, MOST_COMPARED)),
             needed,
-            Counter(each.fault for each in checks if each.fault),
-            len(usable) - len(changed),
+            repeats,
+            faults,
+            len(checks) - faults.total() - len(changed) - repeats,
             sizes,
         )
 
@@ -168,5 +183,7 @@ class Usability:
         return count
 
 
-def _equal(one: CandidateCheck, other: CandidateCheck) -> bool:
-    return np.array_equal(one.signature, other.signature)
+def _is_changed(candidate: CandidateCheck, source: CandidateCheck | None) -> bool:
+    """True if a candidate can be used and is not what it varies."""
+    same = source is not None and np.array_equal(candidate.signature, source.signature)
+    return not candidate.fault and not same

@@ -124,7 +124,7 @@ class Played:
         return cls(run, clock, provider, judge)
 
     def evolve(self, judge: Judge | None = None) -> Evolved:
-        return evolve(self.run.plan, self.run.gate, judge or self.judge, Silent())
+        return evolve(self.run.plan, self.run.gate, judge or self.judge, Silent(), identify=str)
 
     def end(self) -> list[tuple[str, float]]:
         """All the provider saw, the process being over now."""
@@ -259,7 +259,7 @@ def _within_a_round(root: Path, took: float) -> Seen:
             if played.run.account.receipts():
                 asked.append(played.judge.release(Query(played.run.plan.run_id, 1), Pool({})))
 
-    evolve(played.run.plan, played.run.gate, played.judge, Watching())
+    evolve(played.run.plan, played.run.gate, played.judge, Watching(), identify=str)
     assert asked
     return played.end()
 

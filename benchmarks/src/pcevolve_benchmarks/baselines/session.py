@@ -144,7 +144,7 @@ class Session:
         return self._evolve(_NobodyAsked())
 
     def _evolve(self, judge: OpenJudge | _NobodyAsked) -> Made:
-        found: Evolved = evolve(self.plan, self.sender, judge, _Quiet())
+        found: Evolved = evolve(self.plan, self.sender, judge, _Quiet(), identify=str)
         rounds = tuple(
             Round(each.iteration, each.choices, self.accesses.get(each.iteration, ()), each.values)
             for each in found.receipts

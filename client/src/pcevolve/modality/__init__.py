@@ -40,11 +40,14 @@ class CandidateCheck:
         fault: Why it cannot be used, to be read after "are"; empty where it can.
         signature: uint8, equally long for all of a kind that can be used: what is compared to tell whether two differ.
         size: Its size, where a plan asks for one: ``64 x 64``; else empty.
+        shows: SHA-256, hex, of its pixels or of its words in their normal form: equal for what is the same to whoever
+            looks at it, however it was encoded; empty where it cannot be used.
     """
 
     fault: str
     signature: NDArray[np.uint8]
     size: str = ""
+    shows: str = ""
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,9 @@ class TextMedium:
         if text is None:
             return CandidateCheck("empty, withheld or no text", np.empty(0, dtype=np.uint8))
         named = hashlib.sha256(drop_ids(text).casefold().encode()).digest()
-        return CandidateCheck("refusals" if is_refusal(text) else "", np.frombuffer(named, dtype=np.uint8))
+        fault = "refusals" if is_refusal(text) else ""
+        shows = "" if fault else hashlib.sha256(text.encode()).hexdigest()
+        return CandidateCheck(fault, np.frombuffer(named, dtype=np.uint8), shows=shows)
 
     def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Signatures are digests."""

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pcevolve.durable import write_durably
 from pcevolve.egress.gate import Gate, PacedJudge
-from pcevolve.evolution import Evolved, Generator, Pool, Population, evolve
+from pcevolve.evolution import Evolved, Generator, Pool, Population, evolve, make_pool
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.live import write_preview
 from pcevolve.pages.report.page import write_report
@@ -140,7 +140,7 @@ class _Session:
         console.print(lay_out([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
         for note in note_answers(plan, record, self.components.dialect):
             console.print(f"WARNING: {note}")
-        self._require_usable(Pool(shown))
+        self._require_usable(self._pool(shown))
 
     def run_loop(self) -> Evolved:
         """Run the loop; before every payment the newest candidates must leave something to choose."""
@@ -151,9 +151,9 @@ class _Session:
         judge = PacedJudge(chosen, self.connection.gate, self._require_usable)
         try:
             with progress.show():
-                evolved = evolve(plan, self._generator, judge, progress)
+                evolved = evolve(plan, self._generator, judge, progress, self.usability.identify)
             if not plan.selects:  # what a release selects from was looked at before
-                self._require_usable(Pool(evolved.populations[-1]), is_dataset=True)
+                self._require_usable(self._pool(evolved.populations[-1]), is_dataset=True)
             return evolved
         finally:
             kept = judge_padding(pace.longest, pace.tick)
@@ -199,6 +199,9 @@ class _Session:
         self.usability.require(pool, spent, is_dataset=is_dataset)
         for note in self.usability.notes(pool):
             self.audience.console.print(f"WARNING: {note}")
+
+    def _pool(self, population: Population) -> Pool:
+        return make_pool([population], self.usability.identify)
 
     def _assess(self, evolved: Evolved) -> Assessment | None:
         """Assess the dataset's use, from what was paid for anyway; None where that says nothing."""

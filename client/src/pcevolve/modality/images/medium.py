@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
@@ -92,7 +93,9 @@ class ImageMedium:
         fields = image.resize((SIGNATURE_SIDE, SIGNATURE_SIDE), Image.Resampling.BOX)
         fault = "all of one colour" if _is_flat(image) else ""
         signature = np.asarray(fields, dtype=np.uint8).ravel()
-        return CandidateCheck(fault, signature, f"{image.width} x {image.height}")
+        size = f"{image.width} x {image.height}"
+        shows = "" if fault else hashlib.sha256(size.encode() + image.tobytes()).hexdigest()
+        return CandidateCheck(fault, signature, size, shows)
 
     def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Mark candidates that equal another but for what a provider writes on a placeholder.
